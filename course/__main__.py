@@ -82,9 +82,9 @@ def _listed(commands: dict[str, str]) -> str:
 def _missing() -> list[str]:
     """What the labs need and is not installed, beside a training that has `run` and its like."""
     with contextlib.suppress(metadata.PackageNotFoundError):
-        needed = [each for each in metadata.requires("multi-gpu-course") or [] if ";" not in each]
-        there = {each.name.lower().replace("_", "-") for each in metadata.distributions()}
-        return [each for each in needed if re.split(r"[<>=!~]", each)[0].lower() not in there]
+        needed = [line for line in metadata.requires("multi-gpu-course") or [] if ";" not in line]
+        there = {package.name.lower().replace("_", "-") for package in metadata.distributions()}
+        return [line for line in needed if re.split(r"[<>=!~]", line)[0].lower() not in there]
     return []
 
 

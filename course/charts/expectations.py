@@ -66,8 +66,8 @@ def choices(options: Sequence[str], guessed: Sequence[str], measured: Sequence[s
             count = answers.count(option)
             step = min(2 * RADIUS + 2, dots / max(count, 1))
             parts += [
-                svg.circle(LEFT + 80 + step * each, y - 6 + 13 * up, RADIUS, COLOURS[name])
-                for each in range(count)
+                svg.circle(LEFT + 80 + step * place, y - 6 + 13 * up, RADIUS, COLOURS[name])
+                for place in range(count)
             ]
     most = max(options, key=list(guessed).count)
     legend = [("dot", COLOURS[name], name) for name in COLOURS]

@@ -15,7 +15,7 @@ LABEL = 21  # characters of a tensor's name
 
 
 @dataclass(frozen=True)
-class Row:
+class TensorRow:
     """One tensor, times in ms.
 
     `phases` holds (what, start, end), `ready` holds (rank, when it was heard to be ready).
@@ -26,7 +26,7 @@ class Row:
     ready: tuple[tuple[int, float], ...]
 
 
-def read(path: str | Path) -> list[Row]:
+def read(path: str | Path) -> list[TensorRow]:
     """The tensors of a timeline file, in the order in which they were first heard of.
 
     The file is in Chrome's trace format, one process per tensor. Raises `CourseError` if it cannot
@@ -54,12 +54,12 @@ def read(path: str | Path) -> list[Row]:
     return rows
 
 
-def _row(name: str, events: list[dict]) -> Row:
+def _row(name: str, events: list[dict]) -> TensorRow:
     phases = [
         (e["name"], e["ts"] / 1e3, (e["ts"] + e["dur"]) / 1e3) for e in events if e["ph"] == "X"
     ]
     ready = [(e["args"]["rank"], e["ts"] / 1e3) for e in events if e["ph"] == "i"]
-    return Row(name, tuple(sorted(phases, key=lambda phase: phase[1])), tuple(ready))
+    return TensorRow(name, tuple(sorted(phases, key=lambda phase: phase[1])), tuple(ready))
 
 
 def tensor_timeline(path: str | Path, rows: int = 14) -> Picture:
@@ -90,12 +90,12 @@ def tensor_timeline(path: str | Path, rows: int = 14) -> Picture:
     )
 
 
-def _messages(shown: Sequence[Row]) -> int:
+def _messages(shown: Sequence[TensorRow]) -> int:
     """How many all-reduces carried them: tensors that travelled together share one."""
     return len({phase for row in shown for phase in row.phases if phase[0] == "ALLREDUCE"})
 
 
-def _subtitle(shown: Sequence[Row], top: float, more: int) -> str:
+def _subtitle(shown: Sequence[TensorRow], top: float, more: int) -> str:
     waited = sum(
         end - start
         for row in shown
@@ -119,7 +119,7 @@ def _legend(ranks: list[int]) -> str:
     return svg.legend(svg.MARGIN, 82, marks + dots)
 
 
-def _draw(row: Row, y: float, x: Callable[[float], float]) -> list[str]:
+def _draw(row: TensorRow, y: float, x: Callable[[float], float]) -> list[str]:
     name = row.name if len(row.name) <= LABEL else "…" + row.name[1 - LABEL :]
     parts = [svg.text(LEFT - 12, y + 13, name, anchor="end")]
     for what, start, end in row.phases:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course.charts import traces
-from course.charts.traces import Step
+from course.charts.traces import ProfiledStep
 from course.core import CourseError, words
 from course.drawing import Picture, Section, Span, lanes
 
@@ -22,10 +22,10 @@ UNIT = "ms since the step began"  # of the time axis
 
 
 @dataclass(frozen=True)
-class Timeline:
+class Profile:
     """The profiled steps of each rank: ``ranks[0]`` are rank 0's, in order."""
 
-    ranks: dict[int, list[Step]]
+    ranks: dict[int, list[ProfiledStep]]
     one_clock: bool  # whether the ranks ran on one host, so that their times can be compared
 
     def table(self) -> "pd.DataFrame":
@@ -64,7 +64,7 @@ class Timeline:
             unit=UNIT,
         )
 
-    def _at(self, number: int | None) -> dict[int, Step]:
+    def _at(self, number: int | None) -> dict[int, ProfiledStep]:
         """That step of every rank that has it."""
         known = sorted({step.number for steps in self.ranks.values() for step in steps})
         chosen = known[-1] if number is None else number
@@ -79,7 +79,7 @@ class Timeline:
             if step.number == chosen
         }
 
-    def _spans(self, chosen: dict[int, Step]) -> dict[int, list[Span]]:
+    def _spans(self, chosen: dict[int, ProfiledStep]) -> dict[int, list[Span]]:
         first = min(step.start_ms for step in chosen.values())
         return {
             rank: _spans(step, step.start_ms - first if self.one_clock else 0.0)
@@ -87,7 +87,7 @@ class Timeline:
         }
 
 
-def read(folder: str | Path) -> Timeline:
+def read(folder: str | Path) -> Profile:
     """The timeline of the traces ``rank0.json``, ``rank1.json`` … in `folder`.
 
     Raises `CourseError` if there is none, or one cannot be read.
@@ -104,12 +104,12 @@ def read(folder: str | Path) -> Timeline:
         )
     read_traces = {rank: traces.read(paths[rank]) for rank in sorted(paths)}
     hosts = {host for host, _ in read_traces.values()}
-    return Timeline(
+    return Profile(
         {rank: steps for rank, (_, steps) in read_traces.items()}, one_clock=len(hosts) == 1
     )
 
 
-def compare(named: Sequence[tuple[str, Timeline]], step: int | None = None) -> Picture:
+def compare(named: Sequence[tuple[str, Profile]], step: int | None = None) -> Picture:
     """Several runs on one time axis: ``compare([("naive", a), ("overlapped", b)])``."""
     if not named:
         raise CourseError("There is nothing to compare: give a list of (name, timeline) pairs.")
@@ -144,7 +144,7 @@ class _Summary:
     exposed_ms: float
 
     @classmethod
-    def of(cls, chosen: dict[int, Step]) -> "_Summary":
+    def of(cls, chosen: dict[int, ProfiledStep]) -> "_Summary":
         steps = list(chosen.values())
         count = len(steps)
         exposed, comm = sum(step.exposed_ms for step in steps), sum(step.comm_ms for step in steps)
@@ -162,7 +162,7 @@ class _Summary:
         return f"{self._overlap()} runs while the ranks compute"
 
 
-def _spans(step: Step, offset: float) -> list[Span]:
+def _spans(step: ProfiledStep, offset: float) -> list[Span]:
     """A step's spans; waiting lies below all else and shows where the rank does not compute."""
 
     def span(start: float, end: float, mark: str, label: str, named: bool = False) -> Span:
@@ -171,5 +171,7 @@ def _spans(step: Step, offset: float) -> list[Span]:
     spans = [span(0, step.step_ms, "wait", "not computing")]
     for phase, intervals in step.phases.items():
         longest = max(intervals, key=lambda interval: interval[1] - interval[0])
-        spans += [span(*each, phase, phase, named=each == longest) for each in intervals]
+        spans += [
+            span(*interval, phase, phase, named=interval == longest) for interval in intervals
+        ]
     return spans + [span(start, end, "comm", name) for start, end, name in step.comm]

@@ -30,7 +30,7 @@ Communication = tuple[float, float, str]  # start and end in ms, which collectiv
 
 
 @dataclass(frozen=True)
-class Step:
+class ProfiledStep:
     """One step of one rank; intervals in ms since the step began."""
 
     number: int
@@ -101,7 +101,7 @@ class _Event:
         return self.start, self.end
 
 
-def read(path: Path) -> tuple[str, list[Step]]:
+def read(path: Path) -> tuple[str, list[ProfiledStep]]:
     """The host and the profiled steps of the trace at `path`.
 
     Raises `CourseError` if it is not a trace of `torch.profiler`, or has no profiled step.
@@ -135,7 +135,7 @@ def activities(path: Path) -> list[Activity]:
         for e in events
         if e.category in DEVICE
     ]
-    return sorted(work, key=lambda each: each.start)
+    return sorted(work, key=lambda piece: piece.start)
 
 
 def _load(path: Path) -> tuple[dict[str, Any], list[_Event]]:
@@ -194,7 +194,7 @@ def _step(
     end: float,
     phases: dict[str, list[Interval]],
     comm: list[Communication],
-) -> Step:
+) -> ProfiledStep:
     """The step, its times counted from `start`."""
     relative = {
         phase: [(a - start, b - start) for a, b in intervals]
@@ -202,7 +202,7 @@ def _step(
         if intervals
     }
     number = int(mark.name.partition("#")[2])
-    return Step(
+    return ProfiledStep(
         number,
         start,
         end - start,
@@ -211,7 +211,7 @@ def _step(
     )
 
 
-def _cpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[Step]:
+def _cpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[ProfiledStep]:
     gloo = [event for event in events if event.name.startswith("gloo:")]
     helpers = {event.thread for event in gloo} - {mark.thread for mark in marks}
     busy = union(
@@ -238,7 +238,7 @@ def _cpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[Step]:
     return steps
 
 
-def _gpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[Step]:
+def _gpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[ProfiledStep]:
     """Steps as the GPU sees them: each lasts from its first kernel to that of the next step."""
     kernels = _launched(events)
     ranges = _ranges(events)

@@ -64,8 +64,8 @@ def _shares(checks: int) -> list[float]:
     """What each check of an exercise is worth; the last one takes what rounding leaves."""
     if checks == 0:
         return []
-    each = round(1 / checks, 4)
-    return [each] * (checks - 1) + [round(1 - each * (checks - 1), 4)]
+    share = round(1 / checks, 4)
+    return [share] * (checks - 1) + [round(1 - share * (checks - 1), 4)]
 
 
 def _output(result: Result) -> str:

@@ -15,11 +15,11 @@ def missing(src: Path, names: Iterable[str]) -> dict[str, str]:
     An exercise that is itself missing lacks none.
     """
     return {
-        name: text
-        for each in names
-        if (src / f"{each}.py").is_file()
-        for name, text in exercise(each).given.items()
-        if not (src / f"{name}.py").exists()
+        given: text
+        for name in names
+        if (src / f"{name}.py").is_file()
+        for given, text in exercise(name).given.items()
+        if not (src / f"{given}.py").exists()
     }
 
 

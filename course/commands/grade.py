@@ -10,7 +10,7 @@ from course.commands import check_formats
 from course.commands.check import NOT_JUDGED
 from course.commands.grading import comments, expected, feedback, pages, roster
 from course.commands.grading.alike import Group, alike
-from course.commands.grading.gradebook import NO_COMMENT, Gradebook, Line, days_late
+from course.commands.grading.gradebook import NO_COMMENT, Gradebook, GradebookLine, days_late
 from course.commands.grading.names import slug
 from course.commands.grading.roster import Roster
 from course.commands.grading.submissions import Submission, collect
@@ -48,7 +48,7 @@ def main(argv: Sequence[str]) -> int:
     for submission in submissions:
         comment = remarks.get(submission.learner, NO_COMMENT)
         lines.append(
-            Line(
+            GradebookLine(
                 submission=submission,
                 weights=points,
                 reports=verdicts[submission.learner],
@@ -124,11 +124,11 @@ def selected(labs: Sequence[str], names: Sequence[str] | None) -> list[str]:
     known = exercises()
     if not (labs or names):
         return list(known)
-    there = dict.fromkeys(each.lab for each in known.values())
+    there = dict.fromkeys(entry.lab for entry in known.values())
     if unknown := [lab for lab in labs if lab not in there]:
         raise CourseError(f"There is no lab {unknown[0]!r} with exercises: {', '.join(there)}.")
     chosen = {exercise(name).name for name in names or []}
-    return [name for name, each in known.items() if name in chosen or each.lab in labs]
+    return [name for name, entry in known.items() if name in chosen or entry.lab in labs]
 
 
 def weights(path: Path | None, names: Sequence[str]) -> dict[str, float]:
@@ -160,8 +160,8 @@ def _alike(submissions: Sequence[Submission], names: Sequence[str]) -> list[Grou
     selection = [exercises()[name] for name in names if name in written]
     return alike(
         submissions,
-        handed_out={each.name: each.script(solved=False) for each in selection},
-        solved={each.name: each.script(solved=True) for each in selection},
+        handed_out={entry.name: entry.script(solved=False) for entry in selection},
+        solved={entry.name: entry.script(solved=True) for entry in selection},
     )
 
 

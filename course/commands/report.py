@@ -39,7 +39,7 @@ OF_TABLE = re.compile(r" +(size|\d+) ")  # a line of `report_on_ranks`, between 
 SHOWN = 3  # lines at the end of a script that went well: its figures
 
 
-class Report:
+class ReportFile:
     """The file, written and printed line by line.
 
     `faults` are the lines that tell of one, `warnings` counts the commands that gave each.
@@ -78,7 +78,7 @@ class Report:
             self.add("\n".join(indent + line for line in ("~~~", *lines, "~~~")))
 
 
-def box(report: Report) -> None:
+def box(report: ReportFile) -> None:
     """The findings of the doctor, versions, GPUs with links and clocks, settings."""
     facts = examine()
     for check in CHECKS:
@@ -98,7 +98,7 @@ def box(report: Report) -> None:
         report.item(f"`{setting}`")
 
 
-def links(report: Report) -> None:
+def links(report: ReportFile) -> None:
     """An all-reduce over each pair of GPUs, and over all of them: is it right, how fast is it?"""
     gpus = tuple(range(hardware.gpu_count()))
     if not gpus:
@@ -119,7 +119,7 @@ def links(report: Report) -> None:
         report.warn(ended.warnings)
 
 
-def scripts(report: Report) -> None:
+def scripts(report: ReportFile) -> None:
     """The scripts of the lessons, solved, each by the command in its docstring."""
     gpus, every, spent = hardware.gpu_count(), _lessons(), Counter()
     report.add("Ranks run on GPUs where there is one for each of them, else on the CPU.\n")
@@ -145,7 +145,7 @@ def scripts(report: Report) -> None:
         report.item(f"{lesson}: {seconds:.0f} s")
 
 
-def speed(report: Report) -> None:
+def speed(report: ReportFile) -> None:
     """What one writes in the labs against torch's own: the labs' races, with the solved scripts."""
     ranks, device = hardware.ranks(), hardware.device()
     where = "GPUs" if device == "cuda" else "CPU"
@@ -165,7 +165,7 @@ def speed(report: Report) -> None:
                     report.item(f"`{script}`: {report_speed.compared(rows, pair)}")
 
 
-def notebooks(report: Report) -> None:
+def notebooks(report: ReportFile) -> None:
     """The solutions, validated by nbval; the labs hold a learner's answers and are left alone."""
     if importlib.util.find_spec("nbval") is None:
         report.add("nbval is not installed, so no notebook was run.")
@@ -186,7 +186,7 @@ def _lessons() -> list["Lesson"]:
     return lessons(ROOT)
 
 
-PARTS: dict[str, Callable[[Report], None]] = {
+PARTS: dict[str, Callable[[ReportFile], None]] = {
     "box": box,
     "links": links,
     "scripts": scripts,
@@ -204,7 +204,7 @@ def main(argv: Sequence[str]) -> int:
     chosen = parser.parse_args(argv).only or PARTS
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as a scheduler ends a job
     path = ROOT / "runs" / f"report-{time.strftime('%Y-%m-%d-%H%M%S')}.md"
-    report, tried, interrupted = Report(path), [], False
+    report, tried, interrupted = ReportFile(path), [], False
     report.add(f"# The course on this box, {time.strftime('%Y-%m-%d %H:%M')}\n")
     report.add(_who())
     for name in PARTS:

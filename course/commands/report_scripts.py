@@ -26,7 +26,7 @@ GPUS = re.compile(r"--gpus((?: \d+)+)")  # by their numbers
 
 
 @dataclass(frozen=True)
-class Command:
+class LessonCommand:
     """A command of a script of the lesson `lesson`."""
 
     lesson: str
@@ -71,13 +71,13 @@ class Command:
         return None
 
 
-def commands(lessons: Iterable["Lesson"]) -> Iterator[Command]:
+def commands(lessons: Iterable["Lesson"]) -> Iterator[LessonCommand]:
     """The commands of the scripts, in the order of the lessons."""
     for lesson in lessons:
         for source in lesson.scripts(solved=True).values():
             lines = (ast.get_docstring(ast.parse(source), clean=False) or "").splitlines()
             for match in filter(None, map(COMMAND.match, lines)):
-                yield Command(lesson.name, match[1])
+                yield LessonCommand(lesson.name, match[1])
 
 
 def write(lessons: Iterable["Lesson"], folder: Path) -> None:

@@ -12,7 +12,7 @@ LIMIT_S = 600.0
 
 
 @dataclass(frozen=True)
-class Pair:
+class Duel:
     """Two ways that a script times in turns, by the names under which it logs them."""
 
     first: str
@@ -20,22 +20,22 @@ class Pair:
     means: str  # the meaning of the first's time relative to the second's
 
 
-def races() -> dict[str, tuple[Pair, ...]]:
+def races() -> dict[str, tuple[Duel, ...]]:
     """The labs' scripts that time several ways, with their arguments, and the pairs to compare."""
     cap = "25" if hardware.device() == "cuda" else "1"  # MiB in a bucket, as lab 03b has it
     return {
-        "src/duel.py": (Pair("ring", "torch", "your ring to torch's all-reduce"),),
+        "src/duel.py": (Duel("ring", "torch", "your ring to torch's all-reduce"),),
         f"src/compare.py none {cap} torch": (
-            Pair(cap, "torch", "your buckets to torch's DDP"),
-            Pair("torch", "none", "torch's DDP to no communication"),
+            Duel(cap, "torch", "your buckets to torch's DDP"),
+            Duel("torch", "none", "torch's DDP to no communication"),
         ),
-        "src/hvd_race.py": (Pair("fused, 1 ms", "DDP", "the Horovod engine to torch's DDP"),),
+        "src/hvd_race.py": (Duel("fused, 1 ms", "DDP", "the Horovod engine to torch's DDP"),),
         "src/zero_ways.py race": (
-            Pair("zero_one", "torch_zero", "your ZeRO-1 to torch's"),
-            Pair("zero_two", "ddp", "your ZeRO-2 to torch's DDP"),
+            Duel("zero_one", "torch_zero", "your ZeRO-1 to torch's"),
+            Duel("zero_two", "ddp", "your ZeRO-2 to torch's DDP"),
         ),
-        "src/fsdp_ways.py race": (Pair("my_fsdp", "torch_fsdp", "your FSDP to torch's"),),
-        "src/torch_pipeline.py": (Pair("our 1F1B", "1F1B", "your 1F1B to torch's"),),
+        "src/fsdp_ways.py race": (Duel("my_fsdp", "torch_fsdp", "your FSDP to torch's"),),
+        "src/torch_pipeline.py": (Duel("our 1F1B", "1F1B", "your 1F1B to torch's"),),
     }
 
 
@@ -51,7 +51,7 @@ def rows(script: str, ranks: int) -> list[dict]:
     return run.rows
 
 
-def compared(logged: Iterable[Mapping], pair: Pair) -> str:
+def compared(logged: Iterable[Mapping], pair: Duel) -> str:
     """The time of the first way relative to the second, by the slowest rank of each round."""
     times: dict[tuple[str, int], float] = {}
     for row in logged:
@@ -59,5 +59,5 @@ def compared(logged: Iterable[Mapping], pair: Pair) -> str:
             turn = row["way"], row["round"] if "round" in row else row["turn"]
             times[turn] = max(took, times.get(turn, 0.0))
     ratios = [times[way, n] / times[pair.second, n] for way, n in times if way == pair.first]
-    low, middle, high = (f"{each:.2f}" for each in quantiles(ratios, n=4, method="inclusive"))
+    low, middle, high = (f"{ratio:.2f}" for ratio in quantiles(ratios, n=4, method="inclusive"))
     return f"{pair.means}: {middle} ({low} to {high} in half of the rounds)"

@@ -1,7 +1,7 @@
 """Tools that every room may use: errors shown to a learner, metrics, TODOs, files, words."""
 
 from course.core.errors import CourseError, Interrupted, UnknownTorch
-from course.core.files import ROOT, RUNS, Mark, write_whole
+from course.core.files import ROOT, RUNS, FolderMark, write_whole
 from course.core.metrics import METRICS_FILE, log
 
 __all__ = [
@@ -9,8 +9,8 @@ __all__ = [
     "ROOT",
     "RUNS",
     "CourseError",
+    "FolderMark",
     "Interrupted",
-    "Mark",
     "UnknownTorch",
     "log",
     "write_whole",

@@ -57,7 +57,7 @@ class CallSite:
 def frames(block: str) -> list[Frame]:
     """The frames in what Python's fault handler writes of a thread, innermost first."""
     matches = [FRAME.match(line) for line in block.splitlines()]
-    return [(each["file"], int(each["line"]), each["function"]) for each in matches if each]
+    return [(match["file"], int(match["line"]), match["function"]) for match in matches if match]
 
 
 def innermost_call(stack: Sequence[Frame]) -> tuple[str, int]:

@@ -27,7 +27,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 @dataclass(frozen=True)
-class Mark:
+class FolderMark:
     """A file by which a command recognizes a folder that it has made, and so may replace."""
 
     name: str

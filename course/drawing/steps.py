@@ -11,7 +11,9 @@ def draw(
     ranks: Mapping[str, Sequence[Mapping]], title: str, subtitle: str, alt: str
 ) -> svg.Picture:
     """The stretches of each rank, as `why` writes them to JSON: kind, and start and end in s."""
-    spans = {int(rank): [_span(each) for each in stretches] for rank, stretches in ranks.items()}
+    spans = {
+        int(rank): [_span(stretch) for stretch in stretches] for rank, stretches in ranks.items()
+    }
     return lanes.draw([lanes.Section("", spans)], title, subtitle, alt)
 
 

@@ -29,7 +29,7 @@ class Exercise:
     def later(self) -> list[str]:
         """The names of the exercises that come after it in its lab."""
         every = list(exercises().values())
-        return [one.name for one in every[every.index(self) + 1 :] if one.path == self.path]
+        return [other.name for other in every[every.index(self) + 1 :] if other.path == self.path]
 
     def next(self, passed: Collection[str] = ()) -> str:
         """A few words on what comes after it in its lab, if these exercises have passed."""
@@ -98,6 +98,6 @@ def _instead_of(name: str) -> str:
     if close := difflib.get_close_matches(name.lower(), known, n=1):
         return f"Did you mean {close[0]}?"
     labs: dict[str, list[str]] = {}
-    for one in known.values():
-        labs.setdefault(one.lab, []).append(one.name)
+    for entry in known.values():
+        labs.setdefault(entry.lab, []).append(entry.name)
     return "\n".join(["There are:", *(f"  lab {lab}: {', '.join(of)}" for lab, of in labs.items())])

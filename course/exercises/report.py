@@ -111,9 +111,9 @@ class Report:
         todos = self._open()
         if len(todos) <= todo.IN_WORDS:
             return ()
-        return [Result("", one, Outcome.OPEN) for one in todos]
+        return [Result("", task, Outcome.OPEN) for task in todos]
 
     def _open(self) -> list[str]:
         """What is still to write, each TODO once."""
         messages = [result.message for result in self.results if result.outcome == Outcome.OPEN]
-        return list(dict.fromkeys(one for message in messages for one in todo.split(message)))
+        return list(dict.fromkeys(task for message in messages for task in todo.split(message)))

@@ -14,7 +14,7 @@ PRINTED = "What your code printed:"
 
 
 @dataclass(frozen=True)
-class Mark:
+class Sign:
     """The sign of an outcome and its colour."""
 
     sign: str
@@ -22,10 +22,10 @@ class Mark:
 
 
 MARKS = {
-    Outcome.PASSED: Mark("✓", palette.GOOD),
-    Outcome.FAILED: Mark("✗", palette.ALARM),
-    Outcome.OPEN: Mark("○", palette.MUTED),
-    Outcome.NOT_JUDGED: Mark("–", palette.MUTED),
+    Outcome.PASSED: Sign("✓", palette.GOOD),
+    Outcome.FAILED: Sign("✗", palette.ALARM),
+    Outcome.OPEN: Sign("○", palette.MUTED),
+    Outcome.NOT_JUDGED: Sign("–", palette.MUTED),
 }
 
 

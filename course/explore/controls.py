@@ -159,7 +159,7 @@ class Fields:
 
         Raises `CourseError` if `value` is not a list of texts.
         """
-        if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
             raise CourseError(f"{self.label} is a list of texts, not {value!r}.")
         count = len(self.names(values))
         return [*value, *[""] * count][:count]

@@ -39,7 +39,7 @@ class RankPrediction:
         return self.predicted == self.measured
 
 
-class Comparison:
+class QuizResult:
     """The predictions compared with a run."""
 
     def __init__(self, answers: Sequence[RankPrediction]) -> None:
@@ -71,7 +71,7 @@ class Quiz(Explorable):
         self, collective: str = "all-gather", ranks: int = 3, seed: int = 0, script: str = SCRIPT
     ) -> None:
         self._script = script
-        self._verdict: Comparison | None = None
+        self._verdict: QuizResult | None = None
         self._notice = ""  # the reason if a run gave no verdict
         self._question: list[Any] = []  # the one that the predictions answer
         super().__init__(
@@ -93,7 +93,7 @@ class Quiz(Explorable):
         self.at(collective=collective, ranks=ranks, other=seed, predicted=[], run=0)
         return self
 
-    def predict(self, *answers: str | int | Sequence[int]) -> Comparison:
+    def predict(self, *answers: str | int | Sequence[int]) -> QuizResult:
         """Run the collective on real ranks and compare.
 
         Give one answer per rank, such as ``"3 5 2"``, 10, or "" for nothing. Raises `CourseError`
@@ -140,13 +140,13 @@ class Quiz(Explorable):
                 self._notice = str(error)
         self.picture = self._state.picture(self.values)
 
-    def _judged(self) -> Comparison:
+    def _judged(self) -> QuizResult:
         """Compare the predictions with a run on real ranks."""
         texts = self.values["predicted"]
         if not any(text.strip() for text in texts):
             raise CourseError(f"Predict first. {HOW}")
         predicted = [_numbers(text) for text in texts]
-        return Comparison(list(map(RankPrediction, range(len(texts)), predicted, self._measured())))
+        return QuizResult(list(map(RankPrediction, range(len(texts)), predicted, self._measured())))
 
     def _drawn(self, predicted: list[str], **_: object) -> Picture:
         example = self.example
@@ -192,7 +192,9 @@ def _names(values: dict[str, Any]) -> list[str]:
 def _line(answer: RankPrediction) -> str:
     """Return an answer as text."""
     mark = "✓" if answer.right else "✗"
-    predicted, measured = (_text(each) or "nothing" for each in (answer.predicted, answer.measured))
+    predicted, measured = (
+        _text(numbers) or "nothing" for numbers in (answer.predicted, answer.measured)
+    )
     return f"  {mark} rank {answer.rank}: predicted {predicted}, the run says {measured}"
 
 

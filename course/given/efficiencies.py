@@ -25,9 +25,9 @@ def strong(table: pd.DataFrame, speedups: Callable, serial: Callable) -> Iterato
     `speedups` and `serial` are the learner's `speedups` and `karp_flatt`.
     """
     for model, alone, ddp in _rates(table):
-        one = {key: rate for key, rate in alone.items() if key[0] == 1}
-        for _, together in one:
-            for ranks, speedup in speedups(one | ddp, together).items():
+        single = {key: rate for key, rate in alone.items() if key[0] == 1}
+        for _, together in single:
+            for ranks, speedup in speedups(single | ddp, together).items():
                 if ranks > 1:
                     f = serial(speedup, ranks) if speedup > 1 else float("nan")  # slower than one
                     place = {"model": model, "together": together, "ranks": ranks}

@@ -64,11 +64,11 @@ def sent(messages: Iterable[Collective], rank: int, per_machine: int) -> tuple[f
     Each message is counted as a ring in the order of the ranks sends it.
     """
     inside = out = 0.0
-    for each in messages:
-        place, size = each.ranks.index(rank), len(each.ranks)
-        after = each.ranks[(place + 1) % size]
-        times = 2 if each.name == "allreduce" else 1
-        nbytes = times * (size - 1) / size * each.nbytes
+    for message in messages:
+        place, size = message.ranks.index(rank), len(message.ranks)
+        after = message.ranks[(place + 1) % size]
+        times = 2 if message.name == "allreduce" else 1
+        nbytes = times * (size - 1) / size * message.nbytes
         if after // per_machine == rank // per_machine:
             inside += nbytes
         else:

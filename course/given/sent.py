@@ -72,7 +72,9 @@ class Traffic(TorchDispatchMode):
     @property
     def units(self) -> int:
         """Bytes in units of (N-1)/N, as the ring of lab 02 sends them: all-reduces count twice."""
-        return sum(each.nbytes * (2 if each.name == "allreduce" else 1) for each in self.messages)
+        return sum(
+            message.nbytes * (2 if message.name == "allreduce" else 1) for message in self.messages
+        )
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None):
         result = function(*args, **(kwargs or {}))
@@ -86,9 +88,9 @@ def collective(function: Any, args: tuple) -> Collective | None:
     name = function.overloadpacket.__name__.replace("_", "")
     if "c10d" not in function.namespace or name == "barrier" or not (ranks := _members(args)):
         return None
-    each = [[t for t in tree_leaves(arg) if isinstance(t, Tensor)] for arg in args]
-    elements = max((tensor.numel() for tensors in each for tensor in tensors), default=0)
-    nbytes = max(sum(tensor.nbytes for tensor in tensors) for tensors in each)
+    arguments = [[t for t in tree_leaves(arg) if isinstance(t, Tensor)] for arg in args]
+    elements = max((tensor.numel() for tensors in arguments for tensor in tensors), default=0)
+    nbytes = max(sum(tensor.nbytes for tensor in tensors) for tensors in arguments)
     return Collective(name, elements, nbytes, ranks)
 
 

@@ -75,7 +75,7 @@ def work(kind: str, i: int, workers: int) -> Work:
 
 def by_threads(works: list[Work]) -> None:
     """Do each piece of work in its own thread; return when all are done."""
-    running = [Thread(target=one) for one in works]
+    running = [Thread(target=work) for work in works]
     for thread in running:
         thread.start()
     for thread in running:

@@ -227,13 +227,13 @@ def _links(handles: list[Any], ask: Callable[..., Any], nvml: Any) -> tuple[Link
     return tuple(links)
 
 
-def _kind(nvlinks: int, one: Any, other: Any, ask: Callable[..., Any], nvml: Any) -> str:
+def _kind(nvlinks: int, gpu: Any, peer: Any, ask: Callable[..., Any], nvml: Any) -> str:
     """The kind of the link between two GPUs that `nvlinks` NVLinks are known to connect."""
     if nvlinks:
         return f"NV{nvlinks}"
-    if ask(nvml.nvmlDeviceGetP2PStatus, one, other, P2P_NVLINK) == P2P_OK:
+    if ask(nvml.nvmlDeviceGetP2PStatus, gpu, peer, P2P_NVLINK) == P2P_OK:
         return "NV"
-    return LEVELS.get(ask(nvml.nvmlDeviceGetTopologyCommonAncestor, one, other), "?")
+    return LEVELS.get(ask(nvml.nvmlDeviceGetTopologyCommonAncestor, gpu, peer), "?")
 
 
 def _nvlink_ends(

@@ -26,7 +26,7 @@ from course.launch.messages import (
     RankStarted,
     Reason,
     RunEnded,
-    Serving,
+    SupervisorStarted,
 )
 from course.launch.netns import Host
 from course.launch.place import Here
@@ -53,7 +53,7 @@ __all__ = [
     "Run",
     "RunEnded",
     "Sandbox",
-    "Serving",
+    "SupervisorStarted",
     "brief",
     "kill_tree",
     "launch",

@@ -23,10 +23,10 @@ from course.launch.messages import (
     Logged,
     Message,
     Reason,
-    Request,
     RunEnded,
-    Serving,
+    StartRun,
     Stop,
+    SupervisorStarted,
 )
 from course.launch.place import Here, Place
 from course.launch.run import Run
@@ -67,7 +67,7 @@ def launch(
     folder = run_folder.new(words)
     metrics = run_folder.MetricsFile(folder)
     place = place or Here()
-    request = Request(
+    request = StartRun(
         kind=words[0],
         argv=words[1:],
         env={**DEFAULTS, **place.env(metrics.path), **(env or {})},
@@ -87,7 +87,7 @@ class _Launch:
 
     def __init__(
         self,
-        request: Request,
+        request: StartRun,
         run: Run,
         metrics: run_folder.MetricsFile,
         watch: Watch,
@@ -98,7 +98,7 @@ class _Launch:
         self._watch, self._stop, self._place = watch, stop, place
         self._interrupted = False
         self._looked = 0.0  # when the run's memory was measured last
-        self._supervisor: Serving | None = None
+        self._supervisor: SupervisorStarted | None = None
 
     def finish(self) -> Run:
         """Carry out the launch, from the request to the end of the run."""
@@ -165,7 +165,7 @@ class _Launch:
         return self._place.too_large
 
     def _take(self, event: Event) -> None:
-        if isinstance(event, Serving):
+        if isinstance(event, SupervisorStarted):
             self._supervisor = event
         self._run.take(event)
         self._watch(self._run, event)

@@ -161,8 +161,8 @@ def _process_groups() -> list[object]:
     if "torch" not in sys.modules:
         return []
     group = sys.modules["torch"].distributed.ProcessGroup
-    referents = (each for thing in gc.get_objects() for each in gc.get_referents(thing))
-    return [each for each in referents if issubclass(type(each), group)]
+    referents = (referent for thing in gc.get_objects() for referent in gc.get_referents(thing))
+    return [referent for referent in referents if issubclass(type(referent), group)]
 
 
 def _exit_code(code: object) -> int:

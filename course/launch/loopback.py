@@ -75,7 +75,7 @@ def _listening(host: str, port: int) -> socket.socket | None:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = [(family, address[0]) for family, *_, address in infos]
         if all(ipaddress.ip_address(address).is_loopback for _, address in addresses):
-            for family, address in sorted(addresses, key=lambda each: each[0] != socket.AF_INET6):
+            for family, address in sorted(addresses, key=lambda pair: pair[0] != socket.AF_INET6):
                 with contextlib.suppress(OSError):
                     return socket.create_server((address, port), family=family)
     return None

@@ -1,7 +1,7 @@
 """In every process: the messages between the processes of a run: sender, receiver and moment.
 
-    client      Request, Stop                    -> supervisor
-    supervisor  Serving ... RunEnded             -> client
+    client      StartRun, Stop                   -> supervisor
+    supervisor  SupervisorStarted ... RunEnded   -> client
     launcher    StartRank, Note                  -> supervisor
     supervisor  ProcessStarted ... ProcessEnded  -> launcher
 
@@ -39,7 +39,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True)
-class Request:
+class StartRun:
     """Client to supervisor, first and once: what to run.
 
     `kind` is torchrun, accelerate or python, `argv` what follows it on the command line, `limit`
@@ -69,7 +69,7 @@ class Stop:
 
 
 @dataclass(frozen=True)
-class Serving:
+class SupervisorStarted:
     """Supervisor to client, first: its process id, and when it was created."""
 
     pid: int
@@ -187,8 +187,10 @@ class ProcessEnded:
 
 
 # what `watch` of a launch is called with
-Event = Serving | RankStarted | Lines | Progress | RankEnded | Note | RunEnded | Logged | Done
-Message = Request | Stop | Event | StartRank | ProcessStarted | ProcessRefused | ProcessEnded
+Event = (
+    SupervisorStarted | RankStarted | Lines | Progress | RankEnded | Note | RunEnded | Logged | Done
+)
+Message = StartRun | Stop | Event | StartRank | ProcessStarted | ProcessRefused | ProcessEnded
 
 MESSAGES = {kind.__name__: kind for kind in get_args(Message)}
 
@@ -201,7 +203,7 @@ def encode(message: Message) -> bytes:
 def decode(line: bytes) -> Message:
     """The message of a line that `encode` made."""
     kind, fields = json.loads(line)
-    if kind == "Request" and fields["host"]:
+    if kind == "StartRun" and fields["host"]:
         fields["host"] = Host(**fields["host"])
     if kind == "RunEnded":
         fields["reason"] = Reason(fields["reason"])

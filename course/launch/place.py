@@ -8,7 +8,7 @@ from typing import Protocol
 from course.core import METRICS_FILE
 from course.launch import connect, process_tree, run_folder
 from course.launch.channel import Channel
-from course.launch.messages import Serving
+from course.launch.messages import SupervisorStarted
 from course.launch.netns import Host
 from course.launch.run import Run
 
@@ -37,7 +37,7 @@ class Place(Protocol):
     def too_large(self) -> bool:
         """Whether what runs there takes more memory than it may."""
 
-    def end(self, supervisor: Serving | None, run: Run) -> None:
+    def end(self, supervisor: SupervisorStarted | None, run: Run) -> None:
         """End what is left of a run whose supervisor was killed or is stuck."""
 
 
@@ -69,7 +69,7 @@ class Here:
         """A supervisor that is a new process."""
         return connect.to_cold_supervisor()
 
-    def end(self, supervisor: Serving | None, run: Run) -> None:
+    def end(self, supervisor: SupervisorStarted | None, run: Run) -> None:
         """End the supervisor's and the ranks' processes, if they are still the same."""
         known = [(supervisor.pid, supervisor.created)] if supervisor else []
         for pid, created in (*known, *run.processes.values()):

@@ -10,7 +10,7 @@ from course.launch import channel, interpreter, process_tree, shadowed
 from course.launch.channel import Channel
 from course.launch.child import Command
 from course.launch.forked import Forked, be_process, enter
-from course.launch.messages import Note, Request, StartRank
+from course.launch.messages import Note, StartRank, StartRun
 from course.launch.output import Pipes, Tell
 from course.launch.warm_imports import PATH, changed_at_start, path_without_entry
 
@@ -25,7 +25,7 @@ class Processes:
 
     def __init__(
         self,
-        request: Request,
+        request: StartRun,
         warm: dict[str, str] | None,
         pipes: Pipes,
         tell: Tell,

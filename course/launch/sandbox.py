@@ -14,7 +14,7 @@ from course.core import CourseError, words
 from course.hardware import isolation
 from course.launch.channel import Channel
 from course.launch.connect import WarmHandle
-from course.launch.messages import Serving
+from course.launch.messages import SupervisorStarted
 from course.launch.run import Run
 
 
@@ -84,7 +84,7 @@ class Sandbox:
     def connect_again(self) -> None:
         """None: a supervisor that was killed inside is not replaced."""
 
-    def end(self, supervisor: Serving | None = None, run: Run | None = None) -> None:
+    def end(self, supervisor: SupervisorStarted | None = None, run: Run | None = None) -> None:
         """End everything inside; the next connection finds it new."""
         if self._server:
             self._server.end()

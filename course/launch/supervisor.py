@@ -33,11 +33,11 @@ from course.launch.messages import (
     RankEnded,
     RankStarted,
     Reason,
-    Request,
     RunEnded,
-    Serving,
     StartRank,
+    StartRun,
     Stop,
+    SupervisorStarted,
 )
 from course.launch.output import Log, Pipes
 from course.launch.phases import GRACE_S, Phase, Phases
@@ -55,7 +55,7 @@ class Supervisor:
     `warm` is the environment with which the warm server started; None: there is none to fork.
     """
 
-    request: Request  # the client's first message
+    request: StartRun  # the client's first message
 
     def __init__(self, client: Channel, warm: dict[str, str] | None = None) -> None:
         self.client, self.warm = client, warm
@@ -76,7 +76,7 @@ class Supervisor:
         except EOFError:
             return  # the client has withdrawn its request
         self._move_in(self.request)
-        self._tell(Serving(os.getpid(), psutil.Process().create_time()))
+        self._tell(SupervisorStarted(os.getpid(), psutil.Process().create_time()))
         if sentence := warmth.sentence():
             self._tell(Note(sentence, once=True))
         self._watch_client()
@@ -94,7 +94,7 @@ class Supervisor:
             pass
         return messages
 
-    def _move_in(self, request: Request) -> None:
+    def _move_in(self, request: StartRun) -> None:
         """Take on the place that the request names; every process of the run inherits it."""
         if request.host:
             netns.enter(request.host)
@@ -158,7 +158,9 @@ class Supervisor:
     def _put_the_limit_off(self) -> None:
         """Put the limit off by the longest time for which a process waited for a core."""
         below = psutil.Process().children(recursive=True)
-        waited = max((process_tree.waited_for_a_core(each.pid) for each in below), default=0.0)
+        waited = max(
+            (process_tree.waited_for_a_core(process.pid) for process in below), default=0.0
+        )
         self.spared = max(self.spared, min(waited, PATIENCE * self.request.limit))
         self.phases.limit(self.began + self.request.limit + self.spared)
 

@@ -43,6 +43,6 @@ def _parts(node: NotebookNode) -> list[tuple]:
     parts = []
     for cell in (cell for cell in node.cells if cell.cell_type == "code"):
         varies = IGNORED in cell.metadata.get("tags", [])
-        outputs = [each for each in cell.outputs if not varies or each.output_type == "error"]
+        outputs = [output for output in cell.outputs if not varies or output.output_type == "error"]
         parts.append((cell.source, cell.execution_count, fields(outputs)))
     return parts

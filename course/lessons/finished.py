@@ -101,7 +101,7 @@ def _header(lesson: Lesson, around: Course) -> Iterator[Fault]:
 
     The map of the labs is drawn from the header.
     """
-    earlier = {one.number for one in around.earlier if one.name != START}
+    earlier = {lab.number for lab in around.earlier if lab.name != START}
     if set(lesson.header) != HEADER:
         yield 1, "the header has minutes, seconds and needs below `course:`, and nothing else there"
         return

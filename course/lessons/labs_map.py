@@ -68,7 +68,7 @@ def _direct(lab: Lesson, by_number: Mapping[str, Lesson]) -> list[str]:
 
 
 def _all_needs(lab: Lesson, by_number: Mapping[str, Lesson]) -> set[str]:
-    return set(lab.needs).union(*(_all_needs(by_number[one], by_number) for one in lab.needs))
+    return set(lab.needs).union(*(_all_needs(by_number[number], by_number) for number in lab.needs))
 
 
 def _place(at: int) -> tuple[float, float]:

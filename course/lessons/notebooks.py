@@ -24,7 +24,7 @@ from course.lessons.lesson import Cell, Lesson
 STARTUP_TIMEOUT_S = 180  # for a kernel on a busy machine
 CELL_TIMEOUT_S = 300  # as long as nbval gives a cell: what is built can be validated
 STARTS = 3  # of a kernel: it dies if another program takes its ports before it opens them
-KEPT = "kept"  # beside the scripts: what the notebook keeps of a learner (course.notebook.keeping)
+KEPT = "kept"  # beside the scripts: what the notebook keeps of a learner (course.notebook.store)
 DIED_EARLY = "Kernel died before replying"  # jupyter_client says so by a plain RuntimeError
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -143,12 +143,12 @@ def _reworded(cells: list[NotebookNode], ran: list[NotebookNode]) -> dict[str, s
     reworded = {}
     for cell, before in zip(cells, ran, strict=True):
         (line, _, new), (line_before, _, old) = (
-            _below_its_comments(each.source).partition("\n") for each in (cell, before)
+            _below_its_comments(version.source).partition("\n") for version in (cell, before)
         )
         if line != line_before or (new != old and not lesson_marks.GUESS.match(line)):
             return None
         if new != old:
-            old, new = (lesson_marks.as_html(" ".join(each.split())) for each in (old, new))
+            old, new = (lesson_marks.as_html(" ".join(text.split())) for text in (old, new))
             reworded[old] = new
     return reworded
 

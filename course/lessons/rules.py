@@ -224,12 +224,12 @@ def _guesses(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
     """What is shown of a guess differs between learners, so no test compares it."""
     for name, cell in lesson.guesses.items():
         later = [other for other in _code(lesson) if other.line > cell.line]
-        answers = [each for each in later if name in lesson_marks.ANSWER.findall(each.source)]
+        answers = [other for other in later if name in lesson_marks.ANSWER.findall(other.source)]
         if not answers:
             yield cell.line, f"nothing answers the guess: show it by `it_was({name!r}, ...)`"
-        for each in (cell, *answers):
-            if IGNORED not in each.options.get("tags", []):
-                yield each.line, f"a cell that shows a guess has the tag {IGNORED}"
+        for code_cell in (cell, *answers):
+            if IGNORED not in code_cell.options.get("tags", []):
+                yield code_cell.line, f"a cell that shows a guess has the tag {IGNORED}"
     names = set()
     for cell in _code(lesson):
         names |= set(lesson_marks.GUESS.findall(cell.source))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from course.drawing import html_card, palette
 from course.notebook import guesses
-from course.notebook.keeping import SRC
+from course.notebook.store import SRC
 
 HEADS = ("claim", "measured here")
 GUESSED = "you guessed"

@@ -22,9 +22,9 @@ from IPython.display import DisplayHandle, display
 
 from course.core import CourseError
 from course.drawing import html_card, palette
-from course.notebook import guesses, keeping
+from course.notebook import guesses, store
 from course.notebook.guesses import Guess
-from course.notebook.keeping import SRC
+from course.notebook.store import SRC
 
 STORED = "What the stored run showed"
 TAKES = "%%guess takes a name, then a unit or choices: %%guess growth times."
@@ -97,7 +97,7 @@ def ask(line: str, cell: str) -> None:
     """Show the form of a question; raises `CourseError` if it cannot be read."""
     name, _, kind = line.strip().partition(" ")
     text, kind = " ".join(cell.split()), kind.strip()
-    choices = tuple(each.strip() for each in kind.split("|")) if "|" in kind else ()
+    choices = tuple(choice.strip() for choice in kind.split("|")) if "|" in kind else ()
     if not guesses.NAME.fullmatch(name) or not text or "" in choices:
         raise CourseError(TAKES)
     question = Guess(name, text, "" if choices else kind, choices)
@@ -120,7 +120,7 @@ def it_was(name: str, value: float | str, best: Callable[..., float] | None = No
     elif isinstance(value, str) == bool(known.unit):
         raise CourseError(f"{name} asks for another kind of answer than {value!r}.")
     else:
-        known = replace(known, value=value, measured=known.measured or keeping.now())
+        known = replace(known, value=value, measured=known.measured or store.now())
         if best:
             known = replace(known, best=best(value, value if known.best is None else known.best))
         guesses.write(known, SRC)

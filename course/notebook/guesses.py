@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from course.core import CourseError, lesson_marks, words
-from course.notebook import keeping
+from course.notebook import store
 
 FOLDER = "guesses"  # in the folder `kept`
 MOST = 300  # characters of an answer
@@ -148,7 +148,7 @@ def parse(text: str) -> Guess | None:
         for when in (guess.guessed, guess.measured):
             datetime.fromisoformat(when or "2000-01-01")
         texts = (guess.name, guess.question, guess.unit, *guess.choices)
-        right = {type(each) for each in texts} == {str} and bool(NAME.fullmatch(guess.name))
+        right = {type(text) for text in texts} == {str} and bool(NAME.fullmatch(guess.name))
         plain = {name: _plain(getattr(guess, name), guess.unit) for name in ANSWERS}
         return replace(guess, **plain) if right else None
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -168,12 +168,12 @@ def _plain(answer: object, unit: str) -> Answer | None:
 
 def path(name: str, src: Path) -> Path:
     """The file in which a question is kept."""
-    return src / keeping.FOLDER / FOLDER / f"{name}.json"
+    return src / store.FOLDER / FOLDER / f"{name}.json"
 
 
 def read(name: str, src: Path) -> Guess | None:
     """What is kept of a question, None if nothing is; a broken file is put aside with a note."""
-    return keeping.read(path(name, src), parse, "guesses are")
+    return store.read(path(name, src), parse, "guesses are")
 
 
 def recall(question: Guess, src: Path) -> Guess:
@@ -183,17 +183,17 @@ def recall(question: Guess, src: Path) -> Guess:
         return question
     if (guess.unit, guess.choices) != (question.unit, question.choices):
         note = f"The question {question.name} was another one before: that guess is now in {{}}."
-        keeping.put_aside(path(question.name, src), note)
+        store.put_aside(path(question.name, src), note)
         return question
     return replace(guess, question=question.question)
 
 
 def every(src: Path) -> list[Guess]:
     """All questions that are kept, by name."""
-    names = sorted(each.stem for each in (src / keeping.FOLDER / FOLDER).glob("*.json"))
+    names = sorted(path.stem for path in (src / store.FOLDER / FOLDER).glob("*.json"))
     return [guess for name in names if NAME.fullmatch(name) and (guess := read(name, src))]
 
 
 def write(guess: Guess, src: Path) -> None:
     """Write what `read` will read; if that fails, a sentence says so."""
-    keeping.write(path(guess.name, src), asdict(guess), "This guess is not kept")
+    store.write(path(guess.name, src), asdict(guess), "This guess is not kept")

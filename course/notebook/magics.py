@@ -91,9 +91,9 @@ class CourseMagics(Magics):
         None if the script has an open TODO.
         """
         args = options.read(options.why("%why"), _words(line))
-        with watched(args.steps, args.stop) as one:
-            run = one.run(args.command, Live(display=CurvesDisplay(), explain=one.ending))
-            answer, ending = answered(run, reports(one.folder)), one.ending(run)
+        with watched(args.steps, args.stop) as session:
+            run = session.run(args.command, Live(display=CurvesDisplay(), explain=session.ending))
+            answer, ending = answered(run, reports(session.folder)), session.ending(run)
         if answer is None and run.unfinished:
             return None
         if answer is None:
@@ -116,9 +116,9 @@ class CourseMagics(Magics):
                 "--deep starts the script a second time, as the terminal has started it. In a "
                 f"cell, type: !python -m course right --deep -- {shlex.join(args.command)}"
             )
-        with watched(args.steps, args.stop, looks_at=NUMBERS) as one:
-            run = one.run(args.command, Live(display=CurvesDisplay(), explain=one.ending))
-            answer, ending = compared(run, one.folder), one.ending(run)
+        with watched(args.steps, args.stop, looks_at=NUMBERS) as session:
+            run = session.run(args.command, Live(display=CurvesDisplay(), explain=session.ending))
+            answer, ending = compared(run, session.folder), session.ending(run)
         if answer is None and run.unfinished:
             return None
         if answer is None:
@@ -227,8 +227,8 @@ def _words(line: str) -> list[str]:
 
 def _show(words: list[str], limit: float | None = None) -> Run:
     """Launch and show; a failing run of a finished script raises, an open TODO does not."""
-    with watched() as one:
-        run = one.run(words, Live(display=CurvesDisplay(), explain=one.ending), limit)
+    with watched() as session:
+        run = session.run(words, Live(display=CurvesDisplay(), explain=session.ending), limit)
     if run.ok or run.unfinished or (limit and run.reason == Reason.LIMIT):
         return run
     raise CourseError(f"{run.command} failed; the message above says why.")

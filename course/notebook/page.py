@@ -14,8 +14,8 @@ from course.core import ROOT, CourseError, installed, words, write_whole
 from course.drawing import palette
 from course.lessons import Lesson, labs
 from course.notebook import guesses, progress
-from course.notebook.keeping import SRC
 from course.notebook.progress import Record
+from course.notebook.store import SRC
 from course.notebook.stuck import Prose
 
 NAME = "page.html"
@@ -59,8 +59,8 @@ def page(name: str, src: Path) -> str:
     """The page as HTML; `name` is what the learner typed, "" leaves a line to write it on."""
     lessons = labs(ROOT)
     names = [exercise for lab in lessons for exercise in lab.exercises]
-    records = {one: known for one in names if (known := progress.read(one, src))}
-    passed = {one for one, known in records.items() if known.passed}
+    records = {exercise: known for exercise in names if (known := progress.read(exercise, src))}
+    passed = {exercise for exercise, known in records.items() if known.passed}
     whole = [lab.number for lab in lessons if lab.exercises and passed.issuperset(lab.exercises)]
     spent = sum(known.seconds for known in records.values())
     facts = {

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from course.exercises import Outcome, Report
-from course.notebook import keeping
+from course.notebook import store
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def date_and_time(when: str) -> str:
 
 def read(exercise: str, src: Path) -> Record | None:
     """What is kept of an exercise, None if nothing is; a broken file is put aside with a note."""
-    return keeping.read(_path(exercise, src), _parse, "what passes is")
+    return store.read(_path(exercise, src), _parse, "what passes is")
 
 
 def passed(exercises: Iterable[str], src: Path) -> set[str]:
@@ -50,7 +50,7 @@ def passed(exercises: Iterable[str], src: Path) -> set[str]:
 
 
 def _path(exercise: str, src: Path) -> Path:
-    return src / keeping.FOLDER / f"{exercise}.json"
+    return src / store.FOLDER / f"{exercise}.json"
 
 
 def _parse(text: str) -> Record | None:
@@ -76,7 +76,7 @@ def record(report: Report, script: str, src: Path, seconds: float = 0.0) -> None
     before = read(report.exercise, src)
     holds = [result.check for result in report.results if result.outcome == Outcome.PASSED]
     spent = seconds + (before.seconds if before else 0.0)
-    new = Record(report.exercise, keeping.now(), holds, len(report.checks), seconds=spent)
+    new = Record(report.exercise, store.now(), holds, len(report.checks), seconds=spent)
     if report.ok:
         new = replace(new, passed=new.when, script=script)
     elif before:
@@ -87,4 +87,4 @@ def record(report: Report, script: str, src: Path, seconds: float = 0.0) -> None
 def write(entry: Record, src: Path) -> None:
     """Write what `read` will read; if that fails, a sentence says so."""
     lost = "This result is not kept for the map of the labs"
-    keeping.write(_path(entry.exercise, src), asdict(entry), lost)
+    store.write(_path(entry.exercise, src), asdict(entry), lost)

@@ -28,7 +28,7 @@ def story(run: Run, limit: float, ending: Ending | None = None) -> list[str]:
             return ["The run's supervisor was killed; its ranks were ended."]
     if not run.ok:
         # The traceback of an error is shown as it is; what else was found explains it.
-        more = [one for one in ending.findings if one.what != "error"] if ending else []
+        more = [finding for finding in ending.findings if finding.what != "error"] if ending else []
         return [*_failure(run), *([report.text(more)] if more and not run.met_todo else [])]
     if run.left_behind:
         were = "process was" if run.left_behind == 1 else "processes were"

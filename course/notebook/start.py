@@ -11,7 +11,7 @@ from course.core import ROOT, words
 from course.drawing import Picture
 from course.lessons import CORE, Lesson, labs, labs_map
 from course.notebook import progress
-from course.notebook.keeping import SRC
+from course.notebook.store import SRC
 from course.notebook.stuck import Prose
 
 NBSP = "\N{NO-BREAK SPACE}"
@@ -79,5 +79,7 @@ def _states(src: Path) -> dict[str, str]:
     """The state of each exercise that is kept, as `labs_map` takes it."""
     records = (progress.read(name, src) for lab in _labs() for name in lab.exercises)
     return {
-        one.exercise: labs_map.PASSED if one.passed else labs_map.BEGUN for one in records if one
+        record.exercise: labs_map.PASSED if record.passed else labs_map.BEGUN
+        for record in records
+        if record
     }

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from course.core import CourseError, lesson_marks, todo, write_whole
 from course.exercises import Exercise
-from course.notebook import keeping, progress
+from course.notebook import progress, store
 from course.notebook.diff import Diff
-from course.notebook.keeping import SRC
+from course.notebook.store import SRC
 
 
 class Prose:
@@ -59,11 +59,11 @@ class Attempt:
         if number is not None and number not in hints:
             there = ", ".join(map(str, hints))
             raise CourseError(f"{self.name} has no TODO {number}; it has {there}.")
-        still_open = [one for one in todo.numbers(self.written()) if one in hints]
+        still_open = [n for n in todo.numbers(self.written()) if n in hints]
         shown = [number] if number is not None else still_open[:1] or list(hints)
-        parts = [f"**TODO {one}.** {hints[one]}" for one in shown]
-        if others := [one for one in hints if one not in shown]:
-            commands = _either(f"`%hint {self.name} {one}`" for one in others)
+        parts = [f"**TODO {n}.** {hints[n]}" for n in shown]
+        if others := [n for n in hints if n not in shown]:
+            commands = _either(f"`%hint {self.name} {n}`" for n in others)
             parts.append(f"For another TODO: {commands}.")
         return Prose("\n\n".join(parts))
 
@@ -87,7 +87,7 @@ class Attempt:
         """
         blank = self.exercise.script(solved=False)
         stamp = f"{datetime.now():%Y-%m-%d-%H%M%S}"
-        backup = self.src / keeping.FOLDER / f"{self.name}-{stamp}.py"
+        backup = self.src / store.FOLDER / f"{self.name}-{stamp}.py"
         changed = self.path.is_file() and self.written() != blank
         try:
             if changed:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from course.core import Interrupted
-from course.launch import Event, Reason, Run, Serving, launch
+from course.launch import Event, Reason, Run, SupervisorStarted, launch
 from course.own.hang.ending import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Ending, ending_of
 from course.own.hang.patience import Patience
 from course.own.hang.thresholds import PATIENCE_S
@@ -60,7 +60,7 @@ class WatchedRun:
 
         def take(run: Run, event: Event) -> None:
             runs[:] = [run]
-            if isinstance(event, Serving):
+            if isinstance(event, SupervisorStarted):
                 self._patience.begin(limit)
             watch(run, event)
 

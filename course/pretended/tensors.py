@@ -26,7 +26,7 @@ MAY_MIX = {"aten::copy_", "aten::_foreach_copy_", "aten::index", "aten::index_pu
 FROM_C = {"aten::new_empty_strided"}
 
 
-class Gpus:
+class PretendedGpus:
     """The GPUs of this process: how many, whether one was used, and each thread's current one."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Gpus:
         return device
 
 
-gpus = Gpus()
+gpus = PretendedGpus()
 
 
 def complain(text: str) -> None:

@@ -24,7 +24,7 @@ def set_device(device: Any) -> None:
         gpus.current = index
 
 
-class Device:
+class DeviceContext:
     """`torch.cuda.device`."""
 
     def __init__(self, device: Any) -> None:
@@ -84,7 +84,7 @@ class Stream:
         return event or Event()
 
 
-class OnStream(Device):
+class OnStream(DeviceContext):
     """`torch.cuda.stream`: the stream's device is the current one within the block."""
 
     def __init__(self, stream: Stream | None) -> None:
@@ -123,7 +123,7 @@ def install() -> None:
         is_initialized=lambda: gpus.initialized,
         set_device=set_device,
         current_device=index_of,
-        device=Device,
+        device=DeviceContext,
         stream=OnStream,
         is_current_stream_capturing=lambda: False,
         Stream=Stream,

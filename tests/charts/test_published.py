@@ -74,8 +74,8 @@ def test_what_is_not_there_is_refused_with_what_is():
 
 
 def test_a_time_becomes_a_bandwidth_as_nccl_tests_define_it():
-    (line,) = (one for one in published.lines("all-reduce") if one.name.endswith("Gloo"))
-    (same,) = (one for one in published.all_reduces() if one.name == line.name)
+    (line,) = (curve for curve in published.lines("all-reduce") if curve.name.endswith("Gloo"))
+    (same,) = (curve for curve in published.all_reduces() if curve.name == line.name)
     (size, milliseconds), (_, gb_per_s) = line.figures[-1], same.figures[-1]
     assert (line.unit, same.unit) == ("ms", "GB/s")
     assert gb_per_s == pytest.approx(2 * (2 - 1) / 2 * size / (milliseconds * 1e-3) / 1e9)
@@ -90,7 +90,9 @@ def test_a_bandwidth_stays_as_it_was_published():
 
 def test_a_speedup_is_over_one_gpu():
     (line,) = (
-        one for one in published.speedups("BERT-base, fine-tuning") if one.name == "H100 SXM, fp16"
+        curve
+        for curve in published.speedups("BERT-base, fine-tuning")
+        if curve.name == "H100 SXM, fp16"
     )
     assert dict(line.figures) == {
         1: 1,
@@ -103,7 +105,9 @@ def test_a_speedup_is_over_one_gpu():
 
 
 def test_a_token_costs_six_operations_per_parameter():
-    (line,) = (one for one in published.computed("Llama 3.1 8B", 8e9) if one.name == "H100, FSDP")
+    (line,) = (
+        curve for curve in published.computed("Llama 3.1 8B", 8e9) if curve.name == "H100, FSDP"
+    )
     assert line.unit == "TFLOP/s"
     assert dict(line.figures) == {
         8: pytest.approx(6 * 8e9 * 5762 / 1e12),

@@ -86,7 +86,7 @@ def leaves_something():
 
 @pytest.mark.slow
 def test_ranks_leave_no_temporary_files(tmp_path):
-    (left,) = on_ranks.on_ranks(1, leaves_something, src=tmp_path, limit=300)  # it may be cold
+    (left,) = on_ranks.CheckRanks(tmp_path).call(1, leaves_something, limit=300)  # it may be cold
     assert Path(left).parent.name.startswith("course-check-") and not Path(left).parent.exists()
 
 
@@ -103,7 +103,9 @@ def test_checks_wait_for_a_warm_server_but_not_where_ranks_are_new_interpreters(
     connect.warm_up()
     monkeypatch.setenv("HF_READ_AT_START", "1")
     on_ranks.await_warm_ranks.cache_clear()
-    waits, real = [], on_ranks.on_ranks
-    monkeypatch.setattr(on_ranks, "on_ranks", lambda *a, **k: waits.append(a) or real(*a, **k))
+    waits, real = [], on_ranks.CheckRanks.call
+    monkeypatch.setattr(
+        on_ranks.CheckRanks, "call", lambda *a, **k: waits.append(a) or real(*a, **k)
+    )
     on_ranks.await_warm_ranks()
     assert len(waits) == 1

@@ -66,7 +66,7 @@ def test_a_cure_sends_nothing_of_the_cpu_through_nccl(solved, monkeypatch, scrip
         pass
 
     def collective(*args: object, **_: object) -> None:
-        parts = [each for arg in args for each in (arg if isinstance(arg, list) else [arg])]
+        parts = [part for arg in args for part in (arg if isinstance(arg, list) else [arg])]
         sent.extend(part.device.type for part in parts if isinstance(part, torch.Tensor))
         raise SentError
 

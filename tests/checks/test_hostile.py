@@ -19,7 +19,7 @@ from support.patience import until
 from support.peak import at_most
 
 from course.checks.runner import session
-from course.checks.runner.on_ranks import LOST, MOST_RANKS, Rejected, on_ranks
+from course.checks.runner.on_ranks import LOST, MOST_RANKS, CheckRanks, Rejected
 from course.core import ROOT
 from course.core.words import GIB, MIB
 from course.exercises import Outcome
@@ -67,8 +67,7 @@ def attack(src: Path, request: pytest.FixtureRequest) -> Callable:
 
     def run(function: Callable, *args: object, isolated: bool = True, limit: float = 60) -> object:
         place = request.getfixturevalue("sandbox") if isolated else connect.warm_up()
-        options = {"src": src, "join": False, "limit": limit, "sandbox": place}
-        return on_ranks(1, function, *args, **options)[0]
+        return CheckRanks(src, place).call(1, function, *args, join=False, limit=limit)[0]
 
     return run
 
@@ -134,8 +133,8 @@ def test_isolated_code_has_none_of_the_sessions_keys(hostile, src):
     here = [sys.executable, "-c", f"import attacks; print(attacks.read_key({name!r}))"]
     assert subprocess.check_output(here, cwd=src, text=True) == "True\n"
     with Sandbox.around(src, MOST_RANKS) as new:
-        options = {"src": src, "join": False, "limit": 60, "sandbox": new}
-        assert on_ranks(1, hostile.read_key, name, **options) == [False]
+        ranks = CheckRanks(src, new)
+        assert ranks.call(1, hostile.read_key, name, join=False, limit=60) == [False]
 
 
 @possible

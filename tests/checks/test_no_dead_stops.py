@@ -9,7 +9,7 @@ import pytest
 from support import on_rank_group, solutions
 from support.patience import PATIENCE_S, until
 
-from course.checks.runner.on_ranks import on_ranks
+from course.checks.runner.on_ranks import CheckRanks
 from course.launch import launch
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
@@ -38,8 +38,8 @@ def test_the_others_go_on(folder):
 
 def test_who_leaves_a_failed_round_closes_its_connections(folder):
     """Otherwise the others wait for their limit, come late to the next round, and are left out."""
-    function, options = on_rank_group.hears_of_a_failure, {"src": folder / "src", "join": False}
-    _, failure = on_ranks(2, function, PATIENCE_S, limit=2 * PATIENCE_S, **options)
+    function, options = on_rank_group.hears_of_a_failure, {"limit": 2 * PATIENCE_S, "join": False}
+    _, failure = CheckRanks(folder / "src").call(2, function, PATIENCE_S, **options)
     assert failure and "imed out" not in failure
 
 

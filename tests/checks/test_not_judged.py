@@ -64,7 +64,7 @@ def test_a_sandbox_in_which_nothing_starts_judges_nobody(tmp_path, monkeypatch):
     """Otherwise a whole class would get no points."""
     monkeypatch.setitem(isolation.ENVIRONMENT, "PYTHONHOME", "/nowhere")
     with Sandbox.around(tmp_path, 1) as broken, pytest.raises(UnfitMachine, match="doctor"):
-        on_ranks.on_ranks(1, on_ranks.forked_too_early, src=tmp_path, sandbox=broken)
+        on_ranks.CheckRanks(tmp_path, broken).call(1, on_ranks.forked_too_early)
 
 
 def test_ranks_that_ended_well_are_not_refused_for_a_launcher_that_was_late(tmp_path):
@@ -137,7 +137,7 @@ def test_after_some_hangs_the_rest_is_left_out_unless_all_is_wanted(src, thoroug
     hung = [result for result in report.results if result.message.startswith("The limit of")]
     assert len(hung) == judged or (thorough and len(hung) > session.HANGS)
     assert bool(left_out) is not thorough
-    assert report.judged and {each.outcome for each in left_out} <= {Outcome.NOT_JUDGED}
+    assert report.judged and {result.outcome for result in left_out} <= {Outcome.NOT_JUDGED}
 
 
 @pytest.mark.rest

@@ -90,5 +90,5 @@ def test_a_step_with_masters_takes_12_bytes_for_each_weight():
     master = scope["Master"](layer.parameters(), lambda weights: torch.optim.SGD(weights, lr=0.1))
     layer(torch.randn(2, 8, dtype=torch.float16)).sum().backward()
     master.collect()
-    held = [each for p in [*layer.parameters(), *master.masters] for each in (p, p.grad)]
-    assert sum(each.nbytes for each in held) == 12 * sum(p.numel() for p in layer.parameters())
+    held = [tensor for p in [*layer.parameters(), *master.masters] for tensor in (p, p.grad)]
+    assert sum(tensor.nbytes for tensor in held) == 12 * sum(p.numel() for p in layer.parameters())

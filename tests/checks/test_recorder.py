@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from course.checks.runner.on_ranks import Rejected, on_ranks
+from course.checks.runner.on_ranks import CheckRanks, Rejected
 from course.checks.tools import recorder
 from course.core import dist_names
 from course.launch import connect
@@ -56,7 +56,7 @@ def wrap_in_ddp() -> None:
 
 
 def test_collectives_are_recorded_with_size_group_and_waiting(tmp_path: Path):
-    for rank, calls in enumerate(on_ranks(2, use_collectives, src=tmp_path)):
+    for rank, calls in enumerate(CheckRanks(tmp_path).call(2, use_collectives)):
         assert calls == [
             recorder.Call("all_reduce", 3, True, None, (0, 1), 12),
             recorder.Call("broadcast", 2, False, None, (rank,), 8),
@@ -68,13 +68,13 @@ def test_collectives_are_recorded_with_size_group_and_waiting(tmp_path: Path):
     ("way", "sends", "receives"), [("send", "send", "recv"), ("batch", "isend", "irecv")]
 )
 def test_a_message_is_recorded_once_with_its_destination(way, sends, receives, tmp_path: Path):
-    (sent,), (received,) = on_ranks(2, send_one_number, way, src=tmp_path)
+    (sent,), (received,) = CheckRanks(tmp_path).call(2, send_one_number, way)
     assert (sent.name, sent.elements, sent.to) == (sends, 1, 1)
     assert (received.name, received.to) == (receives, None)
 
 
 def test_what_is_forbidden_says_so(tmp_path: Path):
     with pytest.raises(Rejected, match="all_reduce is forbidden"):
-        on_ranks(1, call_forbidden, "all_reduce", src=tmp_path)
+        CheckRanks(tmp_path).call(1, call_forbidden, "all_reduce")
     with pytest.raises(Rejected, match="hands the work to torch's DistributedDataParallel"):
-        on_ranks(1, wrap_in_ddp, src=tmp_path)
+        CheckRanks(tmp_path).call(1, wrap_in_ddp)

@@ -45,7 +45,7 @@ def becomes_another() -> None:
 @pytest.mark.parametrize("function", [ends_itself, is_gone, becomes_another])
 def test_code_that_ends_its_rank_gives_no_answer(function, tmp_path):
     with pytest.raises(Rejected, match="Your code ended before the check had its answer"):
-        on_ranks.on_ranks(1, function, src=tmp_path)
+        on_ranks.CheckRanks(tmp_path).call(1, function)
 
 
 def builds_on_meeting() -> None:
@@ -55,7 +55,7 @@ def builds_on_meeting() -> None:
 
 def test_an_exercise_that_is_not_there_yet_is_named(tmp_path):
     with pytest.raises(Unwritten, match=r"another exercise: .*meeting\.py is not there yet"):
-        on_ranks.on_ranks(1, builds_on_meeting, src=tmp_path, alone=True)
+        on_ranks.CheckRanks(tmp_path).call(1, builds_on_meeting, alone=True)
 
 
 def reads_nowhere() -> None:
@@ -65,7 +65,7 @@ def reads_nowhere() -> None:
 
 def test_a_segmentation_fault_is_told_in_words(tmp_path):
     with pytest.raises(Rejected, match="Your code failed: it touched memory that is not its"):
-        on_ranks.on_ranks(1, reads_nowhere, src=tmp_path)
+        on_ranks.CheckRanks(tmp_path).call(1, reads_nowhere)
 
 
 class Attack:
@@ -100,7 +100,7 @@ def return_attack(path: str) -> Attack:
 def test_nothing_of_an_answer_is_executed(function, message, tmp_path):
     executed = tmp_path / "executed"
     with pytest.raises(Rejected, match=message):
-        on_ranks.on_ranks(1, function, str(executed), src=tmp_path)
+        on_ranks.CheckRanks(tmp_path).call(1, function, str(executed))
     assert not executed.exists()
 
 
@@ -144,14 +144,14 @@ def computes() -> bool:
 
 def test_the_limit_counts_what_the_machine_gives(tmp_path, busy_core):
     """Ten processes share the core, so the ranks take five seconds, of which they wait for most."""
-    assert on_ranks.on_ranks(2, computes, src=tmp_path, limit=4.0) == [True, True]
+    assert on_ranks.CheckRanks(tmp_path).call(2, computes, limit=4.0) == [True, True]
 
 
 def test_ranks_that_wait_for_one_another_are_found_on_a_busy_machine(tmp_path, busy_core):
     limit, problem = 3.0, None
     while not isinstance(problem, Deadlock):
         with pytest.raises((Deadlock, UnfitMachine)) as raised:  # depends on how far they came
-            on_ranks.on_ranks(2, wait_for_nobody, src=tmp_path, limit=limit)
+            on_ranks.CheckRanks(tmp_path).call(2, wait_for_nobody, limit=limit)
         problem, limit = raised.value, 2 * limit
     assert isinstance(problem, Deadlock) and "rank 0 waits in recv" in str(problem)
 
@@ -162,7 +162,7 @@ def test_ranks_that_never_came_to_the_code_are_not_judged(tmp_path, monkeypatch)
     monkeypatch.setattr(on_ranks, "SCRIPT", still_importing)
     (src := tmp_path / "src").mkdir()
     with pytest.raises(UnfitMachine, match="no rank came to your code: the machine is too busy"):
-        on_ranks.on_ranks(1, computes, src=src, limit=0.5)
+        on_ranks.CheckRanks(src).call(1, computes, limit=0.5)
 
 
 def verdict(tmp_path: Path, code: str) -> Report:

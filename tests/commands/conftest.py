@@ -46,16 +46,16 @@ def clone(origin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> dict:
-    """What stands in for the checks: `asked` lists who was judged, `answer` what it says."""
+    """What stands in for the checks: `requests` lists who was judged, `verdict` what it says."""
     judge = {
-        "asked": [],
-        "answer": lambda name, **options: Report(name, ("test_adds", "test_ends"), HALF),
+        "requests": [],
+        "verdict": lambda name, **options: Report(name, ("test_adds", "test_ends"), HALF),
     }
 
     def check(name: str, src: str, **options: object) -> Report:
-        judge["asked"].append((name, Path(src).parent.name))
+        judge["requests"].append((name, Path(src).parent.name))
         judge["options"] = options
-        return judge["answer"](name, src=src, **options)
+        return judge["verdict"](name, src=src, **options)
 
     monkeypatch.setattr(verdicts, "check", check)
     monkeypatch.setattr(grade, "warm_up", lambda: None)

@@ -60,5 +60,5 @@ def test_a_check_of_a_folder_is_counted_within_its_exercise(tmp_path: Path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     begun = re.findall(r"^(\w+) \(exercise \d of 2\): check (\d+) of (\d+): ", done.stdout, re.M)
     for name in ("ring", "my_ddp"):
-        counted = [(int(place), int(of)) for each, place, of in begun if each == name]
+        counted = [(int(place), int(of)) for exercise, place, of in begun if exercise == name]
         assert counted and counted == [(n + 1, len(counted)) for n in range(len(counted))]

@@ -23,7 +23,7 @@ def reports() -> list[Report]:
     ]
     trains = result("It trains.", "passed")
     return [
-        Report("ring", [each.check for each in ring], ring),
+        Report("ring", [verdict.check for verdict in ring], ring),
         Report("ddp", [trains.check], [trains]),
     ]
 
@@ -31,7 +31,7 @@ def reports() -> list[Report]:
 def test_plain_json_has_every_check(reports):
     parsed = json.loads(check_formats.plain(reports))
     assert parsed["ok"] is False
-    assert [(each["exercise"], each["ok"]) for each in parsed["exercises"]] == [
+    assert [(exercise["exercise"], exercise["ok"]) for exercise in parsed["exercises"]] == [
         ("ring", False),
         ("ddp", True),
     ]
@@ -63,7 +63,7 @@ def test_gradescope_gets_a_point_for_each_exercise(reports):
 @pytest.mark.parametrize("checks", [1, 2, 3, 6, 7, 9, 11, 12, 13, 30])
 def test_a_right_answer_has_its_whole_point_and_no_more(checks):
     results = [result(f"It holds {number}.", "passed") for number in range(checks)]
-    report = Report("ring", [each.check for each in results], results)
+    report = Report("ring", [verdict.check for verdict in results], results)
     tests = json.loads(check_formats.gradescope([report]))["tests"]
     assert abs(sum(test["score"] for test in tests) - 1) < 1e-12
     assert min(test["max_score"] for test in tests) > 0

@@ -18,7 +18,7 @@ from course.hardware import isolation
 def test_points_are_the_part_of_the_checks_that_hold(tmp_path, judged):
     folder = hand_in(tmp_path, ada__ring="a = 1", cyd__ring="b = 1", cyd__simple_ways="c = 1")
     assert run(folder, "--lab", "02") == 0
-    assert sorted(judged["asked"]) == [("ring", "ada"), ("ring", "cyd"), ("simple_ways", "cyd")]
+    assert sorted(judged["requests"]) == [("ring", "ada"), ("ring", "cyd"), ("simple_ways", "cyd")]
     rows = table(folder)
     assert [rows[name]["points"] for name in ("ada", "cyd")] == ["0.5", "1.0"]
     assert rows["ada"]["ring"] == "0.5" and rows["ada"]["simple_ways"] == "0.0"
@@ -28,7 +28,7 @@ def test_points_are_the_part_of_the_checks_that_hold(tmp_path, judged):
 def test_an_exercise_that_all_have_skipped_costs_them_its_point(tmp_path, judged):
     folder = hand_in(tmp_path, ada__ring="a = 1")
     run(folder, "--lab", "02", "03")
-    names = [name for name, each in exercises().items() if each.lab in ("02", "03")]
+    names = [name for name, exercise in exercises().items() if exercise.lab in ("02", "03")]
     assert len(names) > 2 and f"At most {len(names)} points" in page(folder)
     run(folder, "--names", "ring")
     assert "At most 1 point." in page(folder)
@@ -41,7 +41,7 @@ def test_checks_are_all_asked_in_a_box_and_within_the_time_of_a_learner(tmp_path
     assert 0 < judged["options"]["limit"] <= 120
     run(folder, "--trust")
     assert not judged["options"]["isolated"]
-    assert len(judged["asked"]) == 2  # a verdict without isolation is a different one
+    assert len(judged["requests"]) == 2  # a verdict without isolation is a different one
 
 
 def test_where_nothing_can_be_isolated_nothing_is_run(tmp_path, judged, monkeypatch, capsys):
@@ -50,7 +50,7 @@ def test_where_nothing_can_be_isolated_nothing_is_run(tmp_path, judged, monkeypa
     assert run(folder) == 2
     error = capsys.readouterr().err
     assert "bwrap is missing: install it" in error and "--trust" in error and "your rights" in error
-    assert judged["asked"] == []
+    assert judged["requests"] == []
     assert run(folder, "--trust") == 0
 
 
@@ -58,13 +58,13 @@ def test_only_what_has_changed_is_asked_again(tmp_path, judged, monkeypatch):
     folder = hand_in(tmp_path, ada__ring="a = 1", bob__ring="b = 1")
     run(folder)
     run(folder)
-    assert len(judged["asked"]) == 2
+    assert len(judged["requests"]) == 2
     hand_in(tmp_path, ada__ring="a = 2")
     run(folder)
-    assert judged["asked"][2:] == [("ring", "ada")]
+    assert judged["requests"][2:] == [("ring", "ada")]
     monkeypatch.setattr(verdicts, "digest", lambda: "other checks")
     run(folder)
-    assert len(judged["asked"]) == 5
+    assert len(judged["requests"]) == 5
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"report": 1, "judged": 2}', "\0"])
@@ -73,13 +73,13 @@ def test_a_kept_verdict_that_cannot_be_read_is_asked_again(tmp_path, judged, tex
     run(folder)
     (tmp_path / "out" / "verdicts" / "ada" / "ring.json").write_text(text)
     assert run(folder) == 0
-    assert len(judged["asked"]) == 2
+    assert len(judged["requests"]) == 2
 
 
 def test_what_is_as_it_was_handed_out_needs_no_check(tmp_path, judged):
     folder = hand_in(tmp_path, ada__ring=exercises()["ring"].script(solved=False))
     assert run(folder) == 0
-    assert judged["asked"] == []
+    assert judged["requests"] == []
     assert "handed in as it was handed out" in page(folder)
 
 
@@ -92,20 +92,20 @@ def busy(name: str, **options: object) -> Report:
 
 
 def fails(error: Exception) -> Callable[..., Report]:
-    def answer(name: str, **options: object) -> Report:
+    def verdict(name: str, **options: object) -> Report:
         raise error
 
-    return answer
+    return verdict
 
 
-@pytest.mark.parametrize("answer", [busy, fails(OSError("no disk")), fails(RuntimeError())])
+@pytest.mark.parametrize("verdict", [busy, fails(OSError("no disk")), fails(RuntimeError())])
 def test_what_is_not_judged_is_shown_asked_again_and_no_points_are_handed_on(
-    tmp_path, judged, answer
+    tmp_path, judged, verdict
 ):
     folder = hand_in(tmp_path, ada__ring="a = 1", bob__ring="b = 1")
     (tmp_path / "roster.csv").write_text("id,name\nada,Ada\nbob,Bob\n")
-    sane = judged["answer"]
-    judged["answer"] = lambda name, src, **options: (answer if "Ada" in src else sane)(
+    sane = judged["verdict"]
+    judged["verdict"] = lambda name, src, **options: (verdict if "Ada" in src else sane)(
         name, **options
     )
     roster = ("--roster", str(tmp_path / "roster.csv"), "--names", "ring")
@@ -116,9 +116,9 @@ def test_what_is_not_judged_is_shown_asked_again_and_no_points_are_handed_on(
         "ada,Ada,",
         "bob,Bob,0.5",
     ]
-    judged["answer"] = sane
+    judged["verdict"] = sane
     assert run(folder, *roster) == 0
-    assert len(judged["asked"]) == 3
+    assert len(judged["requests"]) == 3
 
 
 def test_an_interrupt_ends_the_class_at_once_and_what_is_judged_is_kept(
@@ -126,16 +126,16 @@ def test_an_interrupt_ends_the_class_at_once_and_what_is_judged_is_kept(
 ):
     learners = {f"learner{number}__ring": f"a = {number}" for number in range(8)}
     folder = hand_in(tmp_path, **learners)
-    sane, second = judged["answer"], threading.Event()
+    sane, second = judged["verdict"], threading.Event()
 
-    def answer(name: str, stop: threading.Event, **options: object) -> Report:
-        if len(judged["asked"]) == 1:
+    def verdict(name: str, stop: threading.Event, **options: object) -> Report:
+        if len(judged["requests"]) == 1:
             return sane(name)
         second.set()
         assert stop.wait(60)  # as a check waits for its ranks
         raise Interrupted
 
-    judged["answer"] = answer
+    judged["verdict"] = verdict
     follow = verdicts._follow
 
     def interrupted(under_way: dict) -> None:
@@ -144,14 +144,14 @@ def test_an_interrupt_ends_the_class_at_once_and_what_is_judged_is_kept(
 
     monkeypatch.setattr(verdicts, "_follow", interrupted)
     assert run(folder, "--names", "ring", "--jobs", "1") == NOT_JUDGED
-    assert len(judged["asked"]) == 2
+    assert len(judged["requests"]) == 2
     rows = table(folder)
     assert len(rows) == 8 and rows["learner0"]["not judged"] == ""
     assert [row["not judged"] for row in rows.values()].count("ring") == 7
     monkeypatch.setattr(verdicts, "_follow", follow)
-    judged["answer"] = sane
+    judged["verdict"] = sane
     assert run(folder, "--names", "ring") == 0
-    assert len(judged["asked"]) == 2 + 7
+    assert len(judged["requests"]) == 2 + 7
 
 
 def test_when_the_minutes_of_a_learner_are_over_the_rest_is_not_judged(
@@ -160,13 +160,13 @@ def test_when_the_minutes_of_a_learner_are_over_the_rest_is_not_judged(
     now = [0.0]
     monkeypatch.setattr(verdicts.time, "monotonic", lambda: now[0])
     folder = hand_in(tmp_path, ada__ring="a = 1", ada__simple_ways="b = 1", bob__ring="c = 1")
-    sane = judged["answer"]
+    sane = judged["verdict"]
 
-    def answer(name: str, **options: object) -> Report:
+    def verdict(name: str, **options: object) -> Report:
         now[0] += 61
         return sane(name)
 
-    judged["answer"] = answer
+    judged["verdict"] = verdict
     assert run(folder, "--minutes", "1", "--jobs", "1") == NOT_JUDGED
     rows = table(folder)
     assert (rows["ada"]["not judged"], rows["bob"]["not judged"]) == ("ring", "")

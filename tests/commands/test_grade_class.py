@@ -129,13 +129,13 @@ def test_whatever_is_handed_in_nobody_is_lost(submissions):
         for number, (ending, content) in enumerate(submissions):
             (handed / f"learner{number}{ending}").write_bytes(content)
         collected = collect(handed, work)
-        assert [each.learner for each in collected] == [
+        assert [submission.learner for submission in collected] == [
             f"learner{n}" for n in range(len(submissions))
         ]
-        for each in collected:
-            assert each.exercises or each.problem
-            assert "\n" not in each.problem and len(each.problem) < 3000
-            assert {path.suffix for path in each.src.iterdir()} <= {".py"}
+        for submission in collected:
+            assert submission.exercises or submission.problem
+            assert "\n" not in submission.problem and len(submission.problem) < 3000
+            assert {path.suffix for path in submission.src.iterdir()} <= {".py"}
         assert {path.name for path in Path(folder).iterdir()} == {"class", "work"}
 
 
@@ -155,9 +155,9 @@ def test_whatever_they_are_called_nobody_is_lost(names):
                 made.add(name)
         if made:
             submissions = collect(handed, Path(folder, "work"))
-            assert len({each.learner for each in submissions}) == len(submissions)
+            assert len({submission.learner for submission in submissions}) == len(submissions)
             assert len(submissions) == len({(owner(name, True)) for name in made})
-            assert all(each.learner.isprintable() for each in submissions)
+            assert all(submission.learner.isprintable() for submission in submissions)
 
 
 @QUICK

@@ -20,7 +20,7 @@ QUESTION = "By what factor does the <time> grow?"
 AT, LATER = "2026-11-23T10:00:00", "2026-11-23T11:00:00"
 
 
-def answer(guess: object, value: object = 116.0, **more: object) -> Guess:
+def growth(guess: object, value: object = 116.0, **more: object) -> Guess:
     fields = {"unit": "times", "guessed": AT, "measured": LATER} | more
     return Guess("message_growth", QUESTION, guess=guess, value=value, **fields)
 
@@ -33,19 +33,22 @@ def hand_in(folder: Path, learner: str, text: str) -> None:
 
 
 def test_guesses_are_read_and_what_is_broken_or_too_large_is_left_out(tmp_path: Path) -> None:
-    good = json.dumps(asdict(answer(1000.0)))
+    good = json.dumps(asdict(growth(1000.0)))
     handed_in = {"ada": good, "ben": "{", "cyd": good + " " * 20_000, "dan": "[" * 9000}
     for learner, text in handed_in.items():
         hand_in(tmp_path / "class", learner, text)
-    submissions = {each.learner: each for each in collect(tmp_path / "class", tmp_path / "work")}
-    assert submissions["ada"].guesses == {"message_growth": answer(1000.0)}
+    submissions = {
+        submission.learner: submission
+        for submission in collect(tmp_path / "class", tmp_path / "work")
+    }
+    assert submissions["ada"].guesses == {"message_growth": growth(1000.0)}
     assert not any(submissions[learner].guesses for learner in ("ben", "cyd", "dan"))
     assert "more than 10 KiB" in submissions["cyd"].problem and submissions["ben"].problem == ""
-    assert all(each.exercises == ["ring"] for each in submissions.values())
+    assert all(submission.exercises == ["ring"] for submission in submissions.values())
 
 
 def test_the_command_writes_the_page_and_guesses_do_not_make_late(tmp_path: Path, capsys) -> None:
-    hand_in(tmp_path / "class", "ada", json.dumps(asdict(answer(1000.0))))
+    hand_in(tmp_path / "class", "ada", json.dumps(asdict(growth(1000.0))))
     script = tmp_path / "class" / "ada" / "ring.py"
     script.write_text(exercises()["ring"].script(solved=False))
     os.utime(script, (0, 0))
@@ -59,7 +62,7 @@ def test_the_command_writes_the_page_and_guesses_do_not_make_late(tmp_path: Path
 def test_the_page_is_there_before_the_checks_and_only_of_the_labs_asked_for(
     tmp_path: Path, monkeypatch
 ) -> None:
-    hand_in(tmp_path / "class", "ada", json.dumps(asdict(answer(1000.0))))
+    hand_in(tmp_path / "class", "ada", json.dumps(asdict(growth(1000.0))))
 
     def judge(*_: object) -> None:
         raise RuntimeError("the checks begin")
@@ -74,14 +77,14 @@ def test_the_page_is_there_before_the_checks_and_only_of_the_labs_asked_for(
 def room(*answers: Guess) -> str:
     return expected.page(
         [
-            Submission(f"learner-{number}", Path("src"), guesses={each.name: each})
-            for number, each in enumerate(answers)
+            Submission(f"learner-{number}", Path("src"), guesses={guess.name: guess})
+            for number, guess in enumerate(answers)
         ]
     )
 
 
 def test_the_page_shows_the_spread_and_no_names() -> None:
-    shown = room(answer(1000.0), answer(16000.0), answer(20.0, guessed=LATER, measured=AT))
+    shown = room(growth(1000.0), growth(16000.0), growth(20.0, guessed=LATER, measured=AT))
     assert "In the middle the room guessed 1,000 times and measured 116 times" in shown
     assert "3 guessed, 3 measured, on one logarithmic axis" in shown
     assert "3 answers; 1 person guessed after a run" in shown
@@ -89,16 +92,16 @@ def test_the_page_shows_the_spread_and_no_names() -> None:
 
 
 def test_who_skipped_or_answered_an_older_question_does_not_count() -> None:
-    shown = room(answer(10.0), answer(None), answer(20.0), answer(0.5, unit="ms"))
+    shown = room(growth(10.0), growth(None), growth(20.0), growth(0.5, unit="ms"))
     assert "2 guessed, 3 measured" in shown
-    assert "Nobody handed in a guess" in room(answer(None)) and "Nobody" in room()
+    assert "Nobody handed in a guess" in room(growth(None)) and "Nobody" in room()
 
 
 def test_choices_and_text() -> None:
     either = {"unit": "", "choices": ("falls", "<rises>")}
-    shown = room(answer("falls", "falls", **either), answer("<rises>", "falls", **either))
+    shown = room(growth("falls", "falls", **either), growth("<rises>", "falls", **either))
     assert "falls: guessed by 1, measured by 2" in shown and "<rises>" not in shown
-    shown = room(answer("<b>", "so", unit=""), answer("<b>", "so", unit=""))
+    shown = room(growth("<b>", "so", unit=""), growth("<b>", "so", unit=""))
     assert "<td>&lt;b&gt;</td><td>2</td>" in shown
 
 
@@ -109,5 +112,5 @@ def test_the_pictures_fit() -> None:
         ([2.0], [2.0]),
         ([2.0], []),
     ):
-        assert_fits(expectations.numbers(guessed, measured, answer(1.0).shown))
+        assert_fits(expectations.numbers(guessed, measured, growth(1.0).shown))
     assert_fits(expectations.choices(("falls", "rises"), ["falls"] * 60, ["rises"] * 7))

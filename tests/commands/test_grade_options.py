@@ -24,7 +24,7 @@ def test_comments_that_make_no_sense(tmp_path, judged, capsys, text, sentence):
     (tmp_path / "out" / "comments.toml").write_text(text)
     assert run(folder) == 2
     assert sentence in capsys.readouterr().err
-    assert judged["asked"] == []
+    assert judged["requests"] == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from course.commands.grading import feedback, pages
 from course.commands.grading.comments import Comment
-from course.commands.grading.gradebook import Gradebook, Line
+from course.commands.grading.gradebook import Gradebook, GradebookLine
 from course.commands.grading.roster import Person
 from course.commands.grading.submissions import Submission
 from course.exercises import Outcome, Report, Result
@@ -19,13 +19,13 @@ def report(*outcomes: str, again: bool = False) -> Report:
         Result(f"test_{number}", f"It holds <{number}>.", Outcome(outcome), again=again)
         for number, outcome in enumerate(outcomes)
     ]
-    return Report("ring", [each.check for each in results], results)
+    return Report("ring", [result.check for result in results], results)
 
 
-def line(learner: str, *reports: Report, **more: object) -> Line:
+def line(learner: str, *reports: Report, **more: object) -> GradebookLine:
     submission = Submission(learner, Path("src"), person=more.pop("person", None))
-    verdicts = {each.exercise: each for each in reports}
-    return Line(submission, {"ring": 2.0, "ddp": 1.0}, verdicts, **more)
+    verdicts = {report.exercise: report for report in reports}
+    return GradebookLine(submission, {"ring": 2.0, "ddp": 1.0}, verdicts, **more)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,9 @@ def put(folder: Path, **files: str | bytes) -> None:
 
 
 def collected(folder: Path) -> dict[str, Submission]:
-    return {each.learner: each for each in collect(folder, folder.parent / "work")}
+    return {
+        submission.learner: submission for submission in collect(folder, folder.parent / "work")
+    }
 
 
 def ring(submission: Submission) -> str:
@@ -195,7 +197,7 @@ def test_downloads_of_moodle_are_one_submission_for_each_learner(folder):
     put(folder, **{"Bob_9_assignsubmission_onlinetext__text_html": "Hello."})
     submissions = collected(folder)
     assert list(submissions) == ["Ada Lovelace", "Ada Lovelace (8)", "Bob"]
-    assert all(each.exercises == ["ring"] for each in submissions.values())
+    assert all(submission.exercises == ["ring"] for submission in submissions.values())
 
 
 def test_downloads_of_canvas_are_one_submission_for_each_learner(folder):
@@ -228,10 +230,10 @@ def test_names_of_every_kind_are_different_and_can_be_shown(folder):
         (folder / name / "ring.py").write_text(RING)
     submissions = collected(folder)
     assert len(submissions) == 8 and all(
-        each.exercises == ["ring"] for each in submissions.values()
+        submission.exercises == ["ring"] for submission in submissions.values()
     )
     assert all(name.isprintable() and len(name) < 70 for name in submissions)
-    assert len({each.src for each in submissions.values()}) == 8
+    assert len({submission.src for submission in submissions.values()}) == 8
 
 
 def test_the_roster_says_who_is_who_and_who_is_missing(folder, tmp_path):
@@ -243,19 +245,22 @@ def test_the_roster_says_who_is_who_and_who_is_missing(folder, tmp_path):
     (folder / "broken").symlink_to("nowhere")
     put(folder, bob_zip=zipped(ring_py=RING), bob__my_ddp_py="x = 1", mallory_py=RING)
     submissions = collect(folder, tmp_path / "work", read(tmp_path / "roster.csv"))
-    assert [each.learner for each in submissions] == [
+    assert [submission.learner for submission in submissions] == [
         *("Ada Lovelace", "Bob", "Cyd Charisse", "Eve", "broken", "mallory"),
     ]
     assert submissions[1].exercises == ["ring", "my_ddp"]
     assert submissions[3].notes == ["handed in nothing"] and submissions[3].problem == ""
     assert submissions[1].notes == ["taken together: bob and bob.zip"]
-    assert all(each.notes == ["not in the roster"] and not each.person for each in submissions[4:])
+    assert all(
+        submission.notes == ["not in the roster"] and not submission.person
+        for submission in submissions[4:]
+    )
 
 
 def test_the_roster_itself_is_not_a_submission(folder):
     put(folder, ada__ring_py=RING, roster_csv="id\nada\n")
     submissions = collect(folder, folder.parent / "work", read(folder / "roster.csv"))
-    assert [each.learner for each in submissions] == ["ada"]
+    assert [submission.learner for submission in submissions] == ["ada"]
 
 
 def test_what_was_copied_before_is_gone(folder):

@@ -67,7 +67,7 @@ def test_the_students_texts_name_only_what_they_have(kit):
 
 
 @pytest.fixture(scope="module")
-def solved() -> set[str]:
+def solution_shapes() -> set[str]:
     """The shapes of the statements of all solutions that stand nowhere in an open script."""
     inside, outside = set(), set()
     for lesson in lessons(ROOT):
@@ -76,14 +76,14 @@ def solved() -> set[str]:
     return inside - outside
 
 
-def test_no_code_of_the_students_edition_is_a_solution_under_other_names(kit, solved):
+def test_no_code_of_the_students_edition_is_a_solution_under_other_names(kit, solution_shapes):
     files = list((kit / "students").rglob("*.py"))
-    assert len(files) > 300 and len(solved) > 50
-    assert [path for path in files if solved.intersection(shapes(path.read_text()))] == []
+    assert len(files) > 300 and len(solution_shapes) > 50
+    assert [path for path in files if solution_shapes.intersection(shapes(path.read_text()))] == []
 
 
-def test_a_solution_under_other_names_would_be_seen(solved):
-    assert solved.intersection(shapes(trial.solved()))
+def test_a_solution_under_other_names_would_be_seen(solution_shapes):
+    assert solution_shapes.intersection(shapes(trial.solved()))
 
 
 def blocks(lesson) -> list[str]:

@@ -94,7 +94,7 @@ def test_a_part_that_fails_does_not_end_the_report(small, monkeypatch):
 
 
 def test_the_home_folder_is_not_named(small):
-    notes = report.Report(small / "runs" / "report-0.md")
+    notes = report.ReportFile(small / "runs" / "report-0.md")
     notes.add(f"{Path.home()}/course/x.py")
     assert written(small) == "~/course/x.py\n"
 
@@ -127,7 +127,7 @@ def test_every_pair_of_gpus_and_all_of_them_add_up(small, monkeypatch):
     assert f"- GPUs 1, 2: right\n  ~~~\n  {COLUMNS}\n  {ROW}\n  ~~~" in text
     assert f"- GPUs 0, 1, 2: right\n  ~~~\n  {COLUMNS}\n  {ROW} first\n  {ROW}\n  ~~~" in text
     monkeypatch.setattr(report_terminal, "run", ran([], else_=slow))
-    notes = report.Report(small / "slow.md")
+    notes = report.ReportFile(small / "slow.md")
     report.links(notes)
     assert notes.faults[0] == "GPUs 0, 1: ended at the time limit" and len(notes.faults) == 4
 
@@ -181,7 +181,7 @@ def test_notebooks_that_hold_and_one_that_does_not(small, monkeypatch):
     monkeypatch.setattr(
         report_terminal, "run", ran([], **ends, else_=Ended(0, 100.0, ["2 passed"]))
     )
-    notes = report.Report(small / "notes.md")
+    notes = report.ReportFile(small / "notes.md")
     report.notebooks(notes)
     text = (small / "notes.md").read_text()
     assert notes.faults == ["bad, 70 s: ended with exit code 1"]
@@ -268,7 +268,7 @@ def test_every_command_in_a_docstring_is_known():
 
 def test_what_a_command_lacks(tmp_path, monkeypatch):
     def lacks(text: str, gpus: int = 0) -> str | None:
-        return report_scripts.Command("00", text).lacks(tmp_path, gpus)
+        return report_scripts.LessonCommand("00", text).lacks(tmp_path, gpus)
 
     monkeypatch.setenv("PATH", os.defpath)
     assert lacks("python src/spawn.py --gpus 0 2", 2) == "GPU 2"
@@ -282,15 +282,18 @@ def test_what_a_command_lacks(tmp_path, monkeypatch):
     (tmp_path / "runs" / "x.pt").touch()
     assert lacks("python src/x.py runs/x.pt") is None
     assert lacks("no-such-program src/x.py") == "the program no-such-program"
-    stuck = report_scripts.Command("00", "timeout 3 torchrun src/stuck.py")
-    assert stuck.code == 124 and report_scripts.Command("04", "torchrun src/fails.py x").code == 1
+    stuck = report_scripts.LessonCommand("00", "timeout 3 torchrun src/stuck.py")
+    assert (
+        stuck.code == 124
+        and report_scripts.LessonCommand("04", "torchrun src/fails.py x").code == 1
+    )
 
 
 @pytest.mark.parametrize(("gpus", "on_cpu"), [(0, True), (1, True), (2, False)])
 def test_accelerate_uses_the_cpu_where_there_are_too_few_gpus(gpus, on_cpu):
     words = ["accelerate", "launch", "--num_processes", "2", "src/x.py"]
     on_the_cpu = ["env", "ACCELERATE_USE_CPU=1", *words[:2], "--multi_gpu", *words[2:]]
-    command = report_scripts.Command("00", " ".join(words))
+    command = report_scripts.LessonCommand("00", " ".join(words))
     assert command.on(gpus) == (on_the_cpu if on_cpu else words)
     alone = "accelerate launch --num_processes 1 src/x.py"
-    assert report_scripts.Command("00", alone).on(gpus) == alone.split()
+    assert report_scripts.LessonCommand("00", alone).on(gpus) == alone.split()

@@ -71,9 +71,9 @@ def test_messages_travel_in_rounds_of_one_port():
     ring = check.judge(SOLVED).run
     assert [len(ring.world.sent(round)) for round in range(1, ring.world.rounds + 1)] == [4] * 6
     star = check.judge(WRONG["all to rank 0 and back"][0]).run
-    assert [(post.rank, post.peer) for round in range(1, 7) for post in star.world.sent(round)] == [
-        (1, 0), (2, 0), (3, 0), (0, 1), (0, 2), (0, 3),
-    ]  # fmt: skip
+    sent = [post for round in range(1, 7) for post in star.world.sent(round)]
+    pairs = [(post.rank, post.peer) for post in sent]
+    assert pairs == [(1, 0), (2, 0), (3, 0), (0, 1), (0, 2), (0, 3)]
 
 
 def test_the_picture_of_each_round_shows_the_vectors_of_that_round():

@@ -67,7 +67,7 @@ def test_every_link_holds(site):
     pages = {path.name: Links(path.read_text()) for path in site.glob("*.html")}
     assert len(pages) > 15
     broken = []
-    states = {match["state"][1:] for one in exhibits() for match in TRY.finditer(one.tries)}
+    states = {match["state"][1:] for exhibit in exhibits() for match in TRY.finditer(exhibit.tries)}
     for name, page in pages.items():
         for link in page.links:
             target, _, anchor = link.partition("#")

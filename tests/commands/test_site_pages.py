@@ -134,7 +134,7 @@ def test_a_log_keeps_the_colours_of_ranks_apart_and_legible():
     pairs = set()
     for rank in range(len(palette.RANKS)):
         tokens = extension.RankLexer().get_tokens(ansi(rank, "rank") + " says")
-        (token, words), (plain, rest), *_ = [each for each in tokens if each[1]]
+        (token, words), (plain, rest), *_ = [pair for pair in tokens if pair[1]]
         assert (words, rest.strip()) == ("rank", "says")
         assert "Color" in str(token) and "Color" not in str(plain)
         ink, ground = (_of_256(int(code)) for code in re.findall(r"C(\d+)", str(token)))

@@ -146,7 +146,7 @@ def looked_at(page) -> list[str]:
         result = page.evaluate(accessibility.RUN)
         if page.evaluate("() => document.documentElement.scrollWidth > innerWidth"):
             result.append("too wide")
-        wrong += [f"{scheme}, {width}: {each}" for each in result]
+        wrong += [f"{scheme}, {width}: {problem}" for problem in result]
     return wrong
 
 

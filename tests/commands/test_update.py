@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from support.clones import ANSWER, LAB, answer, backups, edit, git, release, sources
+from support.clones import ANSWER, LAB, backups, edit, git, release, solve, sources
 
 from course.__main__ import main
 from course.commands import update
@@ -31,7 +31,7 @@ def refused(clone: Path) -> str:
 
 
 def test_the_newest_version_is_left_alone(clone, capsys):
-    edit(clone, answer)
+    edit(clone, solve)
     before = state(clone)
     assert main(["update"]) == 0
     assert capsys.readouterr().out == "This is the newest version of the course.\n"
@@ -61,7 +61,7 @@ def test_a_notebook_that_is_no_notebook_any_more_is_kept(origin, clone, capsys):
 
 
 def test_a_notebook_that_the_new_version_has_no_more_is_kept(origin, clone, capsys):
-    mine = edit(clone, answer)
+    mine = edit(clone, solve)
     git(origin, "rm", "--quiet", LAB)
     git(origin, "commit", "--message", "Without it")
     update.main([])
@@ -78,7 +78,7 @@ def test_a_deleted_notebook_comes_back(origin, clone, capsys):
 
 
 def test_notebooks_that_were_staged_are_carried_over_too(origin, clone):
-    edit(clone, answer)
+    edit(clone, solve)
     git(clone, "add", LAB)
     release(origin)
     update.main([])
@@ -86,7 +86,7 @@ def test_notebooks_that_were_staged_are_carried_over_too(origin, clone):
 
 
 def test_a_change_in_another_file_that_is_new_too_is_named(origin, clone):
-    edit(clone, answer)
+    edit(clone, solve)
     (clone / "README.md").write_text("My README\n")
     (origin / "README.md").write_text("Second\n")
     release(origin)
@@ -95,7 +95,7 @@ def test_a_change_in_another_file_that_is_new_too_is_named(origin, clone):
 
 @pytest.mark.parametrize("name", ["labs/new.ipynb", "my.log"], ids=["untracked", "ignored"])
 def test_a_file_of_the_learners_that_is_in_the_way_is_named(origin, clone, name):
-    edit(clone, answer)
+    edit(clone, solve)
     (clone / name).write_text("mine")
     (origin / name).write_text("theirs")
     git(origin, "add", "--force", name)
@@ -105,14 +105,14 @@ def test_a_file_of_the_learners_that_is_in_the_way_is_named(origin, clone, name)
 
 
 def test_without_a_network_nothing_changes(origin, clone):
-    edit(clone, answer)
+    edit(clone, solve)
     shutil.move(origin, origin.with_name("away"))
     sentence = refused(clone)
     assert sentence.startswith("`git fetch` failed: ") and "does not appear to be a git" in sentence
 
 
 def test_where_nothing_can_be_put_aside_nothing_changes(origin, clone):
-    edit(clone, answer)
+    edit(clone, solve)
     release(origin)
     (clone / update.BACKUPS).write_text("a file")
     assert refused(clone).startswith(update.BACKUPS)
@@ -126,7 +126,7 @@ def test_what_fails_in_the_middle_leaves_the_notebooks_as_they_were(
         assert (clone / LAB).read_text() == git(clone, "show", f"HEAD:{LAB}") + "\n"
         raise fault
 
-    edit(clone, answer)
+    edit(clone, solve)
     release(origin)
     before = state(clone)
     monkeypatch.setattr(update.Clone, "forward", forward)
@@ -136,7 +136,7 @@ def test_what_fails_in_the_middle_leaves_the_notebooks_as_they_were(
 
 
 def test_commits_of_the_learners_are_left_to_git(origin, clone):
-    edit(clone, answer)
+    edit(clone, solve)
     git(clone, "commit", "--all", "--message", "My answers")
     release(origin)
     sentence = refused(clone)
@@ -145,7 +145,7 @@ def test_commits_of_the_learners_are_left_to_git(origin, clone):
 
 
 def test_a_clone_that_is_ahead_is_the_newest(clone, capsys):
-    edit(clone, answer)
+    edit(clone, solve)
     git(clone, "commit", "--all", "--message", "My answers")
     update.main([])
     assert capsys.readouterr().out.startswith("This is the newest version")

@@ -2,7 +2,7 @@
 
 import nbformat
 import pytest
-from support.clones import ANSWER, LAB, WRITER, answer, backups, edit, git, release, sources
+from support.clones import ANSWER, LAB, WRITER, backups, edit, git, release, solve, sources
 
 from course.commands import update
 
@@ -10,7 +10,7 @@ from course.commands import update
 def test_answers_and_notes_are_in_the_new_version_and_the_old_notebook_is_kept(
     origin, clone, capsys
 ):
-    mine = edit(clone, answer)
+    mine = edit(clone, solve)
     release(origin)
     update.main([])
     cells = sources(clone)
@@ -29,7 +29,7 @@ def test_answers_and_notes_are_in_the_new_version_and_the_old_notebook_is_kept(
 
 
 def test_a_second_update_carries_everything_over_again(origin, clone):
-    edit(clone, answer)
+    edit(clone, solve)
     release(origin)
     update.main([])
     once = sources(clone)
@@ -40,7 +40,7 @@ def test_a_second_update_carries_everything_over_again(origin, clone):
 
 
 def test_an_exercise_with_a_new_form_is_blank_and_the_answer_is_named(origin, clone, capsys):
-    mine = edit(clone, answer)
+    mine = edit(clone, solve)
     release(origin, "hint: one addition", "hint: add")
     update.main([])
     blank = sources(origin)
@@ -66,7 +66,7 @@ def test_a_notebook_that_was_only_run_becomes_the_new_one(origin, clone):
 @pytest.mark.parametrize("ids", ["other-{}", "cell-{:02}"], ids=["new ones", "of other cells"])
 def test_cells_are_known_again_where_an_editor_has_given_them_other_ids(origin, clone, ids):
     def as_an_editor(cells: list) -> None:
-        answer(cells)
+        solve(cells)
         for number, cell in enumerate(cells):
             cell.id = ids.format(number)
 
@@ -80,7 +80,7 @@ def test_cells_are_known_again_where_an_editor_has_given_them_other_ids(origin, 
 
 def test_an_answer_and_the_blank_form_that_a_reset_left_below_it_stay_in_this_order(origin, clone):
     def reset(cells: list) -> None:
-        answer(cells)
+        solve(cells)
         blank = next(cell for cell in sources(clone) if cell.startswith(WRITER))
         cells.append(nbformat.v4.new_code_cell(blank))
 

@@ -69,10 +69,10 @@ def test_many_todos_of_an_exercise_that_nobody_has_begun_are_a_list():
     many = Report("ring", checks, opened)
     assert repr(many).splitlines() == [
         "ring: still to write: TODO 1 to 3.",
-        *(f"  ○ {one}" for one in todos),
+        *(f"  ○ {task}" for task in todos),
     ]
     assert many._repr_html_().count("<tr") == 3 and "<code>x</code>" in many._repr_html_()
-    few = Report("ring", checks, [replace(one, message=todos[0]) for one in opened])
+    few = Report("ring", checks, [replace(result, message=todos[0]) for result in opened])
     assert repr(few) == "ring: still to write: TODO 1: Who has `x`?"
 
 
@@ -83,7 +83,9 @@ def test_an_error_that_stops_all_checks_is_one_line_but_other_faults_are_not():
 
     def rows(of: list[str]) -> list[str]:
         failed = zip(checks, of, strict=True)
-        results = [Result(name, f"{name} holds", Outcome.FAILED, one) for name, one in failed]
+        results = [
+            Result(name, f"{name} holds", Outcome.FAILED, message) for name, message in failed
+        ]
         return repr(Report("ring", checks, results)).splitlines()
 
     assert rows(messages)[1:] == [

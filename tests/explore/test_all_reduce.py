@@ -31,10 +31,12 @@ def test_in_a_round_a_rank_sends_and_receives_at_most_one_message():
 def test_rounds_cost_what_the_formulas_of_the_lesson_say(ranks):
     others, log = ranks - 1, int(math.log2(ranks))
     expected = {
-        "reduce + broadcast": (2 * others, 2 * others), "all-to-all": (others, others),
-        "ring": (2 * others, 2 * others / ranks), "halving-doubling": (2 * log, 2 * others / ranks),
+        "reduce + broadcast": (2 * others, 2 * others),
+        "all-to-all": (others, others),
+        "ring": (2 * others, 2 * others / ranks),
+        "halving-doubling": (2 * log, 2 * others / ranks),
         "tree": (2 * log, 2 * log),
-    }  # fmt: skip
+    }
     for name, (messages, buffers) in expected.items():
         p = plan(name, ranks)
         assert (p.messages, p.buffers) == (messages, pytest.approx(buffers))

@@ -37,7 +37,8 @@ def test_every_file_is_named_as_its_explorable():
 
 def test_a_function_says_which_controls_it_has_and_what_they_begin_with():
     values = {
-        name: each.default for name, each in inspect.signature(explore.split).parameters.items()
+        name: parameter.default
+        for name, parameter in inspect.signature(explore.split).parameters.items()
     }
     assert values == explore.split().values
     assert list(inspect.signature(explore.scaling).parameters)[:2] == ["points", "work"]

@@ -28,9 +28,8 @@ def test_the_fate_of_gradients_is_that_of_the_numbers():
             histogram.values()
         )
         assert sum(vars(shares).values()) == pytest.approx(1)
-    assert [zone("fp16", e) for e in (-26, -25, -15, -14, 15, 16)] == [
-        "zero", "subnormal", "subnormal", "whole", "whole", "infinite",
-    ]  # fmt: skip
+    zones = [zone("fp16", e) for e in (-26, -25, -15, -14, 15, 16)]
+    assert zones == ["zero", "subnormal", "subnormal", "whole", "whole", "infinite"]
 
 
 def test_the_highest_scale_is_the_last_without_overflow():

@@ -83,11 +83,16 @@ def test_a_pipeline_that_cannot_be_is_refused():
 
 def test_the_timeline_of_a_run_is_drawn_below_the_prediction():
     rows = [
-        {"stage": stage, "kind": step.kind, "microbatch": step.microbatch,
-         "start_ms": 20 * step.start, "end_ms": 20 * step.end}
+        {
+            "stage": stage,
+            "kind": step.kind,
+            "microbatch": step.microbatch,
+            "start_ms": 20 * step.start,
+            "end_ms": 20 * step.end,
+        }
         for stage, steps in enumerate(model.schedule(model.ONE_F_ONE_B, 3, 5, 2))
         for step in steps
-    ]  # fmt: skip
+    ]
     metrics = pd.DataFrame([{"stage": 0, "most_alive": 3}, *rows])
     shown = explore.pipeline(metrics, policy=model.ONE_F_ONE_B)
     assert (shown.values["stages"], shown.values["microbatches"]) == (3, 5)

@@ -14,9 +14,9 @@ from course.launch.client import launch
 
 
 def test_every_state_of_the_processes_fits_its_card():
-    for nodes, each in itertools.product((1, 4), (1, 5, 8)):
-        for look in (0, nodes * each - 1):
-            assert_fits(processes.draw(nodes, each, look))
+    for nodes, per_node in itertools.product((1, 4), (1, 5, 8)):
+        for look in (0, nodes * per_node - 1):
+            assert_fits(processes.draw(nodes, per_node, look))
 
 
 def test_equal_local_ranks_have_one_colour_on_all_nodes():

@@ -153,8 +153,10 @@ def test_a_step_worked_out_by_hand():
     logits = TOKENS * 100 * 4
     assert [device.samples for device in plan.devices] == [2, 1]
     assert plan.devices[0].extra == {
-        "AdamW's moments": 8e6, "sum of gradients": 4e6, "gathered outputs": 3 * logits * 4,
-    }  # fmt: skip
+        "AdamW's moments": 8e6,
+        "sum of gradients": 4e6,
+        "gathered outputs": 3 * logits * 4,
+    }
     assert plan.devices[1].held["outputs"] == 2 * logits and not plan.devices[1].extra
     assert (plan.moved["weights out"], plan.moved["logits back"]) == (4e6, logits)
     assert plan.master_link == plan.other_link == sum(plan.moved.values())

@@ -48,7 +48,9 @@ def test_the_causal_mask_idles_ranks_that_hold_their_tokens_in_order_and_none_of
 def test_the_work_is_what_the_labs_own_attention_computes():
     for order, ranks in SHAPES:
         pieces = torch.arange(2 * ranks * 3).chunk(2 * ranks)
-        places = [torch.cat([pieces[one] for one in held]) for held in model.pieces(order, ranks)]
+        places = [
+            torch.cat([pieces[number] for number in held]) for held in model.pieces(order, ranks)
+        ]
         work = model.rounds(order, ranks, True)
         for rank, turn in itertools.product(range(ranks), range(ranks)):
             keys = places[model.owner(rank, turn, ranks)]

@@ -34,7 +34,7 @@ def test_one_gpu_and_free_links_are_perfect():
 
 
 def test_strong_scaling_loses_the_fixed_part_of_a_step():
-    work = Workload(fixed=1.0, each=1.0, size=0)
+    work = Workload(fixed=1.0, per_sample=1.0, size=0)
     # 4 samples on one GPU take 5 s; one on each of 4 GPUs takes 2 s: 2.5 times as fast.
     assert efficiency(work, FREE, 4, 4, 0.0, strong=True) == pytest.approx(2.5 / 4)
 
@@ -66,7 +66,10 @@ def test_the_links_between_nodes_matter_from_the_second_node_on():
 def test_a_fitted_workload_gives_back_the_times_it_was_made_of():
     points = [(batch, WORK.compute(batch)) for batch in (8, 16, 64)]
     fitted = fit(points, WORK.size)
-    assert (fitted.fixed, fitted.each) == (pytest.approx(WORK.fixed), pytest.approx(WORK.each))
+    assert (fitted.fixed, fitted.per_sample) == (
+        pytest.approx(WORK.fixed),
+        pytest.approx(WORK.per_sample),
+    )
 
 
 @pytest.mark.parametrize("wrong", [{"gpus": 0}, {"batch": 0}, {"hidden": 1.5}])

@@ -31,9 +31,9 @@ def test_one_rank_holds_the_same_whatever_the_way():
 
 
 def test_each_stage_holds_less_and_activations_stay():
-    each = [model.ledger(way, LLAMA, 8, 4000) for way in model.WAYS]
-    assert all(a.total > b.total for a, b in itertools.pairwise(each))
-    assert len({ledger.held["activations"] for ledger in each}) == 1
+    ledgers = [model.ledger(way, LLAMA, 8, 4000) for way in model.WAYS]
+    assert all(a.total > b.total for a, b in itertools.pairwise(ledgers))
+    assert len({ledger.held["activations"] for ledger in ledgers}) == 1
 
 
 def test_recomputing_keeps_the_inputs_and_one_layer():

@@ -30,7 +30,7 @@ def test_without_jitter_the_slow_rank_sets_the_pace_however_seldom_they_meet():
 )
 def test_the_expected_cost_is_what_many_races_cost(ranks, slower, jitter, every):
     races = [race(ranks, slower, jitter, every, passes=8, seed=seed) for seed in range(400)]
-    runs = [one.total_ms / 8 for one in races]
+    runs = [run.total_ms / 8 for run in races]
     assert expected_ms(ranks, slower, jitter, every) == pytest.approx(
         statistics.fmean(runs), rel=0.01
     )

@@ -111,7 +111,7 @@ def test_where_halving_and_doubling_loses_to_the_ring():
         assert (halving.buffers > ring.buffers) == (not a_power_of_two)
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("group_of_one")
 def test_a_detached_parameter_shares_its_memory():
     says("hints", "`.detach()`")
     parameter = torch.nn.Parameter(torch.ones(1))
@@ -126,7 +126,7 @@ def test_float32_cannot_hold_every_length():
     assert torch.tensor(float(length)).item() != length == torch.tensor([length]).item()
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("group_of_one")
 def test_the_flight_recorder_keeps_2000_collectives():
     says("04b_clinic", "2000")
     for _ in range(2010):

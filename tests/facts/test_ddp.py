@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from course.own.slow.causes.buffers import OF_DDP
 
-pytestmark = pytest.mark.usefixtures("alone", "one_thread")
+pytestmark = pytest.mark.usefixtures("group_of_one", "one_thread")
 MIB = 2**20
 
 

@@ -17,7 +17,7 @@ from course.explore.models import fewer_messages
 from course.given import digits_task
 
 LAB = "12_fewer_messages"
-pytestmark = pytest.mark.usefixtures("alone", "one_thread")
+pytestmark = pytest.mark.usefixtures("group_of_one", "one_thread")
 GROUPS: list[dist.ProcessGroup] = []  # to the end of the process
 
 

@@ -51,9 +51,9 @@ def test_a_failed_group_is_counted(store):
 def test_a_gloo_group_of_its_own(store):
     says(LAB, "`group_of`")
     assert "ProcessGroupGloo" in c10d.__all__
-    group, one = dist.ProcessGroupGloo(store, 0, 1, LONG), torch.ones(2)
-    group.allreduce(one).wait()
-    assert (group.rank(), group.size()) == (0, 1) and one.tolist() == [1, 1]
+    group, tensor = dist.ProcessGroupGloo(store, 0, 1, LONG), torch.ones(2)
+    group.allreduce(tensor).wait()
+    assert (group.rank(), group.size()) == (0, 1) and tensor.tolist() == [1, 1]
 
 
 def test_restarted_ranks_share_the_store_of_the_dead(store, monkeypatch):
@@ -70,7 +70,7 @@ def test_restarted_ranks_share_the_store_of_the_dead(store, monkeypatch):
     assert switch in inspect.getsource(dynamic_rendezvous.DynamicRendezvousHandler)
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("group_of_one")
 def test_only_some_backends_shrink():
     says(LAB, "`dist.shrink_group(ranks_to_exclude)`")
     assert not dist.group.WORLD._get_backend(torch.device("cpu")).supports_shrinking

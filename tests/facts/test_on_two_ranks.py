@@ -9,20 +9,20 @@ from support import on_rank_facts
 from support.patience import PATIENCE_S
 from support.says import says
 
-from course.checks.runner.on_ranks import on_ranks
+from course.checks.runner.on_ranks import CheckRanks
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 
 @pytest.fixture(scope="module")
-def ranks() -> list[dict]:
+def reports() -> list[dict]:
     """What each of two ranks has to say."""
-    return on_ranks(2, on_rank_facts.everything, src=Path(), limit=PATIENCE_S)
+    return CheckRanks(Path()).call(2, on_rank_facts.everything, limit=PATIENCE_S)
 
 
 @pytest.fixture
-def collectives(ranks) -> list[dict]:
-    return [rank["collectives"] for rank in ranks]
+def collectives(reports) -> list[dict]:
+    return [rank["collectives"] for rank in reports]
 
 
 def test_a_broadcast_of_a_column_over_gloo_sends_its_neighbours(collectives):
@@ -33,7 +33,7 @@ def test_a_broadcast_of_a_column_over_gloo_sends_its_neighbours(collectives):
 
 def test_a_rank_may_leave_a_collective_with_a_root_before_another_has_come():
     assert all(
-        on_ranks(3, on_rank_facts.rank_2_leaves_a_broadcast_first, src=Path(), limit=PATIENCE_S)
+        CheckRanks(Path()).call(3, on_rank_facts.rank_2_leaves_a_broadcast_first, limit=PATIENCE_S)
     )
 
 
@@ -47,10 +47,10 @@ def test_an_average_with_inf_is_inf(collectives):
     assert [rank["infinite"] for rank in collectives] == [[math.inf]] * 2
 
 
-def test_a_reduce_scatter_over_gloo_is_an_all_reduce(ranks):
+def test_a_reduce_scatter_over_gloo_is_an_all_reduce(reports):
     says("10_sharding", "Gloo has none")
     says("10b_fsdp", "reduce-scatter is an all-reduce")
-    halves = ranks[0]["halves"]
+    halves = reports[0]["halves"]
     # A ring of two ranks sends 1/2 of the tensor for each half.
     whole, half = pytest.approx(1, abs=0.1), pytest.approx(0.5, abs=0.1)
     assert halves["all-reduce"] == whole and halves["all-gather"] == half
@@ -58,7 +58,7 @@ def test_a_reduce_scatter_over_gloo_is_an_all_reduce(ranks):
 
 
 def test_a_step_split_by_data_sends_what_it_says():
-    returned, sent = on_ranks(3, on_rank_facts.by_data, src=Path(), limit=PATIENCE_S)[0]
+    returned, sent = CheckRanks(Path()).call(3, on_rank_facts.by_data, limit=PATIENCE_S)[0]
     assert sent == pytest.approx(returned, rel=0.1)
 
 
@@ -72,15 +72,15 @@ def test_all_gather_object_fills_a_list(collectives):
     assert [rank["objects"] for rank in collectives] == [[0.5, 1.5]] * 2
 
 
-def test_the_root_of_a_group_is_a_rank_of_the_job(ranks):
+def test_the_root_of_a_group_is_a_rank_of_the_job(reports):
     says("09_clusters", "`src` and `dst`")
     says("hints", "`dst` and `src`")
-    assert ranks[1]["root_of_a_group"] == 1
+    assert reports[1]["root_of_a_group"] == 1
 
 
-def test_what_is_told_of_a_rank_that_does_not_come(ranks):
+def test_what_is_told_of_a_rank_that_does_not_come(reports):
     says("04b_clinic", "monitored_barrier", "torch 2.13", "`dist.barrier(timeout=...)`")
-    timeouts = ranks[0]["timeouts"]
+    timeouts = reports[0]["timeouts"]
     assert "Rank 1 failed to pass monitoredBarrier" in timeouts["monitored"]
     assert "imed out" in timeouts["wait"]
     if torch.__version__ >= (2, 13):
@@ -89,7 +89,7 @@ def test_what_is_told_of_a_rank_that_does_not_come(ranks):
         assert "unexpected keyword argument 'timeout'" in timeouts["barrier"]
 
 
-def test_what_ddp_makes_equal(ranks):
+def test_what_ddp_makes_equal(reports):
     says(
         "03_distributed_data_parallel",
         "weights and buffers",
@@ -97,7 +97,7 @@ def test_what_ddp_makes_equal(ranks):
         "averages over ranks",
     )
     says("04c_wrong_numbers", "NaN")
-    first, second = (rank["ddp"] for rank in ranks)
+    first, second = (rank["ddp"] for rank in reports)
     equal = ("weight", "buffer", "before each forward")
     assert [first[name] for name in equal] == [second[name] for name in equal] == [1, 1, 5]
     assert first["gradient 3"] == second["gradient 3"] == (1 + 5) / 2
@@ -105,23 +105,23 @@ def test_what_ddp_makes_equal(ranks):
     assert first["norm of drifted"] == second["norm of drifted"] == (0 + 2) / 2
 
 
-def test_an_evaluation_without_buffers_waits_for_nobody(ranks):
+def test_an_evaluation_without_buffers_waits_for_nobody(reports):
     says("04b_clinic", "*buffers*")
-    assert all(rank["evaluation_on_rank_0"] for rank in ranks)
+    assert all(rank["evaluation_on_rank_0"] for rank in reports)
 
 
-def test_the_scaler_asks_the_ranks_of_a_sharded_model(ranks):
+def test_the_scaler_asks_the_ranks_of_a_sharded_model(reports):
     says("05_mixed_precision", "the scaler's flag")
-    assert [rank["scaler_of_shards"] for rank in ranks] == [[2.0**15, 0]] * 2
+    assert [rank["scaler_of_shards"] for rank in reports] == [[2.0**15, 0]] * 2
 
 
-def test_what_detail_finds_of_five_disagreements(ranks):
+def test_what_detail_finds_of_five_disagreements(reports):
     says("06b_horovod_engine", "three of them")
-    for rank, answers in enumerate(each["disagreements"] for each in ranks):
+    for rank, answers in enumerate(result["disagreements"] for result in reports):
         for name in ("shape", "dtype", "kind"):
             assert "Detected mismatch between collectives" in answers[name][0]
         assert answers["op"] == ("", [2, 2]), rank
-    messages = [rank["disagreements"]["root"][0] for rank in ranks]
+    messages = [rank["disagreements"]["root"][0] for rank in reports]
     assert all(messages) and not any("Detected mismatch" in error for error in messages)
     # A later rank may instead report that the first to give up has closed the connection.
     assert any("imed out" in error for error in messages), messages
@@ -129,5 +129,5 @@ def test_what_detail_finds_of_five_disagreements(ranks):
 
 def test_a_restart_changes_the_last_digits_from_three_ranks_on():
     says("04_ddp_in_practice", "three ranks")
-    assert all(on_ranks(2, on_rank_facts.restarted, src=Path(), limit=PATIENCE_S))
-    assert not any(on_ranks(3, on_rank_facts.restarted, src=Path(), limit=PATIENCE_S))
+    assert all(CheckRanks(Path()).call(2, on_rank_facts.restarted, limit=PATIENCE_S))
+    assert not any(CheckRanks(Path()).call(3, on_rank_facts.restarted, limit=PATIENCE_S))

@@ -11,7 +11,7 @@ from torch import nn
 from torch.distributed import pipelining
 from torch.distributed.pipelining._utils import generate_stage_to_rank_mapping
 
-pytestmark = pytest.mark.usefixtures("alone", "one_thread")
+pytestmark = pytest.mark.usefixtures("group_of_one", "one_thread")
 
 
 def test_the_schedules_of_torch():

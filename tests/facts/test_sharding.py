@@ -22,7 +22,7 @@ from torch.distributed.tensor.debug import CommDebugMode
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils._python_dispatch import TorchDispatchMode
 
-pytestmark = pytest.mark.usefixtures("alone", "one_thread")
+pytestmark = pytest.mark.usefixtures("group_of_one", "one_thread")
 
 
 def sharded(**options: object) -> tuple[nn.Sequential, list[nn.Parameter]]:

@@ -13,7 +13,7 @@ LESSONS = {lesson.name: lesson for lesson in lessons(ROOT)}
 SOURCES = read_sources(ROOT)
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda one: f"{one.lesson}: {one.link}")
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: f"{source.lesson}: {source.link}")
 def test_it_belongs_to_a_link_or_a_fact_of_its_lesson(source):
     if source.fact:
         says(source.lesson, source.fact)
@@ -25,8 +25,8 @@ def test_it_belongs_to_a_link_or_a_fact_of_its_lesson(source):
 
 
 def test_they_stand_in_the_order_of_the_labs_and_once():
-    assert [one.lesson for one in SOURCES] == sorted(one.lesson for one in SOURCES)
-    assert len({(one.lesson, one.fact, one.link) for one in SOURCES}) == len(SOURCES)
+    assert [source.lesson for source in SOURCES] == sorted(source.lesson for source in SOURCES)
+    assert len({(source.lesson, source.fact, source.link) for source in SOURCES}) == len(SOURCES)
 
 
 def test_the_page_has_every_link_once_and_all_that_was_read():

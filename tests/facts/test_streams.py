@@ -46,18 +46,18 @@ def loader(stream: IterableDataset, workers: int = 2, how: str = "fork", **optio
 
 def test_every_worker_reads_all_of_it():
     says(LESSON, "its own copy")
-    read = Counter(one["n"] for batch in loader(Stream()) for one in batch)
+    read = Counter(sample["n"] for batch in loader(Stream()) for sample in batch)
     assert read == dict.fromkeys(range(6), 2)
 
 
 def test_who_reads_is_known_only_in_a_worker():
     says(LESSON, "`get_worker_info()`", "`num_workers`")
-    assert {one["worker"] for batch in loader(Stream(), workers=0) for one in batch} == {None}
-    assert {one["worker"] for batch in loader(Stream()) for one in batch} == {0, 1}
+    assert {sample["worker"] for batch in loader(Stream(), workers=0) for sample in batch} == {None}
+    assert {sample["worker"] for batch in loader(Stream()) for sample in batch} == {0, 1}
 
 
 @pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
-def test_only_a_forked_worker_has_a_process_group(alone, how):
+def test_only_a_forked_worker_has_a_process_group(group_of_one, how):
     says(LESSON, "`forkserver`", "Python 3.14")
     assert dist.is_initialized()
     (first, *_) = loader(Stream(), workers=1, how=how)
@@ -79,7 +79,7 @@ def test_a_loader_reads_two_batches_ahead_of_each_worker():
 
 def test_a_batch_is_of_one_worker_and_worker_0_begins():
     says(LESSON, "single worker", "worker 0")
-    workers = [{one["worker"] for one in batch} for batch in loader(Stream())]
+    workers = [{sample["worker"] for sample in batch} for batch in loader(Stream())]
     assert workers == [{0}, {1}] * 3
 
 
@@ -90,7 +90,7 @@ def test_persistent_workers_keep_the_first_copy():
         batches = loader(stream, persistent_workers=keep)
         list(batches)
         stream.epoch = 1
-        assert {one["epoch"] for batch in batches for one in batch} == {0 if keep else 1}
+        assert {sample["epoch"] for batch in batches for sample in batch} == {0 if keep else 1}
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_workers_without_a_file_are_idle(files, tmp_path, monkeypatch):
     mapped = stream.map(lambda sample: sample | {"worker": get_worker_info().id})
     for rank in (1, 0):
         own = split_dataset_by_node(mapped, rank, 2)
-        assert {one["worker"] for batch in loader(own) for one in batch} == {0}
+        assert {sample["worker"] for batch in loader(own) for sample in batch} == {0}
         warned = "Too many dataloader workers: 2" in (tmp_path / "told.log").read_text()
         assert warned == (rank == 0)
     log.close()
@@ -168,7 +168,9 @@ def test_shuffling_needs_the_same_seed_on_all_ranks(files):
 
     def shares(seeds):
         streams = [stream_of(files).shuffle(seed=seed, buffer_size=4) for seed in seeds]
-        return [numbers(split_dataset_by_node(one, rank, 2)) for rank, one in enumerate(streams)]
+        return [
+            numbers(split_dataset_by_node(stream, rank, 2)) for rank, stream in enumerate(streams)
+        ]
 
     equal, unequal = shares([1, 1]), [shares([1, seed]) for seed in range(2, 8)]
     assert sorted(chain(*equal)) == list(range(39))

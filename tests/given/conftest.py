@@ -1,12 +1,11 @@
 """The solved scripts of labs 06 and 06b, over `course.given.horovod`, and ranks that find them."""
 
-import functools
 from pathlib import Path
 
 import pytest
 from support.solutions import write
 
-from course.checks.runner.on_ranks import on_ranks
+from course.checks.runner.on_ranks import CheckRanks
 from course.launch import connect
 
 
@@ -22,4 +21,4 @@ def src(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ranks(src: Path):
-    return functools.partial(on_ranks, src=src)
+    return CheckRanks(src).call

@@ -27,7 +27,7 @@ class Bucket:
 
 
 @pytest.fixture
-def alone() -> Iterator[None]:
+def group_of_one() -> Iterator[None]:
     """A process group of one rank, in this process."""
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     yield
@@ -80,7 +80,7 @@ def test_a_share_is_at_least_one_number():
     assert counts == [1, 3, 30]
 
 
-def test_what_is_sent_comes_back_in_its_places_and_dtype(alone):
+def test_what_is_sent_comes_back_in_its_places_and_dtype(group_of_one):
     values, places = torch.tensor([2.0, -3.0]), torch.tensor([4, 1])
     got = compression.mean_of_few(values, places, torch.ones(5)).wait()
     assert got.tolist() == [0, -3, 0, 0, 2]
@@ -89,7 +89,7 @@ def test_what_is_sent_comes_back_in_its_places_and_dtype(alone):
     assert back.dtype == torch.float32 and back.tolist() == [1.5, 2.5]
 
 
-def test_messages_and_bytes_are_counted_while_it_is_entered(alone):
+def test_messages_and_bytes_are_counted_while_it_is_entered(group_of_one):
     dist.all_reduce(torch.zeros(5))
     with sent.counted() as total:
         dist.all_reduce(torch.zeros(5))
@@ -99,7 +99,7 @@ def test_messages_and_bytes_are_counted_while_it_is_entered(alone):
     assert (total.messages, total.nbytes) == (4, 20 + 10 + 2 * 8)
 
 
-def test_every_rank_begins_equal_and_the_batches_are_the_same_in_every_run(alone):
+def test_every_rank_begins_equal_and_the_batches_are_the_same_in_every_run(group_of_one):
     pairs = [(digits_task.model(4), list(digits_task.batches(3))) for _ in range(2)]
     (one, first), (two, second) = pairs
     assert torch.equal(flat_weights.read(one), flat_weights.read(two))

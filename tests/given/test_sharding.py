@@ -72,8 +72,8 @@ class WithoutGroup(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
-        node.args = [each for each in node.args if not is_group(each)]
-        node.keywords = [each for each in node.keywords if each.arg != "group"]
+        node.args = [argument for argument in node.args if not is_group(argument)]
+        node.keywords = [keyword for keyword in node.keywords if keyword.arg != "group"]
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign | None:

@@ -4,6 +4,7 @@ Each line names a script, what stands in it once, what takes its place, and what
 """
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -76,13 +77,27 @@ GPU = 'torch.device("cuda", local_rank)'
 UNBOUND = (
     "" if torch.__version__ >= (2, 15) else "barrier(): using the device under current context"
 )
+
+
+class ScriptFault(NamedTuple):
+    """A fault put back at a `place`, and what a run of a script on that many GPUs `says`."""
+
+    name: str
+    words: str
+    gpus: int
+    place: str
+    old: str
+    new: str
+    says: str
+
+
 RUN = [
-    (DDP, "", 2, DDP, JOIN, LAZY, UNBOUND),
-    (DDP, "", 2, DDP, "bert().to(device)", "bert()", "only work with single-device"),
-    (HELLO, "", 1, HELLO, ALONE_TOO, ANY_GPU, "CUDA error: invalid device ordinal"),
-    (HELLO, "", 2, HELLO, SET, UNSET, "a tensor on cuda:1 while cuda:0 is current"),
-    (HELLO, "", 2, HELLO, GPU, 'torch.device("cuda", 0)', "Duplicate GPU detected"),
-    (
+    ScriptFault(DDP, "", 2, DDP, JOIN, LAZY, UNBOUND),
+    ScriptFault(DDP, "", 2, DDP, "bert().to(device)", "bert()", "only work with single-device"),
+    ScriptFault(HELLO, "", 1, HELLO, ALONE_TOO, ANY_GPU, "CUDA error: invalid device ordinal"),
+    ScriptFault(HELLO, "", 2, HELLO, SET, UNSET, "a tensor on cuda:1 while cuda:0 is current"),
+    ScriptFault(HELLO, "", 2, HELLO, GPU, 'torch.device("cuda", 0)', "Duplicate GPU detected"),
+    ScriptFault(
         "09b_queue_and_restart/resumable.py",
         "--steps 2",
         2,
@@ -91,7 +106,7 @@ RUN = [
         "told_to_stop))",
         "No backend type associated with device type cpu",
     ),
-    (
+    ScriptFault(
         "00_start_here/backends.py",
         "",
         2,
@@ -100,7 +115,7 @@ RUN = [
         "",
         "Gloo sends what lies on a GPU",
     ),
-    (
+    ScriptFault(
         "00_start_here/backends.py",
         "",
         2,
@@ -109,7 +124,7 @@ RUN = [
         'device.type == "cuda" or op != "send and receive"',
         "Gloo sends what lies on a GPU",
     ),
-    (
+    ScriptFault(
         "02_all_reduce/measure.py",
         "--rounds 1",
         2,
@@ -118,7 +133,7 @@ RUN = [
         "dist.send(flat, 0)",
         "An unbatched P2P op (send/recv) was called",
     ),
-    (
+    ScriptFault(
         "06b_horovod_engine/hvd_race.py",
         "--turns -1 --batch 4 --size tiny",
         2,
@@ -157,15 +172,12 @@ def warm_ranks() -> None:
     await_warm_ranks()
 
 
-@pytest.mark.parametrize(
-    ("name", "words", "gpus", "place", "old", "new", "says"), RUN, ids=names(RUN)
-)
-def test_a_fault_is_met(
-    name, words, gpus, place, old, new, says, tmp_path, monkeypatch, warm_ranks
-):
-    lab, script = name.split("/")
+@pytest.mark.parametrize("fault", RUN, ids=names(RUN))
+def test_a_fault_is_met(fault: ScriptFault, tmp_path, monkeypatch, warm_ranks):
+    lab, script = fault.name.split("/")
     monkeypatch.chdir(pretended.written(lab, tmp_path))
-    changed = tmp_path / "src" / place.split("/")[1]
-    changed.write_text(replaced(changed.read_text(), old, new))
-    met = pretended.fault(pretended.on_gpus(Path("src"), script, *words.split(), gpus=gpus))
-    assert says in met if says else met == ""
+    changed = tmp_path / "src" / fault.place.split("/")[1]
+    changed.write_text(replaced(changed.read_text(), fault.old, fault.new))
+    command = script, *fault.words.split()
+    met = pretended.fault(pretended.on_gpus(Path("src"), *command, gpus=fault.gpus))
+    assert fault.says in met if fault.says else met == ""

@@ -8,7 +8,7 @@ import torch
 from support import on_rank_pretended as on_rank
 from support.python import run_python
 
-from course.checks.runner.on_ranks import on_ranks
+from course.checks.runner.on_ranks import CheckRanks
 from course.core import CourseError
 from course.launch import connect
 from course.pretended import tensors
@@ -79,7 +79,7 @@ if torch.__version__ >= (2, 15):  # a group without `device_id` is given the GPU
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory):
     connect.warm_up()
-    return functools.partial(on_ranks, src=tmp_path_factory.mktemp("src"), join=False)
+    return functools.partial(CheckRanks(tmp_path_factory.mktemp("src")).call, join=False)
 
 
 def test_tensors_and_devices(ranks):

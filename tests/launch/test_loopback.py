@@ -32,7 +32,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 def listening(process: psutil.Process) -> list[str]:
     """The addresses at which a process waits for others to connect (/proc/net/tcp and tcp6)."""
     inet = process.net_connections(kind="tcp")
-    return [each.laddr.ip for each in inet if each.status == psutil.CONN_LISTEN]
+    return [connection.laddr.ip for connection in inet if connection.status == psutil.CONN_LISTEN]
 
 
 @pytest.mark.parametrize("kind", ["standalone", "plain", "fixed port", "accelerate"])
@@ -51,8 +51,8 @@ def test_a_run_on_one_box_listens_on_loopback_alone(client: Client, kind: str) -
     by_process = [listening(process) for process in client.others().values()]
     client.rank(1).kill()
     client.result()
-    addresses = [address for each in by_process for address in each]
-    assert len([each for each in by_process if each]) == 3, by_process  # launcher and ranks
+    addresses = [address for of_process in by_process for address in of_process]
+    assert len(list(filter(None, by_process))) == 3, by_process  # launcher and ranks
     assert {address for address in addresses if not ip_address(address).is_loopback} == set()
 
 

@@ -24,18 +24,18 @@ from course.launch.messages import (
     RankEnded,
     RankStarted,
     Reason,
-    Request,
     RunEnded,
-    Serving,
     StartRank,
+    StartRun,
     Stop,
+    SupervisorStarted,
     decode,
     encode,
 )
 from course.launch.netns import Host
 
 HOST = Host("node1", "/run/netns/node1", "/tmp/hosts")
-REQUEST = Request(
+REQUEST = StartRun(
     kind="torchrun",
     argv=["--nproc-per-node", "2", "two words.py"],
     env={"NAME": "ä €\n"},
@@ -48,7 +48,7 @@ REQUEST = Request(
 SAMPLES = [
     REQUEST,
     Stop(),
-    Serving(4710, 1700000000.123456),
+    SupervisorStarted(4710, 1700000000.123456),
     RankStarted(1, 4711, 1700000000.123456),
     Lines(None, "stderr", ["one", "", 'say "two" — \x00\x1b[31m'], skipped=3),
     Progress(0, "50%"),
@@ -115,7 +115,7 @@ def test_messages_that_arrive_in_pieces_are_whole() -> None:
         b"[" * 10_000 + b"\n",
         b"x" * (LONGEST + 1),
         b'["Nothing", {}]\n',
-        b'["Request", {}]\n',
+        b'["StartRun", {}]\n',
         b'["RankEnded", {"rank": 1}]\n',
         b'["RunEnded", {"reason": "joy"}]\n',
     ],

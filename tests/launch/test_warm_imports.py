@@ -13,7 +13,7 @@ from support.patience import PATIENCE_S, until
 from course.checks.runner import on_ranks
 from course.launch import Note, Run, connect, launch, warm_imports
 from course.launch.child import Command
-from course.launch.messages import Request
+from course.launch.messages import StartRun
 from course.launch.processes import Processes
 from course.notebook import live
 
@@ -121,7 +121,7 @@ def test_a_module_with_the_name_of_a_library_is_worth_one_sentence(server, tmp_p
 
 def test_a_run_that_cannot_fork_says_once_which_variables_are_to_blame(tmp_path: Path) -> None:
     notes: list[Note] = []
-    request = Request("torchrun", [], {}, str(tmp_path), 0o22, 0.0, str(tmp_path))
+    request = StartRun("torchrun", [], {}, str(tmp_path), 0o22, 0.0, str(tmp_path))
     processes = Processes(request, {"HF_HOME": "/a"}, None, notes.append, None)
     script = (sys.executable, "-u", str(tmp_path / "train.py"))
     assert processes._can_fork(Command(script, {"HF_HOME": "/a"}, 1, 2))

@@ -200,7 +200,11 @@ def test_the_code_in_a_hint_is_code_of_the_solution(name: str) -> None:
 @pytest.mark.parametrize(("name", "words", "title"), WARNINGS)
 def test_what_a_hint_warns_of_is_rejected(name: str, words: str, title: str) -> None:
     assert words in " ".join(exercises()[name].hints.values())
-    titles = [one.title for one in MUTANTS if one.exercise == name and one.title.startswith(title)]
+    titles = [
+        mutant.title
+        for mutant in MUTANTS
+        if mutant.exercise == name and mutant.title.startswith(title)
+    ]
     assert len(titles) == 1, titles
 
 

@@ -11,7 +11,7 @@ from course.given import ways
 from course.lessons import Lesson, read
 
 EVERY = [(lab, *pair) for lab, sizes in SIZES.items() for pair in sizes.items()]
-ADDED = [each for each in EVERY if each[2].startswith(each[1])]  # an option, to a command
+ADDED = [case for case in EVERY if case[2].startswith(case[1])]  # an option, to a command
 NUMBER = re.compile(r"\d+")
 COMMAND = re.compile(r"%(?:torchrun|accelerate|python) .*?(src/\w+\.py)")
 SCRIPT = re.compile(r"src/\w+\.py")
@@ -23,10 +23,10 @@ def lesson(lab: str) -> Lesson:
     return read(ROOT / "course" / "lessons" / f"{lab}.md")
 
 
-@pytest.mark.parametrize(("lab", "text", "smaller"), [each for each in EVERY if each not in ADDED])
+@pytest.mark.parametrize(("lab", "text", "smaller"), [case for case in EVERY if case not in ADDED])
 def test_a_small_size_is_the_same_text_with_smaller_numbers(lab, text, smaller) -> None:
     assert NUMBER.sub("", smaller) == NUMBER.sub("", text)
-    numbers = [[int(number) for number in NUMBER.findall(each)] for each in (smaller, text)]
+    numbers = [[int(number) for number in NUMBER.findall(size)] for size in (smaller, text)]
     assert all(less <= more for less, more in zip(*numbers, strict=True)) and smaller != text
 
 

@@ -203,7 +203,7 @@ def test_a_notebook_of_yesterday_still_shows_its_picture_and_says_that_it_sleeps
 
 def test_the_start_notebook_shows_the_map_and_its_links_open_labs(page, server, course_folder):
     """Built here, so that it is seen as the lesson has it."""
-    [lesson] = [one for one in lessons(ROOT) if one.name == START]
+    [lesson] = [lab for lab in lessons(ROOT) if lab.name == START]
     made = notebooks.text(notebooks.notebook(lesson, solved=False))
     (course_folder / "labs" / f"{START}.ipynb").write_text(made)
     open_notebook(page, server, f"labs/{START}.ipynb")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from support.launching import clean_environment
 
-from course.checks.runner.session import Session
+from course.checks.runner.session import ChecksPlugin
 from course.core.errors import CourseError
 from course.core.files import ROOT
 
@@ -105,4 +105,4 @@ def test_the_page_about_checks_names_only_what_there_is():
         assert hasattr(importlib.import_module(f"course.checks.tools.{module}"), name)
     section = text.partition("## What a check is given")[2].partition("## What a check says")[0]
     fixtures = re.findall(r"^\| `(\w+)", section, re.MULTILINE)
-    assert set(fixtures) == {"ranks", "alone", "tmp_path"} <= set(dir(Session))
+    assert set(fixtures) == {"ranks", "alone", "tmp_path"} <= set(dir(ChecksPlugin))

@@ -71,7 +71,7 @@ def test_the_versions_are_those_that_the_project_accepts_and_one_for_each_packag
     assert len(pinned) == len(pins)
     assert all(str(pin.specifier).startswith("==") for pin in pins)
     needed = [Requirement(text) for text in declared]
-    assert [one.name for one in needed if pinned[one.name] not in one.specifier] == []
+    assert [need.name for need in needed if pinned[need.name] not in need.specifier] == []
 
 
 def test_every_version_installs_on_the_oldest_python_that_the_project_names():

@@ -38,17 +38,17 @@ def folders(*inside: str) -> set[str]:
 def imported(module: str) -> list[Import]:
     """Return what a module imports from the course, apart from the one exception."""
     all_imports = imports(PATHS[module].read_text())
-    return [one for one in all_imports if (module, one.module) != EXCEPTION]
+    return [target for target in all_imports if (module, target.module) != EXCEPTION]
 
 
 def complaints(room: str, allowed: Callable[[str, Import], bool]) -> list[str]:
     """The imports in a room that are not allowed."""
     modules = [module for module in PATHS if room_of(module) == room]
     return [
-        f"{module}: {one}"
+        f"{module}: {target}"
         for module in modules
-        for one in imported(module)
-        if not allowed(module, one)
+        for target in imported(module)
+        if not allowed(module, target)
     ]
 
 
@@ -79,7 +79,7 @@ def test_the_folders_of_the_tests_mirror_the_rooms():
 @pytest.mark.parametrize("room", ORDER)
 def test_a_room_imports_only_from_those_above(room):
     allowed = ORDER[: ORDER.index(room) + 1]
-    assert complaints(room, lambda module, one: room_of(one.module) in allowed) == []
+    assert complaints(room, lambda module, target: room_of(target.module) in allowed) == []
 
 
 @pytest.mark.parametrize("room", OWN)
@@ -89,18 +89,24 @@ def test_a_sub_room_of_own_imports_only_from_those_above(room):
 
     allowed = {"course.own.finding", *OWN[: OWN.index(room) + 1]}
     assert [
-        f"{module}: {one}"
+        f"{module}: {target}"
         for module in PATHS
-        for one in imported(module)
+        for target in imported(module)
         if sub_room(module) == room
-        and room_of(one.module) == "course.own"
-        and sub_room(one.module) not in allowed
+        and room_of(target.module) == "course.own"
+        and sub_room(target.module) not in allowed
     ] == []
 
 
 @pytest.mark.parametrize("room", ORDER)
 def test_a_room_imports_from_another_by_its_face(room):
-    assert complaints(room, lambda _, one: room_of(one.module) == room or one.through_a_door) == []
+    assert (
+        complaints(
+            room,
+            lambda _, target: room_of(target.module) == room or target.through_a_door,
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,28 +126,28 @@ def test_a_room_imports_from_another_by_its_face(room):
     ],
 )
 def test_what_a_face_allows(line, allowed):
-    assert all(one.through_a_door for one in imports(line)) is allowed
+    assert all(target.through_a_door for target in imports(line)) is allowed
 
 
 @pytest.mark.parametrize("room", ORDER)
 def test_a_room_imports_from_itself_by_the_module(room):
-    def by_module(module: str, one: Import) -> bool:
-        return one.origin != room or one.module != room or module in DOORS
+    def by_module(module: str, target: Import) -> bool:
+        return target.origin != room or target.module != room or module in DOORS
 
     assert complaints(room, by_module) == []
 
 
 def test_no_modules_import_each_other_in_a_circle():
-    graph = {module: {one.module for one in imported(module)} - {module} for module in PATHS}
+    graph = {module: {target.module for target in imported(module)} - {module} for module in PATHS}
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
 @pytest.mark.parametrize("lesson", lessons(ROOT), ids=attrgetter("name"))
 def test_a_lesson_imports_by_the_face(lesson):
     code = [cell for cell in lesson.cells if cell.kind == "code"]
-    all_imports = [one for cell in code for one in imports(runnable(cell.source))]
+    all_imports = [target for cell in code for target in imports(runnable(cell.source))]
     assert all_imports
-    assert [str(one) for one in all_imports if not one.through_a_door] == []
+    assert [str(target) for target in all_imports if not target.through_a_door] == []
 
 
 @pytest.mark.parametrize("module", sorted(DOORS))

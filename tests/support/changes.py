@@ -93,10 +93,10 @@ class _Script:
         self.nodes = [node for node in self._walk(tree) if node.lineno in inside]
         blocks = (getattr(node, "body", None) for node in ast.walk(tree))
         self.next = {  # by statement: the one after it in its block
-            one: other
+            statement: after
             for block in blocks
-            for one, other in pairwise(block if isinstance(block, list) else [])
-            if other in self.nodes
+            for statement, after in pairwise(block if isinstance(block, list) else [])
+            if after in self.nodes
         }
 
     def _walk(self, node: ast.AST) -> Iterator[ast.AST]:

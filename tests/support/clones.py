@@ -52,7 +52,7 @@ def edit(clone: Path, change: Callable[[list], None], path: str = LAB) -> str:
     return (clone / path).read_text()
 
 
-def answer(cells: list) -> None:
+def solve(cells: list) -> None:
     """Run the notebook, write the exercise, and add a note after it."""
     place = next(n for n, cell in enumerate(cells) if cell.source.startswith(WRITER))
     cells[place].source = ANSWER
@@ -67,4 +67,4 @@ def sources(clone: Path, path: str = LAB) -> list[str]:
 
 def backups(clone: Path, path: str = LAB) -> list[str]:
     """The texts of the notebook that were put aside."""
-    return [one.read_text() for one in clone.glob(f"{update.BACKUPS}/*/{path}")]
+    return [backup.read_text() for backup in clone.glob(f"{update.BACKUPS}/*/{path}")]

@@ -230,7 +230,7 @@ def _kind(file: File, call: ast.Call, depth: int = 2) -> str:
     own = [node for node in file.nodes if isinstance(node, ast.FunctionDef) and node.name == name]
     if own and depth:
         inner = [node for node in ast.walk(own[0]) if isinstance(node, ast.Call)]
-        kinds = {_kind(file, one, depth - 1) for one in inner}
+        kinds = {_kind(file, node, depth - 1) for node in inner}
         return next((kind for kind in ("waits", "work") if kind in kinds), "")
     if name in WAITS or _is_clock(call):
         return "waits"

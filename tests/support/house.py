@@ -102,10 +102,10 @@ def imports(source: str) -> Iterator[Import]:
     """What Python code imports from the course, wherever in the code."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            each = [Import(alias.name, None) for alias in node.names]
+            entries = [Import(alias.name, None) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "a relative import, which this test does not follow"
-            each = [Import(node.module, alias.name) for alias in node.names]
+            entries = [Import(node.module, alias.name) for alias in node.names]
         else:
             continue
-        yield from (one for one in each if one.origin.split(".")[0] == "course")
+        yield from (entry for entry in entries if entry.origin.split(".")[0] == "course")

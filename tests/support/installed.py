@@ -49,6 +49,6 @@ def _with_needs(*names: str) -> set[str]:
         packages.add(name)
         needs = [Requirement(text) for text in metadata.requires(name) or []]
         waiting += [
-            one.name for one in needs if not one.marker or one.marker.evaluate({"extra": ""})
+            need.name for need in needs if not need.marker or need.marker.evaluate({"extra": ""})
         ]
     return packages

@@ -79,20 +79,20 @@ def loader(**facts: object) -> Loader:
 
 
 def ranks(
-    *each: Sequence[Slice], settings: dict | None = None, **of_step: object
+    *by_rank: Sequence[Slice], settings: dict | None = None, **of_step: object
 ) -> list[RankReport]:
     """Ranks that do the same in all steps, each its own; settings such as ``{"threads": 4}``.
 
     `tail`, `overlap`, `buckets` and `rows` may be given for all ranks, or as a list by rank.
     """
     reports = []
-    for number, slices in enumerate(each):
+    for number, slices in enumerate(by_rank):
         mine = {
             name: value[number] if isinstance(value, list) else value
             for name, value in of_step.items()
         }
         steps = [step(slices, start=float(n), **mine) for n in range(COUNT)]
-        reports.append(rank(number, steps, len(each), **settings or {}))
+        reports.append(rank(number, steps, len(by_rank), **settings or {}))
     return reports
 
 

@@ -74,7 +74,9 @@ def forms() -> dict[str, bool]:
             "grouped_allreduce_async": hvd.grouped_allreduce_async([x]),
             "grouped_allreduce_async_": hvd.grouped_allreduce_async_([x.clone()]),
         }
-        held = {name: isinstance(hvd.synchronize(one), Tensor) for name, one in single.items()}
+        held = {
+            name: isinstance(hvd.synchronize(handle), Tensor) for name, handle in single.items()
+        }
         for name, handle in grouped.items():
             results = hvd.synchronize(handle)
             held[name] = isinstance(results, tuple) and len(results) == 1
@@ -126,7 +128,7 @@ def warned() -> tuple[list[str], list[str]]:
                 optimizer.zero_grad()
                 model(torch.ones(1, 2)).sum().backward()
                 optimizer.step()  # without `synchronize` before it: nothing to say
-            return [str(one.message) for one in caught]
+            return [str(warning.message) for warning in caught]
 
         return order(skip=False), order(skip=True)
 

@@ -51,5 +51,7 @@ def assert_legible(picture: str) -> None:
             size = float(mark.get("font-size"))
             x, y = float(mark.get("x")), float(mark.get("y")) - size / 3
             x += {"end": -size / 2, None: size / 2}.get(mark.get("text-anchor"), 0)
-            under = [one[4] for one in marks if one[0] <= x <= one[1] and one[2] <= y <= one[3]]
+            under = [
+                area[4] for area in marks if area[0] <= x <= area[1] and area[2] <= y <= area[3]
+            ]
             assert palette.contrast(fill, under[-1]) >= 4.5, (mark.text, fill, under[-1])

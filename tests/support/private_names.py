@@ -177,9 +177,9 @@ def used(tree: ast.Module) -> set[str]:
             case ast.Attribute(attr=name):
                 parts.add(name)
             case ast.Import(names=names):
-                parts |= {part for one in names for part in one.name.split(".")}
+                parts |= {part for alias in names for part in alias.name.split(".")}
             case ast.ImportFrom(module=module, names=names):
-                parts |= {*(module or "").split("."), *(one.name for one in names)}
+                parts |= {*(module or "").split("."), *(alias.name for alias in names)}
     return set(filter(private, parts))
 
 
@@ -192,7 +192,9 @@ def looked_up(tree: ast.Module) -> set[str]:
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Attribute(attr=asks) | ast.Name(id=asks)) if asks in ASK:
-                constants = [one.value for one in node.args if isinstance(one, ast.Constant)]
+                constants = [
+                    constant.value for constant in node.args if isinstance(constant, ast.Constant)
+                ]
                 names |= {part for text in constants for part in str(text).split(".")}
                 names |= {keyword.arg for keyword in node.keywords if keyword.arg}
             case ast.Tuple(elts=[*home, name]) if len(home) < 2:

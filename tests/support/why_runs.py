@@ -129,8 +129,8 @@ RUNS = [*PLANTED, *OTHERS, *CURES, *RIGHT]
 def is_right(run: Run, answer: Answer) -> bool:
     """Whether the cause is found that must be, at its place and rank."""
     return any(
-        (each.cause, each.rank) == (run.cause, run.rank) and each.where.startswith(run.where)
-        for each in answer.causes[: 1 if run.first else None]
+        (cause.cause, cause.rank) == (run.cause, run.rank) and cause.where.startswith(run.where)
+        for cause in answer.causes[: 1 if run.first else None]
     )
 
 
@@ -160,12 +160,12 @@ def small(ranks: list[RankReport]) -> list[dict]:
         since = rank["steps"][0]["start"] if rank["steps"] else 0.0
         for step in rank["steps"]:
             for name in ("rows", "fed", "indices"):
-                step[name] = [numbers.setdefault(each, len(numbers)) for each in step[name]]
+                step[name] = [numbers.setdefault(key, len(numbers)) for key in step[name]]
             for timed in (step, *step["slices"], *step["passes"]):
                 timed["start"], timed["end"] = timed["start"] - since, timed["end"] - since
                 timed |= {n: round(v, 6) for n, v in timed.items() if isinstance(v, float)}
             step["slices"] = [
-                {name: value for name, value in each.items() if value or name in ("start", "end")}
-                for each in step["slices"]
+                {name: value for name, value in part.items() if value or name in ("start", "end")}
+                for part in step["slices"]
             ]
     return reports

@@ -86,7 +86,9 @@ def chosen(name: str, most: int | None) -> list[Change]:
 def equal_in_effect() -> dict[tuple[str, str], str]:
     """Why a change is no fault, by exercise and diff."""
     known = tomllib.loads(EQUAL.read_text())
-    return {(name, one["diff"].strip()): one["why"] for name in known for one in known[name]}
+    return {
+        (name, change["diff"].strip()): change["why"] for name in known for change in known[name]
+    }
 
 
 def accepted(name: str, folder: Path, most: int | None) -> Iterator[Change]:

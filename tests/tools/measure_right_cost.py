@@ -71,7 +71,7 @@ def main() -> None:
     rows = [list(map(float, line.split())) for lines in out for line in lines[: args.blocks]]
     if len(rows) != 2 * args.blocks:
         raise SystemExit(run.text(run.first_failed))
-    plain = median(each for row in rows for each in row[:STEPS])
+    plain = median(ms for row in rows for ms in row[:STEPS])
     print(f"a step of {plain:.1f} ms of processor time takes more while it is watched:")
     some = [step for step in range(1, STEPS + 1) if step not in FIRST + WHOLE]
     kinds = {"the first": FIRST[:1], "2 and 3": FIRST[1:], "each fifth": WHOLE, "others": some}

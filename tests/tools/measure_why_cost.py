@@ -65,7 +65,7 @@ def main() -> None:
             words = [*command, *numbers]
             runs = [launch(words, limit=600.0) for _ in range(args.runs)]
             lines = [line for run in runs for line in run.text(0, "stdout").splitlines()]
-            rows = [[float(each) for each in line.split()] for line in lines]
+            rows = [[float(number) for number in line.split()] for line in lines]
             plain = median(work for _, _, _, work in rows)
             low, more, high = quantiles((on - off for _, on, _, off in rows), n=4)
             wall = median(on / off for on, _, off, _ in rows)

@@ -228,7 +228,7 @@ def main(root: Path, name: str, lesson: str) -> None:
         "before": earlier[-1].number,
         "before_lesson": earlier[-1].name,
     }
-    files = _files(root, fields, [each for lab in earlier for each in lab.exercises], is_new)
+    files = _files(root, fields, [name for lab in earlier for name in lab.exercises], is_new)
     for path, text in files.items():
         write_whole(path, text)
     print(NEXT.format(**fields), end="")

@@ -95,9 +95,9 @@ def speedups(measured: str) -> tuple[Curve, ...]:
 
 
 def _speedup(line: Curve) -> Curve:
-    one = line.figures[0][1]
+    on_one_gpu = line.figures[0][1]
     return replace(
-        line, unit="× one GPU", figures=tuple((n, rate / one) for n, rate in line.figures)
+        line, unit="× one GPU", figures=tuple((n, rate / on_one_gpu) for n, rate in line.figures)
     )
 
 

@@ -14,8 +14,8 @@ def neighbours(at: float, value: float, published: Sequence[Curve]) -> dict[str,
     Each line counts with its figure nearest to `at`; {} if no line has one near it.
     """
     figures = sorted((_nearest(line, at), line.name) for line in published if _reaches(line, at))
-    lower = [one for one in figures if one[0] <= value][-1:]
-    higher = [one for one in figures if one[0] > value][:1]
+    lower = [figure for figure in figures if figure[0] <= value][-1:]
+    higher = [figure for figure in figures if figure[0] > value][:1]
     return {name: there for there, name in [*lower, *higher, *figures[-1:]]}
 
 

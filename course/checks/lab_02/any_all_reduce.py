@@ -18,7 +18,7 @@ class AnyAllReduce:
 
     names: tuple[str, ...]
 
-    def each(
+    def results(
         self, ranks: Callable, world_size: int, function: Callable, *args: object
     ) -> Iterator[tuple[str, list]]:
         """(name of the function, results by rank), all from one set of ranks."""
@@ -28,7 +28,7 @@ class AnyAllReduce:
 
     def compare(self, ranks: Callable, world_size: int) -> None:
         """Every rank has the sum that one process finds, for each shape."""
-        for name, by_rank in self.each(ranks, world_size, on_rank.sums, SHAPES):
+        for name, by_rank in self.results(ranks, world_size, on_rank.sums, SHAPES):
             for rank, left in enumerate(by_rank):
                 for shape, got in left.items():
                     expected = on_rank.total(world_size, shape)
@@ -66,7 +66,7 @@ class AnyAllReduce:
         """Sums are exact in 64-bit integers, and in bfloat16, float16, float32, float64 where they
         can be; infinity and NaN are passed on.
         """
-        for name, by_rank in self.each(ranks, 3, on_rank.sums_of_dtypes):
+        for name, by_rank in self.results(ranks, 3, on_rank.sums_of_dtypes):
             for rank, left in enumerate(by_rank):
                 for dtype, got in left.items():
                     everyones = [on_rank.with_odd_ends(other, dtype) for other in range(3)]
@@ -85,7 +85,7 @@ class AnyAllReduce:
         alone.
         """
         whole = on_rank.total(2, (4, 6))
-        for name, by_rank in self.each(ranks, 2, on_rank.views):
+        for name, by_rank in self.results(ranks, 2, on_rank.views):
             for rank, (view, gaps) in enumerate(by_rank):
                 assert torch.equal(view, whole[:, ::2].t()), (
                     f"{name}: rank {rank}'s view does not hold the sum"
@@ -101,7 +101,7 @@ class AnyAllReduce:
         """
         terms = torch.stack([on_rank.rough(rank) for rank in range(4)]).double()
         rounding = 1e-6 * terms.abs().sum(0)
-        for name, by_rank in self.each(ranks, 4, on_rank.rounded):
+        for name, by_rank in self.results(ranks, 4, on_rank.rounded):
             for rank, other in enumerate(by_rank):
                 differ = int((by_rank[0] != other).sum())
                 assert not differ, (
@@ -113,7 +113,7 @@ class AnyAllReduce:
     @hint("Write the communication yourself, with isend and irecv.")
     def test_own_work(self, ranks):
         """It uses single messages only, none of torch's collectives."""
-        for name, by_rank in self.each(ranks, 2, on_rank.without_library):
+        for name, by_rank in self.results(ranks, 2, on_rank.without_library):
             if not torch.equal(by_rank[0], on_rank.total(2, (12,))):
                 raise Fault(f"{name}: the sum is wrong")  # not for want of work of its own
 
@@ -122,7 +122,7 @@ class AnyAllReduce:
         """Every message is waited for before its tensor is read or changed, and many calls leave
         no process groups or tensors behind (3 ranks).
         """
-        for name, by_rank in self.each(ranks, 3, on_rank.loose_ends):
+        for name, by_rank in self.results(ranks, 3, on_rank.loose_ends):
             undecided_where_wrong(by_rank)
             for rank, loose_end in enumerate(by_rank):
                 assert not loose_end, f"{name}: on rank {rank}, {loose_end}"

@@ -36,7 +36,7 @@ class TestRing(AnyAllReduce):
     @hint("A ring has one direction: each rank sends to rank + 1, the last one to rank 0.")
     def test_neighbours(self, ranks):
         """Each rank sends 2(N−1) messages, all to its right neighbour (4 ranks)."""
-        for _, by_rank in self.each(ranks, 4, traffic, (12,)):
+        for _, by_rank in self.results(ranks, 4, traffic, (12,)):
             for rank, (sent,) in enumerate(by_rank):
                 to = [other for other, _ in sent]
                 assert to == [(rank + 1) % 4] * 6, f"rank {rank} sends {len(to)} messages, to {to}"
@@ -44,7 +44,7 @@ class TestRing(AnyAllReduce):
     @hint("Each message is one chunk, about an Nth of the buffer.")
     def test_bytes(self, ranks):
         """Each rank sends 2(N−1)/N of the buffer, up to the rounding of the chunks (4 ranks)."""
-        for _, by_rank in self.each(ranks, 4, traffic, LENGTHS):
+        for _, by_rank in self.results(ranks, 4, traffic, LENGTHS):
             for rank, by_length in enumerate(by_rank):
                 for length, sent in zip(LENGTHS, by_length, strict=True):
                     numbers = sum(nbytes for _, nbytes in sent) / 2

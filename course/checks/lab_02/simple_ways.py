@@ -15,7 +15,7 @@ class TestSimpleWays(AnyAllReduce):
         """Whole buffers travel: rank 0 sends N−1 and every other rank one; in all-to-all each
         rank sends N−1 (4 ranks).
         """
-        for name, by_rank in self.each(ranks, 4, on_rank.traffic, (10,)):
+        for name, by_rank in self.results(ranks, 4, on_rank.traffic, (10,)):
             for rank, (sent,) in enumerate(by_rank):
                 others = [other for other in range(4) if other != rank]
                 to = others if rank == 0 or name == "all_to_all" else [0]

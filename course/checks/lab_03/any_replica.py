@@ -17,12 +17,12 @@ class AnyReplica:
 
     wrappers: tuple[str, ...]
 
-    def each(
+    def results(
         self, ranks: Callable, world_size: int, function: Callable, *args: object, **kwargs: object
     ) -> Iterator[tuple[str, list]]:
         """(name of the class, results by rank) of a function, all from one set of ranks."""
-        each = on_rank.each, exercise_of(self), self.wrappers, function
-        by_rank = ranks(world_size, *each, *args, **kwargs)
+        call = on_rank.by_class, exercise_of(self), self.wrappers, function
+        by_rank = ranks(world_size, *call, *args, **kwargs)
         for name in self.wrappers:
             yield name, [results[name] for results in by_rank]
 
@@ -30,7 +30,9 @@ class AnyReplica:
         self, ranks: Callable, world_size: int, kinds, optimizers, passes: int = 1
     ) -> None:
         """Three steps give the weights of three steps of one process on the whole batch."""
-        for name, by_rank in self.each(ranks, world_size, on_rank.train, kinds, optimizers, passes):
+        for name, by_rank in self.results(
+            ranks, world_size, on_rank.train, kinds, optimizers, passes
+        ):
             for rank, trained in enumerate(by_rank):
                 for (kind, optimizer), got in trained.items():
                     expected = train_alone(kind, optimizer, 3, world_size, passes)
@@ -47,7 +49,7 @@ class AnyReplica:
         for kind in ("plain", "frozen"):
             model = Small(seed=0, kind=kind)
             sizes = [p.numel() for p in model.parameters() if p.requires_grad]
-            for name, sent in self.each(ranks, 2, on_rank.messages, kind=kind):
+            for name, sent in self.results(ranks, 2, on_rank.messages, kind=kind):
                 what = f"{name}, {kind} model"
                 self._compare_calls(what, sent[0], sizes, 1 if name in in_one else len(sizes))
 
@@ -67,7 +69,7 @@ class AnyReplica:
     def test_average(self, ranks):
         """After finish(), every gradient is the average over the ranks (2 and 3 ranks)."""
         for world_size in (2, 3):
-            for name, off in self.each(ranks, world_size, on_rank.averages):
+            for name, off in self.results(ranks, world_size, on_rank.averages):
                 assert max(off) < CLOSE, (
                     f"{name}, {world_size} ranks: a gradient is off by {max(off):.2g} "
                     "of the largest"
@@ -83,7 +85,7 @@ class AnyReplica:
             ("large", torch.float32, 1e6, CLOSE),
             ("infinite", torch.float32, math.inf, CLOSE),
         ):
-            for name, off in self.each(ranks, 2, on_rank.averages, dtype, factor):
+            for name, off in self.results(ranks, 2, on_rank.averages, dtype, factor):
                 assert max(off) < allowed, (
                     f"{name}, {what} gradients: one is off by {max(off):.2g} of the largest"
                 )
@@ -91,7 +93,7 @@ class AnyReplica:
     @hint("What do you keep of a step when the next one begins?")
     def test_leaves_nothing(self, ranks):
         """A step leaves no tensors in memory that the one before did not, and no process group."""
-        for name, left in self.each(ranks, 2, on_rank.left_behind):
+        for name, left in self.results(ranks, 2, on_rank.left_behind):
             tensors, groups = left[0]
             assert tensors == 0, f"{name}: ten steps leave {tensors} more tensors in memory"
             assert groups == 0, f"{name}: ten steps leave {groups} more process groups"
@@ -119,7 +121,7 @@ class AnyReplica:
         """A parameter unused on one rank counts as zero there; unused on all, it keeps no
         gradient.
         """
-        for name, results in self.each(ranks, 2, on_rank.unused):
+        for name, results in self.results(ranks, 2, on_rank.unused):
             off = max(off for off, _ in results)
             assert off < CLOSE, (
                 f"{name}: with unused parameters the weights differ from torch's DDP by {off:.2g}"
@@ -134,7 +136,7 @@ class AnyReplica:
     )
     def test_uneven_batches(self, ranks):
         """With batches of different sizes the result is torch's DDP's."""
-        for name, off in self.each(ranks, 2, on_rank.uneven):
+        for name, off in self.results(ranks, 2, on_rank.uneven):
             assert max(off) < CLOSE, (
                 f"{name}: the weights differ from torch's DDP by {max(off):.2g}"
             )
@@ -142,7 +144,7 @@ class AnyReplica:
     @hint("Gradients add up by themselves; which backward of the group should communicate?")
     def test_accumulation(self, ranks):
         """Within no_sync() nothing is sent, and gradients of three passes add up to one update."""
-        for name, sent in self.each(ranks, 2, on_rank.messages, quiet=True):
+        for name, sent in self.results(ranks, 2, on_rank.messages, quiet=True):
             assert not sent[0], f"{name}: {len(sent[0])} messages within no_sync()"
         self.compare_training(ranks, 2, ("plain",), ("SGD",), passes=3)
 
@@ -154,5 +156,5 @@ class AnyReplica:
     @hint("Write the communication yourself.")
     def test_own_work(self, ranks):
         """It does not hand the work to torch's own DistributedDataParallel."""
-        for name, off in self.each(ranks, 2, on_rank.without_library):
+        for name, off in self.results(ranks, 2, on_rank.without_library):
             assert max(off) < CLOSE, f"{name}: a gradient is off by {max(off):.2g}"

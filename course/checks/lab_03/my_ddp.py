@@ -14,7 +14,7 @@ class TestMyDdp(AnyReplica):
     @hint("Parameters are not all that a model holds: look at `buffers()`.")
     def test_same_start(self, ranks):
         """After construction every rank has rank 0's parameters and buffers."""
-        for name, by_rank in self.each(ranks, 3, on_rank.start):
+        for name, by_rank in self.results(ranks, 3, on_rank.start):
             for rank, got in enumerate(by_rank):
                 off = furthest(got, weights(on_rank.to_start(0)))
                 assert off == 0, (

@@ -21,7 +21,7 @@ from course.checks.tools.reference import (
 )
 
 
-def each(
+def by_class(
     module: str,
     names: tuple[str, ...],
     function: Callable[..., object],

@@ -19,7 +19,7 @@ class TestMyBuckets(AnyReplica):
         try:
             super().compare_training(ranks, *case, **options)
         except AssertionError:
-            for _, results in self.each(ranks, 2, on_rank.waited):
+            for _, results in self.results(ranks, 2, on_rank.waited):
                 if not max(off for _, off in results) < CLOSE:
                     raise Undecided("first, finish() must wait: see its check") from None
             raise
@@ -27,18 +27,18 @@ class TestMyBuckets(AnyReplica):
     @hint("Which gradient is ready first, and which function of yours is called then?")
     def test_starts_during_backward(self, ranks):
         """Messages begin before the first layer has its gradient, and backward waits for none."""
-        for name, results in self.each(ranks, 2, on_rank.sent_early):
+        for name, results in self.results(ranks, 2, on_rank.sent_early):
             for begun, asynchronous in results:
                 assert begun > 0, f"{name}: nothing is sent before backward reaches the first layer"
                 assert asynchronous, f"{name}: backward waits for a message instead of going on"
-        for name, results in self.each(ranks, 2, on_rank.waited):
+        for name, results in self.results(ranks, 2, on_rank.waited):
             for waits, _ in results:
                 assert waits == 0, f"{name}: backward waits for {waits} messages on its way"
 
     @hint("When may the sum be read that an asynchronous all-reduce computes?")
     def test_waits(self, ranks):
         """finish() waits for every message before it uses the sum."""
-        for name, results in self.each(ranks, 2, on_rank.waited):
+        for name, results in self.results(ranks, 2, on_rank.waited):
             off = max(off for _, off in results)
             assert off < CLOSE, (
                 f"{name}: where a sum comes only when it is waited for, "
@@ -48,7 +48,7 @@ class TestMyBuckets(AnyReplica):
     @hint("What has to be counted from the start again for the next backward?")
     def test_starts_again(self, ranks):
         """The second step overlaps like the first: its messages begin during backward, too."""
-        for name, results in self.each(ranks, 2, on_rank.sent_early, steps=2):
+        for name, results in self.results(ranks, 2, on_rank.sent_early, steps=2):
             for begun, _ in results:
                 assert begun > 0, (
                     f"{name}: in the second step nothing is sent "
@@ -67,7 +67,7 @@ class TestMyBuckets(AnyReplica):
     )
     def test_sends_in_turn(self, ranks):
         """Complete buckets wait for the one in front, then all of them go at once."""
-        for name, results in self.each(ranks, 2, on_rank.in_reverse):
+        for name, results in self.results(ranks, 2, on_rank.in_reverse):
             for waiting, sent, buckets in results:
                 assert waiting == 0, (
                     f"{name}: {waiting} messages are sent while the bucket in front is not complete"

@@ -59,9 +59,9 @@ def tensors(lengths: list[int]) -> dict[str, list[torch.Tensor]]:
     """By kind, the tensor of each rank: numbers that are also used as padding, and large ones."""
     numbers = [torch.arange(length) - 1 - rank for rank, length in enumerate(lengths)]
     return {
-        "int64": [torch.where(each > 1, each + 2**53, each).flip(0) for each in numbers],
-        "float64": [torch.where(each == 1, torch.nan, each.double() / 3) for each in numbers],
-        "uint8": [(each % 3).to(torch.uint8) for each in numbers],
+        "int64": [torch.where(tensor > 1, tensor + 2**53, tensor).flip(0) for tensor in numbers],
+        "float64": [torch.where(tensor == 1, torch.nan, tensor.double() / 3) for tensor in numbers],
+        "uint8": [(tensor % 3).to(torch.uint8) for tensor in numbers],
     }
 
 

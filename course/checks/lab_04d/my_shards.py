@@ -145,8 +145,8 @@ class TestMyShards:
 
 
 def _setting(sizes: list[int], world_size: int, workers: int) -> str:
-    each = words.plural(workers, "worker") if workers else "no workers"
-    return f"{words.plural(len(sizes), 'file')}, {world_size} ranks with {each}"
+    readers = words.plural(workers, "worker") if workers else "no workers"
+    return f"{words.plural(len(sizes), 'file')}, {world_size} ranks with {readers}"
 
 
 def _first(one: list, other: list) -> tuple:

@@ -31,7 +31,7 @@ def _written(folder: str, sizes: list[int]) -> list[Path]:
         Path(folder).mkdir()
         for file, size in zip(files, sizes, strict=True):
             rows = ({"file": file.stem, "line": line} for line in range(size))
-            file.write_text("".join(f"{json.dumps(one)}\n" for one in rows))
+            file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     dist.barrier()
     return files
 
@@ -107,7 +107,7 @@ def pieces(settings: list[tuple[int, int]]) -> list[list[list[tuple[str, int, in
     return results
 
 
-class Watched:
+class BatchCounter:
     """So many batches, ``(rank, number)``; counts how many were taken."""
 
     def __init__(self, count: int) -> None:
@@ -128,7 +128,7 @@ def together(counts: list[list[int]]) -> list[tuple[list[tuple[int, int]], int]]
     module: ModuleType = importlib.import_module("my_shards")
     results = []
     for round_ in counts:
-        batches, got, ahead = Watched(round_[dist.get_rank()]), [], 0
+        batches, got, ahead = BatchCounter(round_[dist.get_rank()]), [], 0
         with impatient():
             for batch in module.together(batches):
                 none = f"together() yields None on rank {dist.get_rank()}, which has nothing left"

@@ -38,8 +38,10 @@ class TestCuredRuns:
     def test_any_rank(self, ranks):
         """A spike on any rank is a spike for all; without one there is none (2 and 3 ranks)."""
         for world_size in (2, 3):
-            high = [[60.0 if rank == other else 1.0 for rank in range(world_size)]
-                    for other in range(world_size)]  # fmt: skip
+            high = [
+                [60.0 if rank == other else 1.0 for rank in range(world_size)]
+                for other in range(world_size)
+            ]
             below = [[1.0] * world_size, [40.0] * world_size, [50.0] * world_size]
             _answers(ranks, world_size, high, [True] * world_size)
             _answers(ranks, world_size, below, [False] * 3)
@@ -55,8 +57,8 @@ class TestCuredRuns:
 def _answers(ranks, world_size, losses, expected):
     """Demand these answers of all ranks, where rank r has the losses ``losses[step][r]``."""
     for rank, answers in enumerate(ranks(world_size, on_rank.spikes, losses)):
-        for each, answer, right in zip(losses, answers, expected, strict=True):
+        for by_rank, answer, right in zip(losses, answers, expected, strict=True):
             assert answer == right, (
-                f"where the ranks' losses are {each} and 50 is allowed, rank {rank} answers "
+                f"where the ranks' losses are {by_rank} and 50 is allowed, rank {rank} answers "
                 f"{answer}, not {right}"
             )

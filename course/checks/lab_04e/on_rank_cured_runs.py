@@ -37,8 +37,8 @@ def steps() -> tuple[list[float], list[tuple[float, float]], float]:
     rank, everyone = dist.get_rank(), range(dist.get_world_size())
     policy, expected = _policy(seed=rank), _policy(seed=0)
     loss_of = importlib.import_module("cured_runs").with_ddp(policy, _loss)
-    apart = furthest(*[[each.detach() for each in one.parameters()] for one in (policy, expected)])
-    optimizers = [torch.optim.SGD(one.parameters(), lr=0.1) for one in (policy, expected)]
+    apart = furthest(*[[p.detach() for p in model.parameters()] for model in (policy, expected)])
+    optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in (policy, expected)]
     off, losses = [], []
     for step in range(STEPS):
         own = _loss(expected, *_answers(rank, step)).item()
@@ -50,7 +50,7 @@ def steps() -> tuple[list[float], list[tuple[float, float]], float]:
         for other in everyone:
             (_loss(expected, *_answers(other, step)) / len(everyone)).backward()
         off.append(
-            furthest(*[[each.grad for each in one.parameters()] for one in (policy, expected)])
+            furthest(*[[p.grad for p in model.parameters()] for model in (policy, expected)])
         )
         for optimizer in optimizers:
             optimizer.step()
@@ -61,4 +61,4 @@ def spikes(losses: list[list[float]]) -> list[bool]:
     """What this rank answers where rank r has the losses ``losses[step][r]``, and 50 is allowed."""
     module, rank = importlib.import_module("cured_runs"), dist.get_rank()
     weight = torch.ones((), requires_grad=True)
-    return [bool(module.is_spike(weight * each[rank], 50.0)) for each in losses]
+    return [bool(module.is_spike(weight * by_rank[rank], 50.0)) for by_rank in losses]

@@ -39,7 +39,9 @@ def passes(counts: list[list[int]]) -> tuple[float, list[str]]:
         output.register_hook(lambda gradient: order.append("backward"))
 
     noting = model.module.register_forward_hook(note)
-    module.backward(model, [_pass(rank, *each) for each in enumerate(counts[rank])])
+    module.backward(
+        model, [_pass(rank, number, count) for number, count in enumerate(counts[rank])]
+    )
     noting.remove()
 
     expected, losses = _small(), []
@@ -50,4 +52,4 @@ def passes(counts: list[list[int]]) -> tuple[float, list[str]]:
             chosen = targets[targets != PADDING]
             losses.append(nn.functional.cross_entropy(outputs, chosen, reduction="none"))
     torch.cat(losses).mean().backward()
-    return furthest(*[[each.grad for each in one.parameters()] for one in (model, expected)]), order
+    return furthest(*[[p.grad for p in m.parameters()] for m in (model, expected)]), order

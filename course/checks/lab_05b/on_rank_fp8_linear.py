@@ -64,8 +64,12 @@ def products() -> dict[str, tuple[list, list, str, str, list, str]]:
             got = own(a.clone(), b.clone(), FORMATS[of_a], FORMATS[of_b])
             factors = a.double().tolist(), b.double().tolist()
             results[f"{what}, {of_a} @ {of_b}"] = (
-                *factors, of_a, of_b, got.double().tolist(), str(got.dtype)
-            )  # fmt: skip
+                *factors,
+                of_a,
+                of_b,
+                got.double().tolist(),
+                str(got.dtype),
+            )
     return results
 
 
@@ -79,11 +83,11 @@ def gradients() -> dict[float, dict[str, float]]:
     results = {}
     for size in (1.0, 1e-9):
         flowing, ends = size * torch.randn(32, 8), []
-        for each in (expected, mine):
+        for linear in (expected, mine):
             inputs = x.clone().requires_grad_()
-            each.zero_grad()
-            each(inputs).backward(flowing)
-            ends.append((inputs.grad, each.weight.grad))
+            linear.zero_grad()
+            linear(inputs).backward(flowing)
+            ends.append((inputs.grad, linear.weight.grad))
         results[size] = {
             name: float((got - exact).norm() / exact.norm())
             for name, exact, got in zip(("input", "weight"), *ends, strict=True)

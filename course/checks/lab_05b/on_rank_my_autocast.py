@@ -77,7 +77,7 @@ def others() -> dict[str, str]:
     return _formats(results)
 
 
-class Pair(NamedTuple):
+class Container(NamedTuple):
     """A container that takes its entries one by one."""
 
     first: Tensor
@@ -93,7 +93,7 @@ def arguments() -> dict[str, object]:
     arguments = (x, [x, mask, [x]], {"weight": x, "more": [(x, waves)]}, labels, "mean", None, 0.5)
     nested = module.cast(arguments, torch.bfloat16)
     try:
-        named = module.cast(Pair(x, labels), torch.bfloat16)
+        named = module.cast(Container(x, labels), torch.bfloat16)
         pair = f"a {type(named).__name__} with {named.first.dtype} and {named.second.dtype}"
     except (TypeError, AttributeError) as error:
         pair = f"{type(error).__name__}: {error}"
@@ -105,7 +105,7 @@ def arguments() -> dict[str, object]:
     return {
         "nested": [str(tensor.dtype) for tensor in tensors],
         "kept": untouched and nested[4:] == ("mean", None, 0.5),
-        "containers": [type(each) for each in (nested, nested[1], nested[2], inner)]
+        "containers": [type(container) for container in (nested, nested[1], nested[2], inner)]
         == [tuple, list, dict, tuple],
         "too large": module.cast(torch.tensor([1e6, NAN]), torch.float16).tolist(),
         "keywords": str(keywords.dtype),

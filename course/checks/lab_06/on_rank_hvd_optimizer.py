@@ -167,7 +167,7 @@ def accumulated(passes: int) -> tuple[list[int], float, float]:
                 for rank in ranks:
                     loss_of(sums[rank], batch(step, rank), heads=heads[rank]).backward()
             optimizer.synchronize()
-            of_all = zip(*(each.parameters() for each in sums), strict=True)
+            of_all = zip(*(m.parameters() for m in sums), strict=True)
             expected = [sum(p.grad for p in same) / len(ranks) for same in of_all]
             off.append(furthest([p.grad for p in model.parameters()], expected))
             if of_rank_1 is both:

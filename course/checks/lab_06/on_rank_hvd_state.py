@@ -89,7 +89,7 @@ def objects() -> dict[int, tuple[tuple[int, int], list[int], list[int]]]:
             described = state.broadcast_object({"rank": rank, "text": "x" * lengths[rank]}, root)
             with mock.patch.object(engine(), "submit", wraps=engine().submit) as submit:
                 listed = state.broadcast_object([rank] * (rank + 1), root, name="list")
-            sent = [sum(each.numel() for each in call.args[2]) for call in submit.mock_calls]
+            sent = [sum(tensor.numel() for tensor in call.args[2]) for call in submit.mock_calls]
             got[root] = (described["rank"], len(described["text"])), listed, sent
     return got
 

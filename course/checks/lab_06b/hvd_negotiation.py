@@ -95,8 +95,8 @@ class TestHvdNegotiation:
     @hint("What has been answered is over: does your table still know it?")
     def test_waits_for_all(self, alone):
         """Nothing is answered before the last rank has asked, and nothing twice."""
-        one = [(0, ("x", {})), (0, ("y", {}))]
-        got = alone(on_rank.cycles, one, [(1, ("y", {}))], [], [(1, ("x", {}))], [])
+        first = [(0, ("x", {})), (0, ("y", {}))]
+        got = alone(on_rank.cycles, first, [(1, ("y", {}))], [], [(1, ("x", {}))], [])
         names = [[key[0] for key, _, _ in cycle] for cycle in got]
         assert names == [[], ["y"], [], ["x"], []], (
             f"asked x, y | y | nothing | x | nothing, yours answers {names}"
@@ -126,11 +126,12 @@ class TestHvdNegotiation:
         first heard, whatever their names.
         """
         for order in ("abcdefgh", "hgfedcba", "cahgbedf", "fdbehgac"):
-            one = [(rank, (name, {})) for rank, name in zip((0, 1) * 4, order, strict=True)]
-            two = [
-                (1 - rank, expected) for rank, expected in sorted(one, key=lambda each: each[1][0])
+            first = [(rank, (name, {})) for rank, name in zip((0, 1) * 4, order, strict=True)]
+            second = [
+                (1 - rank, expected)
+                for rank, expected in sorted(first, key=lambda request: request[1][0])
             ]
-            got = [key[0] for key, _, _ in alone(on_rank.cycles, one, two)[1]]
+            got = [key[0] for key, _, _ in alone(on_rank.cycles, first, second)[1]]
             assert got == list(order), (
                 f"first heard in the order {', '.join(order)}; your answers come in the order "
                 f"{', '.join(got)}"
@@ -163,7 +164,7 @@ class TestHvdNegotiation:
         """A difference in shape, dtype, device, op, root, factors or kind is an error that says
         who has what.
         """
-        cases = {case: (usual, each) for case, (usual, each, _) in DISAGREEMENTS.items()}
+        cases = {case: (usual, requests) for case, (usual, requests, _) in DISAGREEMENTS.items()}
         for case, (odd, error, turned) in alone(on_rank.disagreements, cases).items():
             silent = [rank for rank, text in enumerate(odd) if not text]
             assert not silent, (

@@ -95,7 +95,7 @@ def _entries(thing: object) -> int:
         thing = thing.values()
     if isinstance(thing, str) or not isinstance(thing, Iterable):
         return 1
-    return sum(_entries(each) for each in thing)
+    return sum(_entries(element) for element in thing)
 
 
 def disagreements(cases: dict[str, tuple[dict, list[dict]]]) -> dict[str, tuple]:
@@ -108,8 +108,8 @@ def disagreements(cases: dict[str, tuple[dict, list[dict]]]) -> dict[str, tuple]
             _error(usual, [second if rank == who else first for rank in range(3)])
             for who in range(3)
         ]
-        each, turned = _error(usual, [first, second, third]), _error(usual, [third, first, second])
-        errors[case] = odd, each, turned
+        error, turned = _error(usual, [first, second, third]), _error(usual, [third, first, second])
+        errors[case] = odd, error, turned
     return errors
 
 

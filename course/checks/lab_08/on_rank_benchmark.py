@@ -74,7 +74,7 @@ def counted(rounds: int, steps: int, warmup: int) -> tuple[int, int]:
     return len(figures), len(calls)
 
 
-class Device:
+class AsyncDevice:
     """A pretended GPU: a step returns at once; its work ends `STEP_S` after the work before it."""
 
     def __init__(self, first: float = 0.0) -> None:
@@ -94,12 +94,12 @@ class Device:
 
 def behind_the_back() -> list[float]:
     """Work that goes on after the step has returned."""
-    return measure(Device().step)
+    return measure(AsyncDevice().step)
 
 
 def left_over() -> list[float]:
     """Work of the warm-up that goes on for long."""
-    return measure(Device(first=0.3).step)
+    return measure(AsyncDevice(first=0.3).step)
 
 
 def late() -> list[float]:
@@ -119,7 +119,7 @@ def late() -> list[float]:
 
 def late_queue() -> list[float]:
     """Steps that talk, on a rank 1 whose GPU is still busy with the warm-up for long."""
-    device = Device(first=LATE_S * dist.get_rank())
+    device = AsyncDevice(first=LATE_S * dist.get_rank())
 
     def step() -> None:
         dist.all_reduce(torch.ones(1))

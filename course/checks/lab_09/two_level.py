@@ -49,7 +49,7 @@ def sent(call: Call) -> float:
 class TestTwoLevel:
     """Exercise 1: an all-reduce that adds up within each node first."""
 
-    def each(self, ranks) -> Iterator[tuple[int, float, list[dict]]]:
+    def results(self, ranks) -> Iterator[tuple[int, float, list[dict]]]:
         """(ranks per node, factor, results by rank) of each case, all from one set of six ranks."""
         by_rank = ranks(6, on_rank.two_level, CASES)
         for (size, _, factor), results in zip(CASES, zip(*by_rank, strict=True), strict=True):
@@ -63,7 +63,7 @@ class TestTwoLevel:
         """Every rank's tensor becomes the sum over all six ranks (as three nodes, two and one),
         also in a second call, in double precision and of large whole numbers.
         """
-        for size, factor, results in self.each(ranks):
+        for size, factor, results in self.results(ranks):
             once = [(60 * i + 21) * factor for i in range(NUMBERS)]
             for rank, result in enumerate(results):
                 assert result["sum"] == once, (
@@ -80,7 +80,7 @@ class TestTwoLevel:
         """A collective that crosses from node to node is among one rank of each. With a single
         node, none crosses.
         """
-        for size, _, results in self.each(ranks):
+        for size, _, results in self.results(ranks):
             for rank, result in enumerate(results):
                 for call in crossing(result, rank, size):
                     nodes = [peer // size for peer in {rank, *peers(call)}]
@@ -97,7 +97,7 @@ class TestTwoLevel:
         """What a node sends is no more than in an all-reduce of one tensor, however many ranks a
         node has.
         """
-        for size, _, results in self.each(ranks):
+        for size, _, results in self.results(ranks):
             nodes = 6 // size
             whole = math.ceil(NUMBERS / size) * size  # in parts of equal length, one per rank
             most = 2 * (nodes - 1) / nodes * whole
@@ -114,7 +114,7 @@ class TestTwoLevel:
     @hint("Each new group costs connections, so make the groups once, in the constructor.")
     def test_groups(self, ranks):
         """Groups are made in the constructor, not in each call."""
-        for size, _, results in self.each(ranks):
+        for size, _, results in self.results(ranks):
             made = max(result["groups_in_call"] for result in results)
             assert made == 0, (
                 f"{size} ranks per node: an all_reduce makes {words.plural(made, 'group')}"

@@ -7,14 +7,14 @@ from course.checks.tools.hint import hint
 class TestFromSlurm:
     """Exercise 1: a task that Slurm started becomes a rank."""
 
-    def each(self, alone, *cases):
+    def results(self, alone, *cases):
         """(case, what `environment` makes of its tasks) by case (node list, job, tasks by node)."""
         return zip(cases, alone(on_rank.environments, cases), strict=True)
 
     @hint("One of Slurm's variables counts the tasks of the whole job, from 0.")
     def test_rank(self, alone):
         """RANK counts the tasks over all nodes."""
-        for _, result in self.each(alone, ("node[3-5]", 4711, (3, 1, 2))):
+        for _, result in self.results(alone, ("node[3-5]", 4711, (3, 1, 2))):
             got = [env["RANK"] for env in result]
             assert got == ["0", "1", "2", "3", "4", "5"], (
                 f"six tasks, 3, 1 and 2 of them on three nodes, have the ranks {got}"
@@ -23,7 +23,7 @@ class TestFromSlurm:
     @hint("LOCAL_RANK chooses the GPU, so it must count within a node.")
     def test_local_rank(self, alone):
         """LOCAL_RANK counts within a node."""
-        for _, result in self.each(alone, ("node[3-5]", 4711, (3, 1, 2))):
+        for _, result in self.results(alone, ("node[3-5]", 4711, (3, 1, 2))):
             got = [env["LOCAL_RANK"] for env in result]
             assert got == ["0", "1", "2", "0", "0", "1"], (
                 f"six tasks, 3, 1 and 2 of them on three nodes, have the local ranks {got}"
@@ -33,7 +33,7 @@ class TestFromSlurm:
     def test_world_size(self, alone):
         """WORLD_SIZE is the number of all tasks, even if nodes have different numbers of them."""
         cases = [("node[3-4]", 4711, tasks) for tasks in ((2, 2), (3, 1), (1,))]
-        for (_, _, tasks), result in self.each(alone, *cases):
+        for (_, _, tasks), result in self.results(alone, *cases):
             got = {env["WORLD_SIZE"] for env in result}
             assert got == {str(sum(tasks))}, (
                 f"{sum(tasks)} tasks, {tasks} per node, have the WORLD_SIZE {sorted(got)}"
@@ -44,7 +44,7 @@ class TestFromSlurm:
         """All tasks meet on the job's first node, whatever the list of its nodes looks like."""
         first = {"node[3-4]": "node3", "gpu[07-09,12]": "gpu07", "login,gpu1": "login"}
         cases = [(nodelist, 4711, (2, 2)) for nodelist in first]
-        for (nodelist, _, _), result in self.each(alone, *cases):
+        for (nodelist, _, _), result in self.results(alone, *cases):
             got = {env["MASTER_ADDR"] for env in result}
             assert got == {first[nodelist]}, (
                 f"the tasks of a job on {nodelist} meet at {sorted(got)}"
@@ -60,7 +60,7 @@ class TestFromSlurm:
         """
         ports, jobs = {}, (1, 2, 3, 19_999, 65_536, 1_234_567, 98_765_432)
         cases = [("node[3-4]", job, (2, 2)) for job in jobs]
-        for (_, job, _), result in self.each(alone, *cases):
+        for (_, job, _), result in self.results(alone, *cases):
             got = {env["MASTER_PORT"] for env in result}
             assert len(got) == 1, f"the tasks of job {job} take the ports {sorted(got)}"
             ports[job] = int(got.pop())

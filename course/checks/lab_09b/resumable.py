@@ -36,10 +36,10 @@ class TestResumable:
     def test_steps_differ(self, ranks):
         """Each step sees different samples."""
         shares = ranks(1, on_rank.shares, (1, 2, 3, 40))[0]
-        for one, other in itertools.combinations(shares, 2):
-            first, second = set(shares[one]), set(shares[other])
+        for step, other in itertools.combinations(shares, 2):
+            first, second = set(shares[step]), set(shares[other])
             assert len(first & second) < len(first) / 2, (
-                f"{len(first & second)} of {len(first)} samples are in both step {one} and "
+                f"{len(first & second)} of {len(first)} samples are in both step {step} and "
                 f"step {other}"
             )
 

@@ -59,7 +59,7 @@ class _Layer(nn.Module):
         return torch.tanh(x)
 
 
-class Watched(nn.Module):
+class LayerStack(nn.Module):
     """Some layers and a head; `seen` has the layers that were whole while each of them computed."""
 
     def __init__(self, layers: int = LAYERS, recompute: bool = False) -> None:
@@ -73,7 +73,9 @@ class Watched(nn.Module):
 
     def see(self, phase: str, place: int) -> None:
         """Note the layers that have memory now, and those that have whole gradients."""
-        gradients = [i for i, one in enumerate(self.layers) if one.linear.weight.grad is not None]
+        gradients = [
+            i for i, layer in enumerate(self.layers) if layer.linear.weight.grad is not None
+        ]
         on_their_way = [i for i in range(len(self.layers)) if self.on_its_way(i)]
         self.seen.append((phase, place, self.whole(), on_their_way, gradients))
 
@@ -96,7 +98,7 @@ class Watched(nn.Module):
 def watched() -> list[Seen]:
     """Which layers are whole while each computes, in the second of two steps."""
     with _noted_gathers() as unfinished:
-        net, _ = fsdp(Watched())
+        net, _ = fsdp(LayerStack())
         net.module.on_its_way = lambda place: id(net.units[place].full) in unfinished
         for step in range(2):
             net.module.seen.clear()
@@ -176,7 +178,7 @@ def recomputed() -> tuple[float, list[int]]:
     """How far training with recomputed activations is from training without; what stays whole."""
     trained = []
     for recompute in (False, True):
-        net, _ = fsdp(Watched(recompute=recompute))
+        net, _ = fsdp(LayerStack(recompute=recompute))
         updates = torch.optim.SGD(net.shards(), lr=0.1)
         for step in range(2):
             updates.zero_grad()

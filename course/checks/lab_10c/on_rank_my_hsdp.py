@@ -65,7 +65,7 @@ def messages(copies: int) -> list[tuple[int, tuple[int, ...]]]:
     """The elements and the ranks of each message of the learner's function."""
     with Traffic() as seen:
         _average(copies)
-    return [(each.elements, each.ranks) for each in seen.messages]
+    return [(message.elements, message.ranks) for message in seen.messages]
 
 
 def _groups(copies: int) -> tuple[dist.ProcessGroup, dist.ProcessGroup]:
@@ -78,5 +78,5 @@ def _average(copies: int) -> Tensor:
     mine = []
     for of in (row, column):
         every = sorted({tuple(of(member, world_size, copies)) for member in range(world_size)})
-        mine.append(dist.new_subgroups_by_enumeration([list(each) for each in every])[0])
+        mine.append(dist.new_subgroups_by_enumeration([list(group) for group in every])[0])
     return importlib.import_module("my_hsdp").average(seeded(rank, SIZE), *mine)

@@ -50,9 +50,9 @@ class TestMySplit:
         for world_size in (1, 3):
             results = ranks(world_size, on_rank.operators)
             for dtype, (way, seed, passes) in product(on_rank.DTYPES, directions):
-                each = [on_rank.numbers(dtype, seed + rank) for rank in range(world_size)]
+                by_rank = [on_rank.numbers(dtype, seed + rank) for rank in range(world_size)]
                 for rank, got in enumerate(results):
-                    expected = sum(each) if passes == "the sum" else each[rank]
+                    expected = sum(by_rank) if passes == "the sum" else by_rank[rank]
                     wrong = off(got[f"{name} {way} {dtype}"], expected)
                     assert not wrong, (
                         f"{name}, {words.plural(world_size, 'rank')}, {dtype}: in {way}, "
@@ -157,13 +157,13 @@ class TestMySplit:
         """An MLP sends one all-reduce in forward and one in backward, each as large as its
         activations.
         """
-        one = on_rank.SAMPLES * on_rank.TOKENS * on_rank.WIDTH
+        activations = on_rank.SAMPLES * on_rank.TOKENS * on_rank.WIDTH
         for result in ranks(2, on_rank.messages):
             for direction, calls in result.items():
                 sent = [f"{name} of {elements} numbers" for name, elements, _ in calls]
-                assert sent == [f"allreduce of {one} numbers"], (
+                assert sent == [f"allreduce of {activations} numbers"], (
                     f"in {direction}, it sends: {', '.join(sent) or 'nothing'}; "
-                    f"one allreduce of {one} numbers will do"
+                    f"one allreduce of {activations} numbers will do"
                 )
 
     @hint("A slice of the whole layer keeps all of it alive; what else do you keep in a variable?")

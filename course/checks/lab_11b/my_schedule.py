@@ -76,7 +76,9 @@ def stuck(schedule: list[Actions]) -> str:
 class TestMySchedule:
     """Exercise 1: the schedules of a pipeline."""
 
-    def each(self, ranks: Callable, name: str = "") -> list[tuple[str, int, int, list[Actions]]]:
+    def schedules(
+        self, ranks: Callable, name: str = ""
+    ) -> list[tuple[str, int, int, list[Actions]]]:
         """(function, stages, micro-batches, schedule) for many shapes."""
         (results,) = ranks(1, on_rank.schedules, SHAPES)
         return [
@@ -89,7 +91,7 @@ class TestMySchedule:
         self, ranks: Callable, name: str = ""
     ) -> list[tuple[str, int, int, list[Actions]]]:
         """The same, for a check that makes sense only where each pass is there once."""
-        results = self.each(ranks, name)
+        results = self.schedules(ranks, name)
         for call, stages, count, schedule in results:
             if broken(schedule, stages, count):
                 raise Undecided(f"a list of {call} is not complete yet: see the first check")
@@ -106,7 +108,7 @@ class TestMySchedule:
     @hint("For 2 stages, write both lists on paper: with 3 micro-batches, and with only 1.")
     def test_everything_once(self, ranks):
         """Every stage does each forward and each backward pass once, and forward first."""
-        for call, stages, count, schedule in self.each(ranks):
+        for call, stages, count, schedule in self.schedules(ranks):
             wrong = broken(schedule, stages, count)
             assert not wrong, f"{call}: {wrong}"
 

@@ -73,7 +73,7 @@ def alone(stages: int, microbatches: int) -> list[list[Tensor]]:
     layers = [layer(stage) for stage in range(stages)]
     for i in range(microbatches):
         x = example(i)
-        for each in layers:
-            x = torch.tanh(each(x))
+        for module in layers:
+            x = torch.tanh(module(x))
         x.backward(torch.ones_like(x))
-    return [[parameter.grad for parameter in each.parameters()] for each in layers]
+    return [[parameter.grad for parameter in module.parameters()] for module in layers]

@@ -31,8 +31,10 @@ def drawn(replica: int) -> dict[str, Tensor]:
 
 def together(replicas: int) -> dict[str, Tensor]:
     """The gradients of one process: the average over replicas, the sum over both ends."""
-    each = [drawn(replica) for replica in range(replicas)]
-    mean = {name: sum(one[name] for one in each) / replicas for name in each[0]}
+    by_replica = [drawn(replica) for replica in range(replicas)]
+    mean = {
+        name: sum(gradients[name] for gradients in by_replica) / replicas for name in by_replica[0]
+    }
     mean["table"] = mean["table"] + mean.pop(TABLE_OF_THE_LAST)
     return mean
 
@@ -59,7 +61,9 @@ def combined(shape: Mesh) -> dict[str, float]:
     stage = placed(mesh, mine)
     ends, pipelines = None, mesh.mesh.transpose(1, 2).flatten(0, 1).tolist()  # ranks by stage
     if shape[1] > 1:
-        ends, _ = dist.new_subgroups_by_enumeration([[one[0], one[-1]] for one in pipelines])
+        ends, _ = dist.new_subgroups_by_enumeration(
+            [[pipeline[0], pipeline[-1]] for pipeline in pipelines]
+        )
     if stage.first == stage.last:
         ends = None
     importlib.import_module("my_gradients").combine(stage, ends, mesh.get_group("data"))

@@ -34,8 +34,8 @@ def replicas(
             loss_of(model, batch(step, rank)).backward()
             update.step()
         if (step + 1) % every == 0:
-            for all_of, *each in zip(*(m.parameters() for m in (common, *ranks)), strict=True):
-                all_of.grad = all_of.detach() - torch.stack([one.detach() for one in each]).mean(0)
+            for all_of, *by_rank in zip(*(m.parameters() for m in (common, *ranks)), strict=True):
+                all_of.grad = all_of.detach() - torch.stack([p.detach() for p in by_rank]).mean(0)
             towards.step()
             for model in ranks:
                 model.load_state_dict(common.state_dict())

@@ -21,7 +21,7 @@ def script():
 def one_after_the_other(proposals: tuple[str, ...]) -> dict[str, list[str]]:
     """What `agree` answers to proposals that come one after the other, under each of two keys."""
     agree, store = script().agree, connect()
-    return {key: [str(agree(store, key, key + each)) for each in proposals] for key in "ab"}
+    return {key: [str(agree(store, key, key + proposal)) for proposal in proposals] for key in "ab"}
 
 
 @held()

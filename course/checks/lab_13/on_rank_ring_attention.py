@@ -72,13 +72,13 @@ def attention(groups: int = 1, order: str = ZIGZAG) -> dict[str, Tensor]:
     everyones = places(size, order)
     here = everyones[rank]
     whole = drawn(dist.get_rank() // size)
-    *qkv, d_out = [each[..., here, :].clone().requires_grad_() for each in whole]
+    *qkv, d_out = [tensor[..., here, :].clone().requires_grad_() for tensor in whole]
     with late():
         out = _ring()(*qkv, everyones, group)
         gradients = torch.autograd.grad(out, qkv, d_out.detach(), allow_unused=True)
     nothing = torch.full_like(out, torch.nan)
-    each = [out.detach(), *(nothing if gradient is None else gradient for gradient in gradients)]
-    return {name: tensor.clone() for name, tensor in zip(RESULTS, each, strict=True)}
+    results = [out.detach(), *(nothing if gradient is None else gradient for gradient in gradients)]
+    return {name: tensor.clone() for name, tensor in zip(RESULTS, results, strict=True)}
 
 
 def whole(rank: int, size: int, order: str = ZIGZAG) -> dict[str, Tensor]:
@@ -86,23 +86,23 @@ def whole(rank: int, size: int, order: str = ZIGZAG) -> dict[str, Tensor]:
     q, k, v, d_out = drawn(rank // size)
     qkv = [q.requires_grad_(), k.requires_grad_(), v.requires_grad_()]
     out = nn.functional.scaled_dot_product_attention(*qkv, is_causal=True)
-    each = [out.detach(), *torch.autograd.grad(out, qkv, d_out)]
+    results = [out.detach(), *torch.autograd.grad(out, qkv, d_out)]
     here = places(size, order)[rank % size]
-    return {name: t[..., here, :] for name, t in zip(RESULTS, each, strict=True)}
+    return {name: t[..., here, :] for name, t in zip(RESULTS, results, strict=True)}
 
 
 def messages() -> tuple[dict[str, list[tuple]], int]:
     """Name and elements of each message, forward and backward, and how many groups it makes."""
     size, rank = dist.get_world_size(), dist.get_rank()
     here = places(size)[rank]
-    *qkv, d_out = [each[..., here, :].clone().requires_grad_() for each in drawn(0)]
+    *qkv, d_out = [tensor[..., here, :].clone().requires_grad_() for tensor in drawn(0)]
     with recorded("new_group") as made:
         with Traffic() as forward:
             out = _ring()(*qkv, places(size), dist.group.WORLD)
         with Traffic() as backward:
             out.backward(d_out.detach())
     seen = {"forward": forward.messages, "backward": backward.messages}
-    sent = {way: [(m.name, m.elements) for m in each] for way, each in seen.items()}
+    sent = {way: [(m.name, m.elements) for m in traffic] for way, traffic in seen.items()}
     return sent, len(made)
 
 

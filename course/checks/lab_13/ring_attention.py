@@ -77,8 +77,8 @@ class TestRingAttention:
     def test_messages(self, ranks):
         """On N ranks, N-1 passes of keys and values in forward, N with gradients in backward."""
         size = 3
-        one = on_rank.SAMPLES * on_rank.HEADS * on_rank.LENGTH // size * on_rank.WIDTH
-        most = {"forward": (size - 1) * 2 * one, "backward": size * 4 * one}
+        block = on_rank.SAMPLES * on_rank.HEADS * on_rank.LENGTH // size * on_rank.WIDTH
+        most = {"forward": (size - 1) * 2 * block, "backward": size * 4 * block}
         for rank, (seen, made) in enumerate(ranks(size, on_rank.messages)):
             assert not made, f"rank {rank} makes a process group; the one that it is given will do"
             for way, calls in seen.items():

@@ -117,7 +117,10 @@ class TestMyDispatch:
             held = on_rank.EXPERTS // case_ranks
             for rank, calls in enumerate(ranks(case_ranks, on_rank.messages)):
                 own = int(routings[rank].kept.sum())
-                come = sum(int((each.chosen[each.kept] // held == rank).sum()) for each in routings)
+                come = sum(
+                    int((routing.chosen[routing.kept] // held == rank).sum())
+                    for routing in routings
+                )
                 allowed = 4 * max(own, come) * on_rank.WIDTH + 4 * on_rank.EXPERTS
                 sent = sum(elements for _, elements, _ in calls)
                 assert sent <= allowed, (

@@ -30,8 +30,8 @@ class TestMyExpertGradients:
         is_expert = ".experts." in name
 
         def added(members) -> Tensor:
-            each = [on_rank.gradient(name, member, shape, idle) for member in members]
-            return sum((g for g in each if g is not None), torch.zeros(shape))
+            gradients = [on_rank.gradient(name, member, shape, idle) for member in members]
+            return sum((g for g in gradients if g is not None), torch.zeros(shape))
 
         if not is_expert:
             total = added(range(ranks))

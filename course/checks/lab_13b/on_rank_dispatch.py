@@ -34,7 +34,7 @@ def sent_rows(sender: int, ranks: int) -> Tensor:
 def exchanged() -> tuple[Tensor, Tensor]:
     """What `Exchange` returns of the ranks' rows, and the gradient that comes back."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
-    to_each, from_each = sizes(ranks)[rank], [each[rank] for each in sizes(ranks)]
+    to_each, from_each = sizes(ranks)[rank], [row[rank] for row in sizes(ranks)]
     rows = sent_rows(rank, ranks).requires_grad_()
     out = script().Exchange.apply(rows, to_each, from_each, dist.group.WORLD)
     out.backward(2 * out.detach() + rank)  # tells who has sent it back
@@ -127,4 +127,4 @@ def messages(groups: int = 1) -> tuple[list[tuple], int]:
     with recorded("new_group"), Traffic() as seen:
         y = script().through(routing.x, routing.chosen, routing.weights, routing.kept, mine, group)
         y.sum().backward()
-    return [(each.name, each.elements, each.ranks) for each in seen.messages]
+    return [(message.name, message.elements, message.ranks) for message in seen.messages]

@@ -12,7 +12,7 @@ EXPERTS, WIDTH = 6, 3
 IDLE = 3  # an expert that no token has reached, on some ranks
 
 
-class Small(nn.Module):
+class SmallMixture(nn.Module):
     """A router, a layer, and this rank's experts."""
 
     def __init__(self, first: int, held: int) -> None:
@@ -52,15 +52,15 @@ def messages(copies: int) -> list[tuple]:
     average = importlib.import_module("my_expert_gradients").average_gradients
     with Traffic() as seen:
         average(model, *groups)
-    return [(each.name, each.elements, each.ranks) for each in seen.messages]
+    return [(message.name, message.elements, message.ranks) for message in seen.messages]
 
 
-def _model(copies: int, idle: tuple[int, ...]) -> tuple[Small, tuple]:
+def _model(copies: int, idle: tuple[int, ...]) -> tuple[SmallMixture, tuple]:
     rank, ranks = dist.get_rank(), dist.get_world_size()
     first, held, _ = place(rank, ranks, copies)
     together = [place(part, ranks, copies)[2] for part in range(ranks // copies)]
     same, _ = dist.new_subgroups_by_enumeration(together)
-    model = Small(first, held)
+    model = SmallMixture(first, held)
     for name, parameter in model.named_parameters():
         parameter.grad = gradient(name, rank, parameter.shape, idle)
     return model, (same, dist.group.WORLD)

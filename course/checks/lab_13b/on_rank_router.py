@@ -53,4 +53,4 @@ def messages(groups: int = 1) -> list[tuple]:
     balance = importlib.import_module("my_router").balance
     with recorded("new_group"), Traffic() as seen:
         balance(probabilities.requires_grad_(), chosen, group).backward()
-    return [(each.name, each.elements, each.ranks) for each in seen.messages]
+    return [(message.name, message.elements, message.ranks) for message in seen.messages]

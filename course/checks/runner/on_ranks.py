@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,59 +48,73 @@ ALONE = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": 
 SCRIPT = Path(__file__).with_name("on_ranks_script.py")
 
 
-def on_ranks(
-    world_size: int,
-    function: Callable[..., Any],
-    *args: Any,
-    src: Path,
-    limit: float = LIMIT_S,
-    join: bool = True,
-    alone: bool = False,
-    printed: Callable[[int, str], None] = lambda rank, line: None,
-    sandbox: Sandbox | None = None,
-    salt: int | None = None,
-    **kwargs: Any,
-) -> list[Any]:
-    """Call ``function(*args, **kwargs)`` on `world_size` ranks; return the results by rank.
+@dataclass(frozen=True)
+class CheckRanks:
+    """The ranks of a check: `src` is first on their import path, and a `sandbox` holds them.
 
-    The ranks are joined in a Gloo group first, unless the function is to do that (`join` False).
-    `alone` starts one plain process, which cannot join a group; it starts in half the time.
-
-    `function` is at the top of its module; `src` is first on its import path. Results are plain
-    data, tensors and `Call`s: what a rank hands over is read without executing any of it.
-    `printed`, if given, is called with each line that the ranks print, and its rank. With a
-    `sandbox`, all of this runs in there. With a `salt` the ranks are new interpreters that make
-    with it the hashes of text; without one, ranks forked from a warm server share its salt.
-    Raises `Rejected` if a rank fails, `Deadlock` after `limit` seconds (not counting time spent
-    waiting for a core), `Unwritten` if a TODO is open, `UnfitMachine` if no rank came so far.
+    `printed` is called with each line that they print, and its rank.
     """
-    call = (_module(function), function.__qualname__, args, kwargs, str(src), join and not alone)
-    with _call_files(sandbox, world_size) as (outside, inside):
-        tokens = [secrets.token_hex() for _ in range(world_size)]
-        for rank, token in enumerate(tokens):
-            (outside / f"rank{rank}").write_bytes(pickle.dumps((token, *call)))
-        command, env = ["torchrun", "--standalone", "--nproc-per-node", str(world_size)], CPU
-        if alone:
-            command, env = ["python"], CPU | ALONE
-        if salt is not None:
-            env = env | {"PYTHONHASHSEED": str(salt)}
-        command += [str(SCRIPT), str(inside)]
-        options = {"patient": True, "place": sandbox, "module_folder": src}
+
+    src: Path
+    sandbox: Sandbox | None = None
+    printed: Callable[[int, str], None] = lambda rank, line: None
+
+    def call(
+        self,
+        world_size: int,
+        function: Callable[..., Any],
+        *args: Any,
+        limit: float = LIMIT_S,
+        join: bool = True,
+        alone: bool = False,
+        salt: int | None = None,
+        **kwargs: Any,
+    ) -> list[Any]:
+        """Call ``function(*args, **kwargs)`` on `world_size` ranks; return the results by rank.
+
+        The ranks are joined in a Gloo group first, unless the function is to do that (`join`
+        False). `alone` starts one plain process, which cannot join a group; it starts in half the
+        time.
+
+        `function` is at the top of its module. Results are plain data, tensors and `Call`s: what a
+        rank hands over is read without executing any of it. With a `salt` the ranks are new
+        interpreters that make with it the hashes of text; without one, ranks forked from a warm
+        server share its salt. Raises `Rejected` if a rank fails, `Deadlock` after `limit` seconds
+        (not counting time spent waiting for a core), `Unwritten` if a TODO is open, `UnfitMachine`
+        if no rank came so far.
+        """
+        joined = join and not alone
+        call = (_module(function), function.__qualname__, args, kwargs, str(self.src), joined)
+        with _call_files(self.sandbox, world_size) as (outside, inside):
+            tokens = [secrets.token_hex() for _ in range(world_size)]
+            for rank, token in enumerate(tokens):
+                (outside / f"rank{rank}").write_bytes(pickle.dumps((token, *call)))
+            command, env = ["torchrun", "--standalone", "--nproc-per-node", str(world_size)], CPU
+            if alone:
+                command, env = ["python"], CPU | ALONE
+            if salt is not None:
+                env = env | {"PYTHONHASHSEED": str(salt)}
+            run = self._launched([*command, str(SCRIPT), str(inside)], limit, env)
+            if not run.ok:
+                calls = [outside / f"rank{rank}" for rank in range(world_size)]
+                if run.reason == Reason.LOST and all(map(_unread, calls)):
+                    raise UnfitMachine(ENDED_TOO_EARLY)
+                raise _problem(run, limit, self.src, inspect.getfile(function))
+            return [_answer(outside, token, run, rank) for rank, token in enumerate(tokens)]
+
+    def _launched(self, command: list[str], limit: float, env: dict[str, str]) -> Run:
+        """The run of a command; its folder is gone, and so is a sandbox that may not be clean."""
+        options = {"patient": True, "place": self.sandbox, "module_folder": self.src}
         run = launch(command, limit=limit, env=env, **options)
         shutil.rmtree(run.log_dir, ignore_errors=True)
-        if sandbox and (run.reason != Reason.FINISHED or run.left_behind):
-            sandbox.end()  # what did not end well might still be there for the next check
+        if self.sandbox and (run.reason != Reason.FINISHED or run.left_behind):
+            self.sandbox.end()  # what did not end well might still be there for the next check
             await_warm_ranks.cache_clear()
         gone = f" are only in {run.log_dir}"  # which is removed by now
         for line in run.lines:
             if line.stream == "stdout" and line.rank is not None:
-                printed(line.rank, line.text.replace(gone, " are left out"))
-        if not run.ok:
-            calls = [outside / f"rank{rank}" for rank in range(world_size)]
-            if run.reason == Reason.LOST and all(map(_unread, calls)):
-                raise UnfitMachine(ENDED_TOO_EARLY)
-            raise _problem(run, limit, src, inspect.getfile(function))
-        return [_answer(outside, token, run, rank) for rank, token in enumerate(tokens)]
+                self.printed(line.rank, line.text.replace(gone, " are left out"))
+        return run
 
 
 @contextmanager
@@ -148,8 +163,8 @@ def await_warm_ranks(sandbox: Sandbox | None = None) -> None:
     """
     end = time.monotonic() + WARM_S
     while (sandbox or warm_ranks_promised()) and time.monotonic() < end:
-        options = {"src": Path(), "limit": WARM_S, "sandbox": sandbox}
-        (still_importing,) = on_ranks(1, forked_too_early, alone=True, **options)
+        ranks = CheckRanks(Path(), sandbox)
+        (still_importing,) = ranks.call(1, forked_too_early, alone=True, limit=WARM_S)
         if not still_importing:
             return
         time.sleep(0.5)

@@ -1,4 +1,4 @@
-"""The script that `on_ranks` launches: call one function on this rank and save what it returns.
+"""The script of `CheckRanks.call`: call one function on this rank and save what it returns.
 
 torchrun --standalone --nproc-per-node 2 on_ranks_script.py FOLDER
 """

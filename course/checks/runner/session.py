@@ -17,9 +17,9 @@ from course.checks.runner.catalogue import CHECKS, node_of
 from course.checks.runner.on_ranks import (
     LIMIT_S,
     MOST_RANKS,
+    CheckRanks,
     await_warm_ranks,
     new_folder,
-    on_ranks,
 )
 from course.checks.runner.outcomes import (
     Deadlock,
@@ -42,7 +42,7 @@ ENDED_ITSELF = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCod
 Save = Callable[[Report], None]
 
 
-class Session:
+class ChecksPlugin:
     """The pytest plugin that gives checks their ranks and keeps their results.
 
     A check that follows one that hung has less time. After `HANGS` of them the others are left out,
@@ -87,14 +87,14 @@ class Session:
 
     @pytest.fixture
     def ranks(self, sandbox: Sandbox | None, request: pytest.FixtureRequest) -> Callable:
-        """`on_ranks` with the learner's folder first on the import path."""
+        """`CheckRanks.call` with the learner's folder first on the import path."""
         await_warm_ranks(sandbox)
-        options = {"src": self._src, "printed": self._note, "sandbox": sandbox}
+        ranks = CheckRanks(self._src, sandbox, self._note)
         hung = self._hangs[_exercise(request.node)]
         most = self._limit or (AFTER_A_HANG_S if hung else math.inf)
 
         def called(*args: Any, limit: float = LIMIT_S, **kwargs: Any) -> list[Any]:
-            return on_ranks(*args, limit=min(limit, most), **options, **kwargs)
+            return ranks.call(*args, limit=min(limit, most), **kwargs)
 
         return called
 
@@ -113,7 +113,7 @@ class Session:
     def _place(self, item: pytest.Item) -> str:
         """Return the check's number in its exercise, and the exercise's if there are several."""
         name, names = _exercise(item), list(dict.fromkeys(map(_exercise, self._items)))
-        items = [each for each in self._items if _exercise(each) == name]
+        items = [other for other in self._items if _exercise(other) == name]
         which = f" (exercise {names.index(name) + 1} of {len(names)})" if len(names) > 1 else ""
         return f"{name}{which}: check {items.index(item) + 1} of {len(items)}"
 
@@ -209,19 +209,19 @@ def run(
     """
     if isolated:
         isolation.require()
-    session = Session(Path(src).resolve(), limit, isolated, thorough, announce, save)
+    plugin = ChecksPlugin(Path(src).resolve(), limit, isolated, thorough, announce, save)
     nodes = [node_of(name) for name in names or exercises()]
     unused = ("cacheprovider", "terminal", "unraisableexception")
-    options = ["--disable-plugin-autoload", *(f"-pno:{plugin}" for plugin in unused)]
+    options = ["--disable-plugin-autoload", *(f"-pno:{name}" for name in unused)]
     options += ["-c", str(Path(__file__).with_name("pytest.ini")), "--rootdir", str(CHECKS)]
     if only:
         nodes = [f"{node}::{only}" for node in nodes]
-    code = pytest.main([*options, *nodes], plugins=[session])
+    code = pytest.main([*options, *nodes], plugins=[plugin])
     if code not in ENDED_ITSELF:
         raise CourseError(
             f"The checks of {', '.join(names)} could not be run (pytest says {code})."
         )
-    return session.reports
+    return plugin.reports
 
 
 if __name__ == "__main__":

@@ -37,4 +37,6 @@ def replaced(before: dict[str, object]) -> str:
     now, pretended = functions(), sys.modules.get("course.pretended.tensors")
     known = pretended.ours if pretended else []
     changed = (name for name, value in before.items() if now.get(name) is not value)
-    return next((name for name in changed if not any(now.get(name) is one for one in known)), "")
+    return next(
+        (name for name in changed if not any(now.get(name) is function for function in known)), ""
+    )

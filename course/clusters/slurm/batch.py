@@ -180,7 +180,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Strategy:
+class StartMethod:
     """A way of starting the processes: its description in `words`, and its command.
 
     It can use up to `most_nodes` nodes. `meets` says whether the processes find each other by
@@ -240,17 +240,19 @@ def _everywhere(srun: str, *parts: str) -> list[str]:
 
 
 STRATEGIES = {
-    "one_process": Strategy("one process, which sees all the GPUs of one node", _one, most_nodes=1),
-    "standalone": Strategy(
+    "one_process": StartMethod(
+        "one process, which sees all the GPUs of one node", _one, most_nodes=1
+    ),
+    "standalone": StartMethod(
         "torchrun on one node, which starts a process for each GPU", _standalone, most_nodes=1
     ),
-    "torchrun": Strategy(
+    "torchrun": StartMethod(
         "a torchrun agent on each node, which starts a process for each GPU", _agents, meets=True
     ),
-    "accelerate": Strategy(
+    "accelerate": StartMethod(
         "accelerate on each node, which starts a process for each GPU", _accelerate, meets=True
     ),
-    "tasks": Strategy(
+    "tasks": StartMethod(
         "a process for each GPU, started by Slurm itself", _tasks, meets=True, task_per_gpu=True
     ),
 }

@@ -199,7 +199,7 @@ class Cluster:
             f"duration={minutes}",
             f"users={users}",
         )
-        return next(each for each in self.reservations() if each.name == name)
+        return next(reservation for reservation in self.reservations() if reservation.name == name)
 
     def _partition(self, name: str) -> Partition:
         known = self.partitions()

@@ -66,7 +66,7 @@ class Contents:
     def _folder(self, folder: Path, name: str) -> None:
         for at, folders, files in os.walk(folder):
             below = Path(at).relative_to(folder)
-            folders[:] = sorted(each for each in folders if not each.startswith("."))
+            folders[:] = sorted(child for child in folders if not child.startswith("."))
             self._count(len(folders) + len(files))
             for file in sorted(files):
                 path, shown = Path(at, file), (Path(name) / below / file).as_posix()

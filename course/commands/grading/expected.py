@@ -21,13 +21,12 @@ def page(submissions: Sequence[Submission], numbers: Sequence[str] = ()) -> str:
 
     `numbers` are those of the requested labs, all if there are none.
     """
-    sections = []
+    sections, guesses_of_all = [], [submission.guesses for submission in submissions]
     for lab in labs(ROOT):
         if numbers and lab.number not in numbers:
             continue
         answered = [
-            _question([each.guesses[name] for each in submissions if name in each.guesses])
-            for name in lab.guesses
+            _question([own[name] for own in guesses_of_all if name in own]) for name in lab.guesses
         ]
         if pictures := "".join(answered):
             sections.append(f"<h2>{lab.number} · {escape(lab.title)}</h2>{pictures}")
@@ -37,25 +36,27 @@ def page(submissions: Sequence[Submission], numbers: Sequence[str] = ()) -> str:
 
 def _question(answers: Sequence[guesses.Guess]) -> str:
     """One question and its answers; "" without any. Answers of a rarer kind are left out."""
-    kinds = [(each.unit, each.choices) for each in answers]
+    kinds = [(answer.unit, answer.choices) for answer in answers]
     alike = [
-        each for each in answers if (each.unit, each.choices) == max(set(kinds), key=kinds.count)
+        answer
+        for answer in answers
+        if (answer.unit, answer.choices) == max(set(kinds), key=kinds.count)
     ]
-    guessed = [each.guess for each in alike if each.guess is not None]
-    measured = [each.value for each in alike if each.value is not None]
+    guessed = [answer.guess for answer in alike if answer.guess is not None]
+    measured = [answer.value for answer in alike if answer.value is not None]
     if not guessed:
         return ""
-    one = alike[0]
-    if one.choices:
-        shown = str(expectations.choices(one.choices, guessed, measured))
-    elif one.unit:
-        shown = str(expectations.numbers(guessed, measured, one.shown))
+    first = alike[0]
+    if first.choices:
+        shown = str(expectations.choices(first.choices, guessed, measured))
+    elif first.unit:
+        shown = str(expectations.numbers(guessed, measured, first.shown))
     else:
         shown = _texts(guessed, measured)
-    late = sum(each.late for each in alike)
+    late = sum(answer.late for answer in alike)
     after = f"; {words.plural(late, 'person')} guessed after a run" if late else ""
     people = f'<p class="note">{words.plural(len(guessed), "answer")}{after}</p>'
-    return f"<h3>{one.question_html}</h3>{shown}{people}"
+    return f"<h3>{first.question_html}</h3>{shown}{people}"
 
 
 def _texts(guessed: Sequence[str], measured: Sequence[str]) -> str:

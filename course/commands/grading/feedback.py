@@ -3,12 +3,12 @@
 from html import escape
 
 from course.commands.grading import pages
-from course.commands.grading.gradebook import Gradebook, Line
+from course.commands.grading.gradebook import Gradebook, GradebookLine
 from course.commands.grading.roster import table
 from course.core import words
 
 
-def page(line: Line) -> str:
+def page(line: GradebookLine) -> str:
     """The page for one learner."""
     sentences = [line.submission.problem, *line.submission.notes]
     if line.late:
@@ -18,14 +18,18 @@ def page(line: Line) -> str:
     return (
         pages.head(f"Feedback for {line.learner}")
         + remark
-        + "".join(f"<p>{escape(each[0].upper() + each[1:])}.</p>" for each in sentences if each)
+        + "".join(
+            f"<p>{escape(sentence[0].upper() + sentence[1:])}.</p>"
+            for sentence in sentences
+            if sentence
+        )
         + _points(line)
         + "".join(report.card() + "<br>" for report in line.reports.values())
         + "</body></html>"
     )
 
 
-def _points(line: Line) -> str:
+def _points(line: GradebookLine) -> str:
     rows = "".join(
         f"<tr><th scope=row>{escape(name)}</th>{pages.cell(line.reports.get(name))}"
         f'<td class="number">{words.significant(line.points(name), 3)} of {most:g}</td></tr>'

@@ -15,7 +15,7 @@ NO_COMMENT = Comment()
 
 
 @dataclass(frozen=True)
-class Line:
+class GradebookLine:
     """One learner: what was handed in, the verdicts by exercise, and notes.
 
     `late` is in days, and each of them takes `percent` of the points.
@@ -55,7 +55,7 @@ class Line:
     def not_judged(self) -> list[str]:
         """The exercises that were handed in and of which not all is judged."""
         own = self.comment.points
-        return [name for name, each in self.reports.items() if not (each.judged or name in own)]
+        return [name for name, report in self.reports.items() if not (report.judged or name in own)]
 
     @property
     def notes(self) -> list[str]:
@@ -65,14 +65,14 @@ class Line:
         notes += self.doubts
         notes += [f"not judged: {', '.join(self.not_judged)}"] if self.not_judged else []
         notes += [f"your remark: {self.comment.remark}"] if self.comment.remark else []
-        return [each for each in notes if each]
+        return [note for note in notes if note]
 
 
 @dataclass(frozen=True)
 class Gradebook:
     """A class: its lines, the points of each requested exercise, and which answers are alike."""
 
-    lines: Sequence[Line]
+    lines: Sequence[GradebookLine]
     weights: Mapping[str, float]
     groups: Sequence[Group] = ()
 
@@ -99,7 +99,7 @@ class Gradebook:
                     if result.outcome == Outcome.FAILED:
                         fails[result.claim] = fails.get(result.claim, 0) + 1
             failures += [(name, claim, count, len(begun)) for claim, count in fails.items()]
-        return sorted(failures, key=lambda each: -each[2])
+        return sorted(failures, key=lambda failure: -failure[2])
 
 
 def days_late(submission: Submission, due: datetime | None) -> float:

@@ -3,7 +3,7 @@
 from html import escape
 from urllib.parse import quote
 
-from course.commands.grading.gradebook import Gradebook, Line
+from course.commands.grading.gradebook import Gradebook, GradebookLine
 from course.commands.grading.names import slug
 from course.core import words
 from course.drawing import palette
@@ -105,7 +105,7 @@ def _table(book: Gradebook) -> str:
     )
 
 
-def _row(line: Line, with_sections: bool) -> str:
+def _row(line: GradebookLine, with_sections: bool) -> str:
     link = f"feedback/{quote(slug(line.learner))}.html"
     cells = "".join(
         cell(line.reports.get(name), line.comment.points.get(name)) for name in line.weights
@@ -117,7 +117,7 @@ def _row(line: Line, with_sections: bool) -> str:
     )
 
 
-def total(line: Line) -> str:
+def total(line: GradebookLine) -> str:
     """A learner's points; at least that many, if not all is judged."""
     points = words.significant(line.total, 3)
     at_least = '<span class="spoken">at least </span><span aria-hidden=true>≥ </span>'
@@ -159,7 +159,7 @@ def _looks(report: Report | None) -> tuple[str, str, str]:
 def _to_know(book: Gradebook) -> str:
     rows = "".join(
         f"<tr><th scope=row>{escape(line.learner)}</th>"
-        f"<td>{'<br>'.join(escape(each) for each in line.notes)}</td></tr>"
+        f"<td>{'<br>'.join(escape(note) for note in line.notes)}</td></tr>"
         for line in book.lines
         if line.notes
     )

@@ -86,10 +86,10 @@ class Roster:
         numbers = (re.search(r"\d+$", cells.get(title, "")) for title in NUMBERS)
         for key in {match[0] for match in numbers if match}:  # 123 of "Participant 123"
             self._numbers.setdefault(key, []).append(person)
-        logins = [each.partition("@")[0] for each in ids]
-        for key in {plain(each) for each in (*ids, *logins)} - {""}:
+        logins = [address.partition("@")[0] for address in ids]
+        for key in {plain(text) for text in (*ids, *logins)} - {""}:
             self._ids.setdefault(key, []).append(person)
-        for key in {plain(each) for name in names for each in (name, _turned(name))} - {""}:
+        for key in {plain(spelling) for name in names for spelling in (name, _turned(name))} - {""}:
             self._names.setdefault(key, []).append(person)
 
     def find(self, owner: Owner) -> Person | None:

@@ -16,14 +16,14 @@ from course.commands import check_given
 from course.commands.grading.archives import GUESS, Contents, why
 from course.commands.grading.names import Owner, owner, shown, slug, visible
 from course.commands.grading.roster import Person, Roster
-from course.core import CourseError, Mark, lesson_marks, words
+from course.core import CourseError, FolderMark, lesson_marks, words
 from course.exercises import exercises
 from course.notebook import guesses
 
 SCRIPT = re.compile(r"[A-Za-z_]\w{0,99}\.py")
 LAB_FILE = re.compile(r"(^|/)labs/(src/[^/]+\.py|[^/]+\.ipynb)$")
 Guess = guesses.Guess
-MARK = Mark("course-grade.txt", "`course grade` has made this folder, and replaces it.\n")
+MARK = FolderMark("course-grade.txt", "`course grade` has made this folder, and replaces it.\n")
 MOST_PROBLEMS = 5  # problems of one submission that are listed
 EMPTY = "it holds no script that is named as an exercise, such as ring.py, and no notebook of a lab"
 ABSENT, STRANGER = "handed in nothing", "not in the roster"
@@ -86,9 +86,12 @@ def collect(folder: Path, work: Path, roster: Roster | None = None) -> list[Subm
     ]
     if roster is None:
         return submissions
-    known = sorted((each for each in submissions if each.person), key=lambda each: each.person.row)
-    strangers = [each for each in submissions if not each.person]
-    return known + [replace(each, notes=[*each.notes, STRANGER]) for each in strangers]
+    known = [submission for submission in submissions if submission.person]
+    known.sort(key=lambda submission: submission.person.row)
+    strangers = [submission for submission in submissions if not submission.person]
+    return known + [
+        replace(submission, notes=[*submission.notes, STRANGER]) for submission in strangers
+    ]
 
 
 Key = Person | tuple[str, str]  # whose an entry is: a person, or a name and a number
@@ -229,7 +232,11 @@ def chosen(contents: Contents) -> tuple[dict[str, bytes], list[str]]:
         different = {candidate.text: candidate for candidate in candidates}
         if len(different) > 1:
             candidates.sort(key=lambda candidate: candidate.rank)
-            others = [each.where for each in candidates[1:] if each.text != candidates[0].text]
+            others = [
+                candidate.where
+                for candidate in candidates[1:]
+                if candidate.text != candidates[0].text
+            ]
             if PurePosixPath(name).stem in exercises():
                 rest = " and ".join(map(visible, others))
                 notes.append(f"{name} was taken from {visible(candidates[0].where)}, not {rest}")

@@ -45,7 +45,7 @@ class Judge:
                     if report is None:
                         pairs.append((submission, name))
         pool = ThreadPoolExecutor(jobs)
-        under_way = {pool.submit(self._ask, *each): each for each in pairs}
+        under_way = {pool.submit(self._ask, *pair): pair for pair in pairs}
         try:
             _follow(under_way)
         except KeyboardInterrupt:

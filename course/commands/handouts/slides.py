@@ -66,14 +66,14 @@ def _slides(lab: Lesson, solved: NotebookNode) -> Iterator[str]:
     yield f"<h1>{_title(lab)}</h1>{_rendered(first)}"
     headings = list(zip(solved.cells, _headings(solved), strict=True))
     drawn = [(cell, heading) for cell, heading in headings if _picture(cell)]
-    explorables = [each for each in drawn if lesson_marks.EXPLORABLE.search(each[0].source)]
+    explorables = [pair for pair in drawn if lesson_marks.EXPLORABLE.search(pair[0].source)]
     for cell, heading in explorables[:1]:
         yield _figure(heading, cell)
     for above, (cell, heading) in pairwise([(None, ""), *headings]):
         if lesson_marks.GUESS.match(cell.source):
             yield _guess(cell, heading, _leads_to(above[0]))
-    figures = [each for each in drawn if each not in explorables]
-    for cell, heading in sorted(figures, key=lambda each: not LIVE.search(_picture(each[0])))[-1:]:
+    figures = [pair for pair in drawn if pair not in explorables]
+    for cell, heading in sorted(figures, key=lambda pair: not LIVE.search(_picture(pair[0])))[-1:]:
         yield _figure(heading, cell)
     for cell, heading in headings:
         if cell.cell_type == "code" and CLAIMS.search(cell.source):
@@ -108,7 +108,7 @@ def _guess(cell: NotebookNode, heading: str, leads: str) -> str:
     """What leads to a question, the question, its choices, and, folded, what the run showed."""
     line, _, question = cell.source.partition("\n")
     choices = line.split(maxsplit=2)[2].split("|") if "|" in line else []
-    listed = "".join(f"<li>{html.escape(each.strip())}</li>" for each in choices)
+    listed = "".join(f"<li>{html.escape(choice.strip())}</li>" for choice in choices)
     form = f'<p class="question">{_inline(question)}</p>{f"<ul>{listed}</ul>" if listed else ""}'
     return f"<h2>{heading}</h2>{leads}{form}{_shown(cell, 'text/html')}"
 
@@ -120,7 +120,7 @@ def _inline(text: str) -> str:
 def _shown(cell: NotebookNode, kind: str) -> str:
     """The last output of this kind, "" without one."""
     data = [output.get("data", {}) for output in cell.get("outputs", [])]
-    return next(("".join(each[kind]) for each in reversed(data) if kind in each), "")
+    return next(("".join(bundle[kind]) for bundle in reversed(data) if kind in bundle), "")
 
 
 def _figure(heading: str, cell: NotebookNode) -> str:

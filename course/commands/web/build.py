@@ -16,7 +16,7 @@ from course.commands.web.gallery import write_stills
 from course.commands.web.hosted import BRANCH, Repository, write_hosted
 from course.commands.web.licenses import write_licenses
 from course.commands.web.sources import write_sources
-from course.core import CourseError, Mark
+from course.core import CourseError, FolderMark
 
 HERE = Path(__file__).parent
 NAMELESS = re.compile(r'alt="(_images/\w+\.(?:svg|png))"')
@@ -30,7 +30,7 @@ FOR_READERS_OF_SCREENS = {
 TO_TOP = re.compile(r'<a href="#" class="back-to-top.*?</a>', re.DOTALL)
 EMPTY_HEADER = re.compile(r"<th([^>]*)>(?:&nbsp;|\s)*</th>")  # pandas', above the index
 # Says of a folder that it is a site, which the next one replaces.
-MARK = Mark("course-site.txt", "`course site` has made this folder, and replaces it.\n")
+MARK = FolderMark("course-site.txt", "`course site` has made this folder, and replaces it.\n")
 TITLE = re.compile(r"<title>(.*?)</title>")
 # What explorables are made of, and ranks in the browser.
 ROOMS = ("core", "drawing", "charts", "explore", "commands/web/ring")

@@ -107,9 +107,10 @@ def gallery_page() -> str:
     """The page that shows all explorables, as Markdown."""
     gallery = exhibits()
     cards = "\n".join(
-        CARD.format(page=one.page, question=one.question, words=_title(one)) for one in gallery
+        CARD.format(page=exhibit.page, question=exhibit.question, words=_title(exhibit))
+        for exhibit in gallery
     )
-    pages = "\n".join(one.page for one in gallery)
+    pages = "\n".join(exhibit.page for exhibit in gallery)
     return (
         f"# {len(gallery)} figures that move\n\nEach is run by the same Python as its lab, here in "
         "your browser. Each has an address of its own, and what you set is in it: copy it to "

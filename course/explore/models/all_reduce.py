@@ -80,8 +80,8 @@ class Plan:
 
     def clock(self, network: AlphaBeta, size: float) -> list[float]:
         """The seconds since the beginning after 0, 1, 2 … rounds."""
-        each = (network.seconds(1, size * round.largest / self.chunks) for round in self.rounds)
-        return list(accumulate(each, initial=0.0))
+        seconds = (network.seconds(1, size * round.largest / self.chunks) for round in self.rounds)
+        return list(accumulate(seconds, initial=0.0))
 
     def sent(self, step: int) -> list[float]:
         """Return what each rank has sent after `step` rounds, in buffers."""

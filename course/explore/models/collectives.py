@@ -13,7 +13,7 @@ Flows = dict[Place, list[Place]]
 
 
 @dataclass(frozen=True)
-class Collective:
+class CollectiveKind:
     """One collective: its `call` in torch, its `point` in a sentence, and its `flows`."""
 
     call: str
@@ -22,47 +22,47 @@ class Collective:
 
 
 COLLECTIVES = {
-    "broadcast": Collective(
+    "broadcast": CollectiveKind(
         "dist.broadcast(x, src={root})",
         "everyone gets rank {root}'s number",
         lambda n, root: {(rank, 0): [(root, 0)] for rank in range(n)},
     ),
-    "scatter": Collective(
+    "scatter": CollectiveKind(
         "dist.scatter(x, parts, src={root})",
         "rank {root} deals its numbers out, one to each rank",
         lambda n, root: {(rank, 0): [(root, rank)] for rank in range(n)},
     ),
-    "gather": Collective(
+    "gather": CollectiveKind(
         "dist.gather(x, everyones, dst={root})",
         "rank {root} collects one number from each rank",
         lambda n, root: {(root, rank): [(rank, 0)] for rank in range(n)},
     ),
-    "reduce": Collective(
+    "reduce": CollectiveKind(
         "dist.reduce(x, dst={root}, op=ReduceOp.{OP})",
         "rank {root} gets the {noun}",
         lambda n, root: {(root, 0): [(rank, 0) for rank in range(n)]},
     ),
-    "all-reduce": Collective(
+    "all-reduce": CollectiveKind(
         "dist.all_reduce(x, op=ReduceOp.{OP})",
         "everyone gets the {noun}",
         lambda n, root: {(to, 0): [(rank, 0) for rank in range(n)] for to in range(n)},
     ),
-    "all-gather": Collective(
+    "all-gather": CollectiveKind(
         "dist.all_gather(everyones, x)",
         "everyone collects one number from each rank",
         lambda n, root: {(to, rank): [(rank, 0)] for to in range(n) for rank in range(n)},
     ),
-    "reduce-scatter": Collective(
+    "reduce-scatter": CollectiveKind(
         "dist.reduce_scatter(x, parts, op=ReduceOp.{OP})",
         "rank r gets the {noun} of everyone's r-th number",
         lambda n, root: {(to, 0): [(rank, to) for rank in range(n)] for to in range(n)},
     ),
-    "all-to-all": Collective(
+    "all-to-all": CollectiveKind(
         "dist.all_to_all(received, parts)",
         "rank r gets everyone's r-th number",
         lambda n, root: {(to, rank): [(rank, to)] for to in range(n) for rank in range(n)},
     ),
-    "barrier": Collective(
+    "barrier": CollectiveKind(
         "dist.barrier()", "nobody leaves before the last has come", lambda n, root: {}
     ),
 }
@@ -109,7 +109,7 @@ class Example:
         return len(self.numbers)
 
     @property
-    def kind(self) -> Collective:
+    def kind(self) -> CollectiveKind:
         """The collective that is called."""
         return COLLECTIVES[self.name]
 

@@ -34,7 +34,7 @@ class Flow:
     @property
     def dropped(self) -> int:
         """The tokens for which no expert has room."""
-        return sum(not kept for each in self.kept for kept in each)
+        return sum(not kept for choices in self.kept for kept in choices)
 
     @property
     def slowdown(self) -> float:

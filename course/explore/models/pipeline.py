@@ -18,7 +18,7 @@ ADVICE = "give the metrics of a run of src/pipeline_times.py"
 
 
 @dataclass(frozen=True)
-class Pass:
+class PipelinePass:
     """One stretch of computing on a rank.
 
     Its `kind` is F (forward), B (backward), or W: the gradients of the weights, if a policy puts
@@ -33,7 +33,7 @@ class Pass:
 
 
 Order = list[tuple[str, int, int]]  # (kind, micro-batch, chunk), as a rank does them
-Schedule = list[list[Pass]]  # by rank
+Schedule = list[list[PipelinePass]]  # by rank
 
 
 def order(policy: str, ranks: int, microbatches: int) -> list[Order]:
@@ -80,7 +80,7 @@ def schedule(policy: str, ranks: int, microbatches: int, backward: float) -> Sch
 
     def do(rank: int, kind: str, i: int, chunk: int, start: float) -> None:
         free[rank] = start + cost[kind]
-        plan[rank].append(Pass(kind, i, chunk, start, free[rank]))
+        plan[rank].append(PipelinePass(kind, i, chunk, start, free[rank]))
         done[kind, i, chunk * ranks + rank] = free[rank]
 
     last = ranks * chunks - 1
@@ -126,13 +126,13 @@ def bubble(plan: Schedule) -> float:
     return max(0.0, 1 - busy / ((length(plan) - begin) * len(plan)))
 
 
-def kept(steps: list[Pass]) -> int:
+def kept(steps: list[PipelinePass]) -> int:
     """Return the largest number of passes whose activations a rank keeps at once."""
     until = "W" if any(step.kind == "W" for step in steps) else "B"
     return max(_alive(steps[:count], until) for count in range(1, len(steps) + 1))
 
 
-def _alive(steps: list[Pass], until: str) -> int:
+def _alive(steps: list[PipelinePass], until: str) -> int:
     """Return the number of forward passes not yet followed by a pass of the kind `until`."""
     return sum((step.kind == "F") - (step.kind == until) for step in steps)
 
@@ -142,12 +142,12 @@ def measured(rows: Iterable[Mapping[str, object]]) -> Schedule:
 
     Other rows are ignored; raises `CourseError` if none is left.
     """
-    passes: dict[int, list[Pass]] = {}
+    passes: dict[int, list[PipelinePass]] = {}
     for row in rows:
         start = row.get("start_ms")
         if start is None or math.isnan(start):
             continue
-        step = Pass(str(row["kind"]), int(row["microbatch"]), 0, start, row["end_ms"])
+        step = PipelinePass(str(row["kind"]), int(row["microbatch"]), 0, start, row["end_ms"])
         passes.setdefault(int(row["stage"]), []).append(step)
     if not passes:
         raise CourseError(f"There is no timeline of a pipeline in these metrics: {ADVICE}.")

@@ -20,7 +20,7 @@ DEPTH = 64  # width of a BERT for each of its layers (Turc et al. 2019): 768 wid
 
 
 @dataclass(frozen=True)
-class Replica:
+class DeviceMemory:
     """What a device holds, in bytes by name; `extra` is what only the first, the master, holds."""
 
     samples: int
@@ -40,7 +40,7 @@ class ParallelStep:
     Every move begins or ends at the master.
     """
 
-    devices: tuple[Replica, ...]
+    devices: tuple[DeviceMemory, ...]
     moved: dict[str, float]
     ddp_link: float  # what DDP would send and receive on each rank instead
 
@@ -108,7 +108,7 @@ def step(
     if not alone:
         extra["sum of gradients"] = weights
         extra["gathered outputs"] = 0.0 if inside else batch * logits * (1 + LOSS_TENSORS)
-    made = [Replica(size, held(size), {} if i else extra) for i, size in enumerate(sizes)]
+    made = [DeviceMemory(size, held(size), {} if i else extra) for i, size in enumerate(sizes)]
     ddp_link = 4 * (devices - 1) / devices * weights
     return ParallelStep(tuple(made), _moved(sizes, weights, logits, inside), ddp_link)
 

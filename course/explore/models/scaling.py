@@ -14,18 +14,18 @@ BACKWARD = 2 / 3
 
 @dataclass(frozen=True)
 class Workload:
-    """A model in training on one GPU: `fixed` seconds per step and `each` per sample.
+    """A model in training on one GPU: `fixed` seconds per step and `per_sample` per sample.
 
     Its gradients have `size` bytes.
     """
 
     fixed: float
-    each: float
+    per_sample: float
     size: float
 
     def compute(self, batch: float) -> float:
         """Return the seconds that one GPU computes for `batch` samples."""
-        return self.fixed + self.each * batch
+        return self.fixed + self.per_sample * batch
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ def efficiency(
     Weak scaling: every GPU has `batch` samples, however many GPUs there are. Strong scaling: all
     GPUs together have `batch` samples.
     """
-    each = batch / gpus if strong else batch
-    return throughput(work, fleet, gpus, each, hidden) / (
+    per_gpu = batch / gpus if strong else batch
+    return throughput(work, fleet, gpus, per_gpu, hidden) / (
         gpus * throughput(work, fleet, 1, batch, hidden)
     )
 

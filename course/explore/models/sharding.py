@@ -15,7 +15,7 @@ WHOLE = 2  # layers that FSDP has gathered at once: one computes, the next is on
 
 
 @dataclass(frozen=True)
-class Model:
+class Transformer:
     """A transformer: parameters in all, layers, and width."""
 
     parameters: float
@@ -25,10 +25,10 @@ class Model:
 
 LARGEST = "Llama 3, 70 billion"
 MODELS = {
-    "BERT-base, 0.11 billion": Model(0.11e9, 12, 768),
-    "GPT-2 XL, 1.6 billion": Model(1.56e9, 48, 1600),
-    "Llama 3, 8 billion": Model(8.03e9, 32, 4096),
-    LARGEST: Model(70.6e9, 80, 8192),
+    "BERT-base, 0.11 billion": Transformer(0.11e9, 12, 768),
+    "GPT-2 XL, 1.6 billion": Transformer(1.56e9, 48, 1600),
+    "Llama 3, 8 billion": Transformer(8.03e9, 32, 4096),
+    LARGEST: Transformer(70.6e9, 80, 8192),
 }
 
 
@@ -58,7 +58,7 @@ def per_parameter(way: str, ranks: int, precision: str = MIXED) -> tuple[float, 
     )
 
 
-def activations(model: Model, tokens: int, precision: str, recompute: bool) -> float:
+def activations(model: Transformer, tokens: int, precision: str, recompute: bool) -> float:
     """Return the bytes that forward keeps of `tokens` tokens for backward, without attention maps.
 
     With `recompute`, it keeps only the input of each layer, and one layer at a time in full.
@@ -71,7 +71,12 @@ def activations(model: Model, tokens: int, precision: str, recompute: bool) -> f
 
 
 def ledger(
-    way: str, model: Model, ranks: int, tokens: int, precision: str = MIXED, recompute: bool = False
+    way: str,
+    model: Transformer,
+    ranks: int,
+    tokens: int,
+    precision: str = MIXED,
+    recompute: bool = False,
 ) -> Ledger:
     """Return the ledger of a rank whose share of the batch has `tokens` tokens."""
     weights, gradients, state = per_parameter(way, ranks, precision)

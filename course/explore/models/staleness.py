@@ -91,4 +91,4 @@ def simulate(workers: int, bound: float, slow: float, nap: bool = False) -> Hist
             running[ready] = (now, now + lengths[ready][done[ready]], version)
     for worker, (begun, ended, stale) in waiting.items():
         steps[worker].append(WorkerStep(begun, ended, END_MS, stale))
-    return History(tuple(tuple(each) for each in steps))
+    return History(tuple(map(tuple, steps)))

@@ -82,7 +82,7 @@ def draw_quiz(
 
 def held(state: Held) -> str:
     """Return in words what the ranks hold."""
-    listed = (" ".join(str(one.number) for one in cells) or "nothing" for cells in state)
+    listed = (" ".join(str(entry.number) for entry in cells) or "nothing" for cells in state)
     return "; ".join(f"rank {rank}: {numbers}" for rank, numbers in enumerate(listed))
 
 
@@ -107,9 +107,9 @@ def _before(example: Example, moment: int, wide: float = CELL) -> list[str]:
     for rank, cells in enumerate(example.before()):
         y = TOP + rank * ROW
         parts.append(_name(rank, y))
-        for place, one in enumerate(cells):
+        for place, entry in enumerate(cells):
             x = left - (len(cells) - place) * wide
-            parts.append(cell(x, y, one, wide=wide - 4, size=_size(wide)))
+            parts.append(cell(x, y, entry, wide=wide - 4, size=_size(wide)))
     return parts
 
 
@@ -125,17 +125,17 @@ def _after(example: Example, rank: int, cells: Sequence[Number], wide: float = C
         label = "undefined" if example.name == "reduce" else "nothing new"
         return [svg.text(x, y + HIGH / 2 + 4, label, colour=palette.MUTED)]
     return [
-        cell(x + place * wide, y, one, wide=wide - 4, size=_size(wide))
-        for place, one in enumerate(cells)
+        cell(x + place * wide, y, entry, wide=wide - 4, size=_size(wide))
+        for place, entry in enumerate(cells)
     ]
 
 
 def _unknown(rank: int, shown: Iterable[object], wide: float = CELL) -> list[str]:
     """Draw a rank's unknown result in the right half: predicted numbers or question marks."""
     parts, y, inside = [], TOP + rank * ROW, wide - 4
-    for place, one in enumerate(itertools.islice(shown, MOST)):
+    for place, value in enumerate(itertools.islice(shown, MOST)):
         x = MIDDLE + GAP + place * wide
-        text = str(one) if len(str(one)) <= DIGITS else "…"
+        text = str(value) if len(str(value)) <= DIGITS else "…"
         frame = {"stroke": palette.MUTED, "stroke_dasharray": "3 3"}
         parts.append(svg.rect(x, y, inside, HIGH, palette.CARD, **frame))
         parts.append(svg.text(x + inside / 2, y + 22, text, anchor="middle", colour=palette.MUTED))
@@ -144,7 +144,7 @@ def _unknown(rank: int, shown: Iterable[object], wide: float = CELL) -> list[str
 
 def _verdict(rank: int, numbers: Sequence[int], cells: Sequence[Number]) -> str:
     """Draw whether a prediction is right, below what the rank holds."""
-    right = list(numbers) == [one.number for one in cells]
+    right = list(numbers) == [entry.number for entry in cells]
     answer = " ".join(map(str, numbers)) or "nothing"
     answer = answer if len(answer) <= LONGEST else f"{answer[: LONGEST - 1]}…"
     verdict = f"✓ you: {answer}" if right else f"✗ you: {answer}"

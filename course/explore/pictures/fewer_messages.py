@@ -72,7 +72,7 @@ def _named(every: int, compression: str) -> str:
 def _lanes(ddp: model.TimeToLoss, yours: model.TimeToLoss) -> list[str]:
     """Draw the two runs as bars: computing is solid, waiting for messages is hatched."""
     longest = max(ddp.total_s, yours.total_s)
-    unit, seconds = next((one for one in reversed(UNITS) if longest >= 2 * one[1]), UNITS[0])
+    unit, seconds = next((u for u in reversed(UNITS) if longest >= 2 * u[1]), UNITS[0])
     top = svg.round_up(longest / seconds)
     scale = (RIGHT - LEFT) / (top * seconds)
     blue, bottom = palette.rank_colour(0), TOP + 2 * NEXT
@@ -81,13 +81,13 @@ def _lanes(ddp: model.TimeToLoss, yours: model.TimeToLoss) -> list[str]:
         svg.legend(LEFT, 84, marks),
         svg.axis(LEFT, bottom, RIGHT - LEFT, top, unit, rise=bottom - TOP + 6),
     ]
-    for lane, (name, one) in enumerate((("DDP", ddp), ("Yours", yours))):
-        y, compute, wait = TOP + lane * NEXT, one.compute_s * scale, one.wait_s * scale
+    for lane, (name, run) in enumerate((("DDP", ddp), ("Yours", yours))):
+        y, compute, wait = TOP + lane * NEXT, run.compute_s * scale, run.wait_s * scale
         parts.append(svg.text(LEFT - 14, y + 20, name, anchor="end", bold=True))
-        tip = f"computes for {words.long_duration(one.compute_s)}"
+        tip = f"computes for {words.long_duration(run.compute_s)}"
         parts.append(svg.rect(LEFT, y, compute, LANE, blue, tip=tip))
         if wait > 1:
-            tip = f"waits for {words.long_duration(one.wait_s)}"
+            tip = f"waits for {words.long_duration(run.wait_s)}"
             parts.append(svg.hatched(LEFT + compute, y, wait, LANE, blue, tip=tip))
     return parts
 

@@ -138,12 +138,12 @@ def _ranges(known: Format, weight: float, change: float) -> list[str]:
         svg.text(svg.MARGIN, RANGE_Y - 30, "Range", bold=True),
         svg.legend(svg.MARGIN + 60, RANGE_Y - 30, marks),
     ]
-    for i, each in enumerate(FORMATS.values()):
+    for i, fmt in enumerate(FORMATS.values()):
         y = RANGE_Y + row * i
-        colour = EXPONENT if each is known else palette.mix(EXPONENT, palette.WAIT, 0.8)
-        left, normal, right = x(each.smallest), x(each.smallest_normal), x(each.largest)
+        colour = EXPONENT if fmt is known else palette.mix(EXPONENT, palette.WAIT, 0.8)
+        left, normal, right = x(fmt.smallest), x(fmt.smallest_normal), x(fmt.largest)
         parts += [
-            svg.text(svg.MARGIN, y + 11, each.name, bold=each is known),
+            svg.text(svg.MARGIN, y + 11, fmt.name, bold=fmt is known),
             svg.rect(left, y, normal - left, 13, palette.tint(colour, 0.65)),
             svg.rect(normal, y, right - normal, 13, colour),
         ]

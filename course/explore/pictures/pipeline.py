@@ -87,7 +87,7 @@ def _marks(plan: model.Schedule) -> list[tuple[str, str, str]]:
     return [*marks, ("solid", palette.WAIT, "bubble")]
 
 
-def _in_memory(steps: list[model.Pass], policy: str) -> str:
+def _in_memory(steps: list[model.PipelinePass], policy: str) -> str:
     """Return how many micro-batches a rank keeps: a chunk of two counts half."""
     chunks = model.CHUNKS if policy == model.INTERLEAVED else 1
     return words.significant(model.kept(steps) / chunks)
@@ -108,7 +108,7 @@ def _lanes(plan: model.Schedule, top: float, end: float, policy: str) -> list[st
     return parts
 
 
-def _pass(step: model.Pass, y: float, scale: float, colour: str) -> str:
+def _pass(step: model.PipelinePass, y: float, scale: float, colour: str) -> str:
     x, wide = LEFT + step.start * scale, (step.end - step.start) * scale
     phase = {"F": "forward", "B": "backward", "W": "optimizer"}[step.kind]
     part = f", part {step.chunk + 1} of this rank's model" if step.chunk else ""

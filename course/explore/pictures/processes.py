@@ -67,13 +67,13 @@ def _process(process: JobProcess, per_node: int, chosen: JobProcess) -> str:
 @explorable
 def processes() -> Description:
     """A job of 1 to 4 nodes with 1 to 8 processes each: rank, local rank, and where they meet."""
-    nodes, each = 4, 8
+    nodes, per_node = 4, 8
 
     def last(values: dict[str, int]) -> int:
         return values["nodes"] * values["per_node"] - 1
 
     return draw, {
         "nodes": Slider("Nodes", 1, nodes, 2),
-        "per_node": Slider("Processes per node", 1, each, 4),
-        "look": Slider("Look at rank", 0, nodes * each - 1, 6, most=last),
+        "per_node": Slider("Processes per node", 1, per_node, 4),
+        "look": Slider("Look at rank", 0, nodes * per_node - 1, 6, most=last),
     }

@@ -70,7 +70,9 @@ def _idle(y: float) -> str:
     return svg.text(LEFT, y, "no sample is left for it: it gets no replica", colour=palette.MUTED)
 
 
-def _bar(device: model.Replica, colour: str, y: float, height: float, scale: float) -> list[str]:
+def _bar(
+    device: model.DeviceMemory, colour: str, y: float, height: float, scale: float
+) -> list[str]:
     """Draw the pieces that a device holds, and their total."""
     only = {name: palette.tint(palette.ALARM, 0.16 * i) for i, name in enumerate(device.extra)}
     shades = {name: palette.tint(colour, shade) for name, shade in SHADES.items()} | only

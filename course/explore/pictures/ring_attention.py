@@ -65,13 +65,13 @@ def _scores(order: str, ranks: int, causal: bool, turn: int) -> list[str]:
     parts = [svg.rect(LEFT, TOP, SIDE, SIDE, palette.CARD, stroke=palette.RULE)]
     for rank in range(ranks):
         colour = palette.rank_colour(rank)
-        for each in range(ranks):
-            fill = colour if each == turn else palette.tint(colour, 0.7)
-            whose = model.owner(rank, each, ranks)
-            tip = f"rank {rank} in round {each + 1}, keys of rank {whose}"
+        for number in range(ranks):
+            fill = colour if number == turn else palette.tint(colour, 0.7)
+            whose = model.owner(rank, number, ranks)
+            tip = f"rank {rank} in round {number + 1}, keys of rank {whose}"
             parts += [
                 svg.rect(LEFT + key * cell, TOP + query * cell, cell - 1, cell - 1, fill, tip=tip)
-                for query, key in model.squares(order, ranks, rank, each, causal)
+                for query, key in model.squares(order, ranks, rank, number, causal)
             ]
     end = LEFT + SIDE
     return [*parts, svg.line(LEFT, TOP, end, TOP + SIDE, colour=palette.INK)] if causal else parts
@@ -91,12 +91,12 @@ def _lanes(work: list[list[float]], turn: int) -> list[str]:
             svg.text(LANES_LEFT - 10, middle, name, anchor="end", bold=True, colour=colour),
             svg.rect(LANES_LEFT, y, LANES_RIGHT - LANES_LEFT, high, palette.WAIT),
         ]
-        for each, blocks in enumerate(done):
-            fill = colour if each == turn else palette.tint(colour, 0.7)
-            x, wide = LANES_LEFT + times[each] * scale, blocks * scale
+        for number, blocks in enumerate(done):
+            fill = colour if number == turn else palette.tint(colour, 0.7)
+            x, wide = LANES_LEFT + times[number] * scale, blocks * scale
             if not wide:
                 continue
-            whose = str(model.owner(rank, each, ranks))
+            whose = str(model.owner(rank, number, ranks))
             parts.append(svg.rect(x, y, wide - svg.hair(wide), high, fill, tip=f"keys of {whose}"))
             label = svg.text(x + wide / 2, middle, whose, anchor="middle", colour=palette.on(fill))
             parts.append(label)

@@ -41,9 +41,9 @@ def draw(
 
     curve = [(count, efficient(count)) for count in COUNTS]
     now = (gpus, efficient(gpus))
-    each = batch / gpus if strong else batch
-    step = model.step(load, fleet, gpus, each, share)
-    rate = gpus * each / step.seconds
+    per_gpu = batch / gpus if strong else batch
+    step = model.step(load, fleet, gpus, per_gpu, share)
+    rate = gpus * per_gpu / step.seconds
     lasts = words.long_duration(SAMPLES * EPOCHS / rate)
     global_batch = words.significant(batch if strong else batch * gpus, 3)
     return svg.card(

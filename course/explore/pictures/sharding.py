@@ -35,7 +35,11 @@ def draw(
     limit = LEFT + memory / per_pixel
     body = [
         svg.legend(svg.MARGIN, 86, [("solid", _colour(name), name) for name in SHADES]),
-        *(mark for row, each in enumerate(ledgers) for mark in _row(each, row, memory, top, ranks)),
+        *(
+            mark
+            for row, ledger in enumerate(ledgers)
+            for mark in _row(ledger, row, memory, top, ranks)
+        ),
         svg.axis(LEFT, bottom, RIGHT - LEFT, top, "GB on each rank", rise=0),
         svg.line(limit, TOP - 6, limit, bottom, colour=palette.ALARM, width=2, dash="6 4"),
         touch.handle(limit - 12, TOP - 6, 24, bottom - TOP + 6, "memory", per_pixel, LIMIT),
@@ -48,9 +52,9 @@ def draw(
         subtitle=f"{size} parameters, AdamW, {precision}; {words.plural(ranks, 'GPU')} of "
         f"{memory} GB (red), {tokens},000 tokens each",
         alt="; ".join(
-            f"{each.way}: {words.significant(each.total / GB)} GB, "
-            f"sends {words.significant(each.sent / GB)} GB per step"
-            for each in ledgers
+            f"{ledger.way}: {words.significant(ledger.total / GB)} GB, "
+            f"sends {words.significant(ledger.sent / GB)} GB per step"
+            for ledger in ledgers
         )
         + ".",
         touch="Drag the red line: how much memory would be enough?",
@@ -58,7 +62,7 @@ def draw(
 
 
 def _title(ledgers: Sequence[model.Ledger], memory: float, ranks: int) -> str:
-    fits = [each.way for each in ledgers if each.total <= memory * GB]
+    fits = [ledger.way for ledger in ledgers if ledger.total <= memory * GB]
     if len(fits) == len(ledgers):
         return "All four ways fit: DDP is the simplest of them"
     if fits:
@@ -75,27 +79,27 @@ def _colour(name: str) -> str:
     return palette.tint(palette.rank_colour(0), SHADES[name])
 
 
-def _row(each: model.Ledger, row: int, memory: float, top: float, ranks: int) -> list[str]:
+def _row(ledger: model.Ledger, row: int, memory: float, top: float, ranks: int) -> list[str]:
     """Draw the bar of one way, and its total.
 
     A bar longer than the axis is cut with a zigzag, and its parts are listed in words.
     """
     y, scale = TOP + row * ROW, (RIGHT - LEFT) / top / GB
-    parts = [svg.text(LEFT - 12, y + 20, each.way, anchor="end", bold=True)]
+    parts = [svg.text(LEFT - 12, y + 20, ledger.way, anchor="end", bold=True)]
     x = float(LEFT)
-    for name, count in each.held.items():
+    for name, count in ledger.held.items():
         width = min(count * scale, RIGHT - x)
         tip = f"{name}: {words.significant(count / GB)} GB"
         parts.append(svg.rect(x, y, width - svg.hair(width), HIGH, _colour(name), tip=tip))
         x += width
-    total = f"{words.significant(each.total / GB, 3)} GB"
-    over = each.total > memory * GB
+    total = f"{words.significant(ledger.total / GB, 3)} GB"
+    over = ledger.total > memory * GB
     verdict = f"{total}: too much" if over else f"{total}: fits"
     colour = palette.ALARM if over else palette.GOOD
     parts.append(svg.text(LEFT, y + HIGH + 14, verdict, colour=colour, size=11, bold=True))
-    if each.total > top * GB:
+    if ledger.total > top * GB:
         parts.append(_zigzag(RIGHT - 14, y))
-        large = {name: n for name, n in each.held.items() if n > each.total / 100}
+        large = {name: n for name, n in ledger.held.items() if n > ledger.total / 100}
         kinds = [f"{name} {words.significant(n / GB)}" for name, n in large.items()]
         x = LEFT + svg.text_width(verdict, 11, bold=True) + 10
         parts.append(svg.text(x, y + HIGH + 14, ", ".join(kinds), colour=palette.MUTED, size=11))
@@ -123,13 +127,13 @@ def _table(
         svg.text(x, top, head, colour=palette.MUTED, anchor="middle", size=11)
         for x, head in zip(columns[1:], heads[1:], strict=True)
     ]
-    for row, each in enumerate(ledgers, start=1):
+    for row, ledger in enumerate(ledgers, start=1):
         y = top + row * 20
-        most = model.largest(each.way, ranks, memory * GB, precision) / GB
-        parts.append(svg.text(columns[0], y, each.way, anchor="end", bold=True))
+        most = model.largest(ledger.way, ranks, memory * GB, precision) / GB
+        parts.append(svg.text(columns[0], y, ledger.way, anchor="end", bold=True))
         cells = (
-            words.significant(each.per_parameter, 3),
-            f"{words.significant(each.sent / GB, 3)} GB" if each.sent else "nothing",
+            words.significant(ledger.per_parameter, 3),
+            f"{words.significant(ledger.sent / GB, 3)} GB" if ledger.sent else "nothing",
             f"{words.significant(most, 2)} billion",
         )
         for x, cell in zip(columns[1:], cells, strict=True):

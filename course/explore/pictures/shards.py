@@ -81,12 +81,12 @@ def _title_of_run(run: model.Reading) -> str:
 
 def _subtitle(ranks: int, workers: int, reading: model.Reading) -> str:
     workers_of = f"{ranks} × {words.plural(workers, 'loader worker')}"
-    each = workers_of if workers else f"{words.plural(ranks, 'rank')} without workers"
+    origin = workers_of if workers else f"{words.plural(ranks, 'rank')} without workers"
     readers = words.plural(ranks * max(workers, 1), "reader")
     if reading.left:
         lost = f"{len(reading.left)} of {len(reading.lines)}"
-        return f"{readers} ({each}); if all ranks stop together, {lost} lines are not trained on"
-    return f"{readers} ({each})"
+        return f"{readers} ({origin}); if all ranks stop together, {lost} lines are not trained on"
+    return f"{readers} ({origin})"
 
 
 def _grid(reading: model.Reading, top: float) -> list[str]:

@@ -37,8 +37,8 @@ def draw(
 
     now = schedule(threshold, cycle)
     done = words.milliseconds(now.done_ms)
-    thresholds = [(each, schedule(each, cycle).done_ms) for each in THRESHOLDS]
-    cycles = [(each, schedule(threshold, each).done_ms) for each in CYCLES]
+    thresholds = [(value, schedule(value, cycle).done_ms) for value in THRESHOLDS]
+    cycles = [(value, schedule(threshold, value).done_ms) for value in CYCLES]
     total = words.significant(tensors * size / model.KIB_PER_MIB)
     return svg.card(
         CURVE_Y + CURVE_HEIGHT + 58,

@@ -40,9 +40,10 @@ def _panel(example: Example, x: float, y: float) -> str:
     for rank, middle in enumerate(middles):
         before, after = example.before()[rank], example.after()[rank]
         first = left - len(before) * NUMBER
-        shown = [(first + place * NUMBER, one) for place, one in enumerate(before)]
-        shown += [(right + place * NUMBER, one) for place, one in enumerate(after)]
+        shown = [(first + place * NUMBER, entry) for place, entry in enumerate(before)]
+        shown += [(right + place * NUMBER, entry) for place, entry in enumerate(after)]
         parts += [
-            cell(begin, middle - 11, one, wide=NUMBER - 2, high=22, size=10) for begin, one in shown
+            cell(begin, middle - 11, entry, wide=NUMBER - 2, high=22, size=10)
+            for begin, entry in shown
         ]
     return "".join(parts)

@@ -53,15 +53,15 @@ def init(
         _join()
         _own_group = True
     global_process_set.ranks = list(range(dist.get_world_size()))
-    for each in process_sets:
-        if not set(each.ranks) <= set(global_process_set.ranks):
+    for process_set in process_sets:
+        if not set(process_set.ranks) <= set(global_process_set.ranks):
             ranks = words.plural(dist.get_world_size(), "rank")
             raise CourseError(
-                f"{each} cannot be made of {ranks}: start more of them with torchrun."
+                f"{process_set} cannot be made of {ranks}: start more of them with torchrun."
             )
     sets = [global_process_set, *process_sets]
-    for number, each in enumerate(sets):
-        each.process_set_id, each.own_rank = number, dist.get_rank()
+    for number, process_set in enumerate(sets):
+        process_set.process_set_id, process_set.own_rank = number, dist.get_rank()
     _engine = Engine(negotiation, fusion, sets)
     atexit.register(_last_words)
     path = os.environ.get("HOROVOD_TIMELINE", "DYNAMIC")

@@ -102,7 +102,7 @@ def allgather(tensor: Tensor, requests: Sequence[Request], group: dist.ProcessGr
 OPERATIONS = {"broadcast": broadcast, "allgather": allgather}
 
 
-class Runner:
+class CollectiveRunner:
     """Runs the operations that some ranks agreed on, in their own process group.
 
     `fusion` has `pack` and `unpack`. `messages` counts the messages sent.

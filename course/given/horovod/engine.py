@@ -62,8 +62,8 @@ class Engine:
         self.rank, self.size = self.control.rank(), self.control.size()
         self.fusion = fusion
         self.teams = {
-            number: Team(each.ranks, negotiation, fusion)
-            for number, each in enumerate(process_sets)
+            number: Team(process_set.ranks, negotiation, fusion)
+            for number, process_set in enumerate(process_sets)
         }
         self.runner = self.teams[0].runner  # of all ranks
         # Horovod's is 1 ms. Ranks on a CPU compute on the very cores that messages need, so there
@@ -230,7 +230,7 @@ class Engine:
             handle = self.pending.get(key)
             mine = handle is not None and handle.request.use == use
             if mine:
-                self.outbox = [one for one in self.outbox if one is not handle.request]
+                self.outbox = [request for request in self.outbox if request is not handle.request]
             elif self.uses[key] < use:
                 self.refused[key, use] = error
         if mine:

@@ -84,18 +84,26 @@ def synchronize(handle):
 
 
 def grouped_allreduce_async_(
-    tensors, name=None, op=Average, prescale_factor=1.0, postscale_factor=1.0,
+    tensors,
+    name=None,
+    op=Average,
+    prescale_factor=1.0,
+    postscale_factor=1.0,
     process_set=global_process_set,
-):  # fmt: skip
+):
     """Start the reduction of a group, in place."""
     factors = float(prescale_factor), float(postscale_factor)
     return _submit("allreduce", tensors, name, process_set, op=op, factors=factors)
 
 
 def grouped_allreduce_async(
-    tensors, name=None, op=Average, prescale_factor=1.0, postscale_factor=1.0,
+    tensors,
+    name=None,
+    op=Average,
+    prescale_factor=1.0,
+    postscale_factor=1.0,
     process_set=global_process_set,
-):  # fmt: skip
+):
     """Start the reduction of a group into new tensors."""
     copies = [tensor.detach().clone() for tensor in tensors]
     factors = prescale_factor, postscale_factor
@@ -103,27 +111,39 @@ def grouped_allreduce_async(
 
 
 def allreduce_async_(
-    tensor, name=None, op=Average, prescale_factor=1.0, postscale_factor=1.0,
+    tensor,
+    name=None,
+    op=Average,
+    prescale_factor=1.0,
+    postscale_factor=1.0,
     process_set=global_process_set,
-):  # fmt: skip
+):
     """Start the reduction of a tensor, in place."""
     factors = prescale_factor, postscale_factor
     return _single(grouped_allreduce_async_([tensor], name, op, *factors, process_set))
 
 
 def allreduce_async(
-    tensor, name=None, op=Average, prescale_factor=1.0, postscale_factor=1.0,
+    tensor,
+    name=None,
+    op=Average,
+    prescale_factor=1.0,
+    postscale_factor=1.0,
     process_set=global_process_set,
-):  # fmt: skip
+):
     """Start the reduction of a tensor into a new one."""
     factors = prescale_factor, postscale_factor
     return _single(grouped_allreduce_async([tensor], name, op, *factors, process_set))
 
 
 def allreduce_(
-    tensor, name=None, op=Average, prescale_factor=1.0, postscale_factor=1.0,
+    tensor,
+    name=None,
+    op=Average,
+    prescale_factor=1.0,
+    postscale_factor=1.0,
     process_set=global_process_set,
-):  # fmt: skip
+):
     """Reduce a tensor in place, and return it."""
     factors = prescale_factor, postscale_factor
     synchronize(allreduce_async_(tensor, name, op, *factors, process_set))
@@ -131,9 +151,13 @@ def allreduce_(
 
 
 def allreduce(
-    tensor, name=None, op=Average, prescale_factor=1.0, postscale_factor=1.0,
+    tensor,
+    name=None,
+    op=Average,
+    prescale_factor=1.0,
+    postscale_factor=1.0,
     process_set=global_process_set,
-):  # fmt: skip
+):
     """Return the tensor reduced over the ranks, by default averaged."""
     factors = prescale_factor, postscale_factor
     return synchronize(allreduce_async(tensor, name, op, *factors, process_set))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from types import ModuleType
 
-from course.given.horovod.collectives import Runner
+from course.given.horovod.collectives import CollectiveRunner
 from course.given.horovod.requests import Request
 
 
@@ -40,7 +40,7 @@ class Team:
     def __init__(self, ranks: list[int], negotiation: type, fusion: ModuleType) -> None:
         self.ranks = ranks
         self.negotiation = negotiation(len(ranks))
-        self.runner = Runner(ranks, fusion)
+        self.runner = CollectiveRunner(ranks, fusion)
 
     def hear(self, rank: int, request: Request, now: float) -> None:
         """Hand a request to the negotiation, which counts the ranks of this set from 0."""

@@ -29,8 +29,10 @@ def test_the_ranks_of_two_machines_are_judged_together(start_nodes, tmp_path: Pa
         return subprocess.Popen(
             [*enter, *run, "--node-rank", str(node), str(PLANT), "leftover"],
             env=clean_environment() | {"GLOO_SOCKET_IFNAME": "eth0", "OMP_NUM_THREADS": "1"},
-            cwd=tmp_path, text=True, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            cwd=tmp_path,
+            text=True,
+            stderr=subprocess.PIPE,
+        )
 
     commands = [typed_on(node) for node in (0, 1)]
     answers = [command.communicate()[1] for command in commands]

@@ -30,8 +30,10 @@ def test_no_two_checks_have_one_name():
 def test_bounds_are_those_of_the_project():
     project = tomllib.loads(PYPROJECT.read_text())["project"]
     needed = [Requirement(line) for line in project["dependencies"]]
-    bounds = {(one.name, spec.operator): spec.version for one in needed for spec in one.specifier}
-    assert {one.name: bounds.get((one.name, ">="), "0") for one in needed} == PACKAGES
+    bounds = {
+        (need.name, spec.operator): spec.version for need in needed for spec in need.specifier
+    }
+    assert {need.name: bounds.get((need.name, ">="), "0") for need in needed} == PACKAGES
     assert bounds["torch", "<"] == UNTRIED_TORCH
     assert project["requires-python"] == ">=" + ".".join(map(str, PYTHON))
     assert project["name"] == COURSE

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 
 from course.commands.web.ring import check, picture
-from course.commands.web.ring.replay import Run
+from course.commands.web.ring.replay import Replay
 
 MOST_DRAWN = 24  # rounds; a ring of four ranks has 6
 
@@ -16,7 +16,7 @@ def answer(source: str) -> str:
     return json.dumps({"passed": report.passed, "verdicts": verdicts} | _drawn(report.run))
 
 
-def _drawn(run: Run | None) -> dict[str, list]:
+def _drawn(run: Replay | None) -> dict[str, list]:
     """Pictures of the rounds, what the ranks printed, and the lines where they wait or failed."""
     if run is None:
         return {"pictures": [], "rounds": [], "printed": [], "marks": []}

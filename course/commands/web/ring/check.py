@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import CodeType
 
 from course.commands.web.ring import replay
-from course.commands.web.ring.replay import Failure, Run
+from course.commands.web.ring.replay import Failure, Replay
 from course.commands.web.ring.tensors import shown
 from course.commands.web.ring.world import RECEIVES, SENDS
 
@@ -26,7 +26,7 @@ CLAIMS = {
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """One line of the check: the `claim`, and whether it `holds` (None: not judged)."""
 
     claim: str
@@ -35,11 +35,11 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Report:
+class Judgement:
     """The verdicts of the check, and the `run` to draw, if there was one."""
 
-    verdicts: tuple[Verdict, ...]
-    run: Run | None
+    verdicts: tuple[ClaimVerdict, ...]
+    run: Replay | None
 
     @property
     def passed(self) -> bool:
@@ -52,11 +52,11 @@ def vectors() -> list[list[float]]:
     return [[float((i + 1) * 10**rank) for i in range(LENGTH)] for rank in range(RANKS)]
 
 
-def judge(source: str) -> Report:
+def judge(source: str) -> Judgement:
     """The report on a learner's source."""
     code = replay.compiled(source)
     if isinstance(code, Failure):
-        return Report(_verdicts({"ends": (_error(code),)}), None)
+        return Judgement(_verdicts({"ends": (_error(code),)}), None)
     drawn = replay.run(code, vectors())
     faults = {
         "ends": lambda: _stuck(drawn, source),
@@ -70,12 +70,12 @@ def judge(source: str) -> Report:
         answers[name] = tuple(fault())
         if answers[name]:
             break
-    return Report(_verdicts(answers), drawn)
+    return Judgement(_verdicts(answers), drawn)
 
 
-def _verdicts(answers: dict[str, tuple[str, ...]]) -> tuple[Verdict, ...]:
+def _verdicts(answers: dict[str, tuple[str, ...]]) -> tuple[ClaimVerdict, ...]:
     return tuple(
-        Verdict(claim, not answers[name] if name in answers else None, answers.get(name, ()))
+        ClaimVerdict(claim, not answers[name] if name in answers else None, answers.get(name, ()))
         for name, claim in CLAIMS.items()
     )
 
@@ -87,14 +87,14 @@ def _error(failure: Failure, rank: int | None = None) -> str:
     return f"{place}: {failure.words}" if place else failure.words
 
 
-def _stuck(run: Run, source: str) -> tuple[str, ...]:
+def _stuck(run: Replay, source: str) -> tuple[str, ...]:
     """The first error, or the ranks that wait for each other."""
     for rank, failure in sorted(run.failures.items()):
         return (_error(failure, rank),)
     return tuple(_hang(run, source)) if run.waits else ()
 
 
-def _hang(run: Run, source: str) -> Iterator[str]:
+def _hang(run: Replay, source: str) -> Iterator[str]:
     """A line for each rank, then the reason why they wait."""
     lines = source.splitlines()
     for rank in range(run.world.size):
@@ -120,7 +120,7 @@ def _hang(run: Run, source: str) -> Iterator[str]:
     yield f"They wait in a circle, {' → '.join(map(str, [*circle, after]))}. {why}"
 
 
-def _loose(run: Run) -> Iterator[str]:
+def _loose(run: Replay) -> Iterator[str]:
     """The first message that is never waited for."""
     for post in (post for posts in run.world.posts for post in posts if not post.waited):
         yield (
@@ -130,7 +130,7 @@ def _loose(run: Run) -> Iterator[str]:
         return
 
 
-def _wrong_sum(run: Run) -> Iterator[str]:
+def _wrong_sum(run: Replay) -> Iterator[str]:
     """The fault of the first wrong number, and how many numbers are right."""
     sums = _total(vectors())
     wrong = [
@@ -204,7 +204,7 @@ def _wrong_elsewhere(code: CodeType, source: str) -> tuple[str, ...]:
     return ()
 
 
-def _no_ring(run: Run) -> Iterator[str]:
+def _no_ring(run: Replay) -> Iterator[str]:
     """The first rank that sends to any but its right neighbour, or not the messages of a ring."""
     chunk, count = LENGTH // RANKS, 2 * (RANKS - 1)
     for rank, posts in enumerate(run.world.posts):

@@ -89,7 +89,7 @@ class Distributed:
 
     def batch_isend_irecv(self, p2p_op_list: list[P2POp]) -> list[Work]:
         """Begin several messages at once."""
-        return [each.op(each.tensor, each.peer) for each in p2p_op_list]
+        return [operation.op(operation.tensor, operation.peer) for operation in p2p_op_list]
 
     def _posted(self, call: str, tensor: Tensor, peer: int) -> Post:
         """The post of a call: a new one, or on a later run of the rank, the one that it was."""

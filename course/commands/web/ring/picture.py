@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from course.commands.web.ring import check
-from course.commands.web.ring.replay import Run
+from course.commands.web.ring.replay import Replay
 from course.commands.web.ring.tensors import shown
 from course.commands.web.ring.world import Post
 from course.drawing import palette, svg
@@ -20,7 +20,7 @@ LETTERS = "ABCD"  # their names
 COMPLETE = [1] * RANKS  # each rank's number is in it once
 
 
-def draw(run: Run, round: int) -> svg.Picture:
+def draw(run: Replay, round: int) -> svg.Picture:
     """The state after `round` rounds; after the last one, also which rank waits for which."""
     last = round == run.world.rounds
     sent = run.world.sent(round) if round else []

@@ -28,7 +28,7 @@ class Failure:
 
 
 @dataclass
-class Run:
+class Replay:
     """The results of a run; lists have an entry for each rank."""
 
     world: World
@@ -52,10 +52,10 @@ def compiled(source: str) -> CodeType | Failure:
         return Failure(getattr(error, "lineno", 0) or 0, f"{type(error).__name__}: {error}")
 
 
-def run(code: CodeType, vectors: list[list[float]]) -> Run:
+def run(code: CodeType, vectors: list[list[float]]) -> Replay:
     """Call the learner's function on a rank for each vector."""
     seen = [{0: list(vector)} for vector in vectors]
-    result = Run(
+    result = Replay(
         World(len(vectors)), [list(vector) for vector in vectors], seen, [[] for _ in seen]
     )
     left = set(range(len(vectors)))
@@ -76,7 +76,7 @@ def run(code: CodeType, vectors: list[list[float]]) -> Run:
     return result
 
 
-def _can_go_on(run: Run, rank: int) -> bool:
+def _can_go_on(run: Replay, rank: int) -> bool:
     """Whether a rank waits for nothing, or for a message that has arrived."""
     return rank not in run.waits or bool(run.waits[rank].post.round)
 

@@ -136,7 +136,7 @@ def shown(value: list[Number] | Number) -> str:
     return str(int(value)) if math.isfinite(value) and value == int(value) else str(value)
 
 
-class Torch(SimpleNamespace):
+class TorchModule(SimpleNamespace):
     """The module that the learner's `import torch` gives."""
 
     def __getattr__(self, name: str) -> object:
@@ -145,9 +145,9 @@ class Torch(SimpleNamespace):
         )
 
 
-def torch(distributed: object) -> Torch:
+def torch(distributed: object) -> TorchModule:
     """The names of torch that this page has, with this `torch.distributed`."""
-    return Torch(
+    return TorchModule(
         Tensor=Tensor,
         tensor=lambda values: Tensor([float(value) for value in values]),
         empty=lambda size: Tensor([math.nan] * size),

@@ -51,17 +51,17 @@ class World:
         """Post a call, and match it with its other end if that is there."""
         self.posts[post.rank].append(post)
         ends = [
-            each
-            for each in self.posts[post.peer]
-            if each.sends != post.sends and each.peer == post.rank and not each.round
+            end
+            for end in self.posts[post.peer]
+            if end.sends != post.sends and end.peer == post.rank and not end.round
         ]
         if ends:
             send, receive = (post, ends[0]) if post.sends else (ends[0], post)
             busy = [
-                each.round
+                other.round
                 for end in (send, receive)
-                for each in self.posts[end.rank]
-                if each.sends == end.sends
+                for other in self.posts[end.rank]
+                if other.sends == end.sends
             ]
             send.round = receive.round = max(send.clock, receive.clock, *busy) + 1
             receive.received = send.values
