@@ -48,7 +48,7 @@ def test_an_average_with_inf_is_inf(collectives):
 
 
 def test_a_reduce_scatter_over_gloo_is_an_all_reduce(reports):
-    says("10_sharding", "Gloo has none")
+    says("10_sharding", "Over Gloo, torch runs a whole all-reduce")
     says("10b_fsdp", "reduce-scatter is an all-reduce")
     halves = reports[0]["halves"]
     # A ring of two ranks sends 1/2 of the tensor for each half.
