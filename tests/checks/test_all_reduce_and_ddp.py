@@ -38,6 +38,7 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 
 @pytest.mark.slow
+@pytest.mark.rest
 def test_messages_may_travel_without_a_batch(tmp_path):
     """On the CPU, which the checks use, `isend` and `irecv` on their own are as good."""
     connect.warm_up()

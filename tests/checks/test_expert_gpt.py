@@ -39,6 +39,7 @@ def test_every_mesh_ends_with_the_weights_of_one_process(folder, ranks, copies, 
     assert run.ok and run.metrics["off"].max() < SAME
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("wrong", ["group", "count"])
 def test_a_wrong_average_shows_in_the_weights(folder, wrong, monkeypatch):
     monkeypatch.chdir(folder)

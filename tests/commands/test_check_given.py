@@ -38,6 +38,7 @@ def test_what_is_missing_is_laid_beside_a_copy(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.rest
 def test_a_right_flat_unit_passes_alone(tmp_path):
     solutions.write(exercises()["flat_unit"].path.stem, tmp_path)
     for path in tmp_path.iterdir():

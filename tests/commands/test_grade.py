@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from support.grading import HALF, hand_in, page, run, table
 from support.handed_in import RING
+from support.patience import PATIENCE_S
 
 from course.commands.check import NOT_JUDGED
 from course.commands.grading import verdicts
@@ -132,7 +133,7 @@ def test_an_interrupt_ends_the_class_at_once_and_what_is_judged_is_kept(
         if len(judged["requests"]) == 1:
             return sane(name)
         second.set()
-        assert stop.wait(60)  # as a check waits for its ranks
+        assert stop.wait(PATIENCE_S)  # as a check waits for its ranks
         raise Interrupted
 
     judged["verdict"] = verdict

@@ -16,6 +16,7 @@ from support.patience import until
 
 from course.commands import lab
 from course.core.files import ROOT
+from course.launch.process_tree import end_with_parent
 
 pytestmark = pytest.mark.slow
 
@@ -78,6 +79,7 @@ def test_the_lab_opens_at_the_first_notebook_behind_a_token_takes_options_and_as
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        preexec_fn=end_with_parent,
     )
     try:
         printed = list(up_to(r"http://localhost:\d+\S+token=\w+", server.stdout))

@@ -103,6 +103,7 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path: Path, capsys) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.rest
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_in_a_browser_each_key_turns_one_slide_and_all_of_them_print(out: Path, browser) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 720})

@@ -9,7 +9,6 @@ import torch
 import torch.distributed as dist
 from support.says import says
 from torch import nn
-from torch._dynamo.backends.distributed import DDPOptimizer
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -88,6 +87,8 @@ def test_a_bucket_closes_when_it_reaches_the_cap():
 
 
 def test_a_cap_of_ones_own_holds_for_the_first_bucket():
+    from torch._dynamo.backends.distributed import DDPOptimizer  # slow: not in every worker
+
     says("03b_overlap", "`bucket_cap_mb`")
     assert buckets(layers(8, 1), bucket_cap_mb=2)[-1] == [2, 2, 2, 2]
     says("03b_overlap", "torch.compile", "1 MiB")

@@ -115,7 +115,7 @@ print(ROOT, ended.returncode)
 
 @possible
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["clone", "wheel"])
+@pytest.mark.parametrize("way", ["clone", pytest.param("wheel", marks=pytest.mark.rest)])
 def test_the_solutions_are_nowhere(way, tmp_path):
     """Neither in a clone, which may lie in a folder that is seen, nor where a wheel put them."""
     python, src = sys.executable, ROOT / "labs" / "src"

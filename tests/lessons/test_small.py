@@ -1,4 +1,4 @@
-"""Every small size is a smaller number of a cell, and nothing that nbval compares depends on it."""
+"""Every small size is less work for a cell, and nothing that nbval compares depends on it."""
 
 import inspect
 import re
@@ -7,11 +7,14 @@ import pytest
 from support.small import SIZES, small
 
 from course.core.files import ROOT
+from course.data import nli
 from course.given import ways
 from course.lessons import Lesson, read
 
 EVERY = [(lab, *pair) for lab, sizes in SIZES.items() for pair in sizes.items()]
 ADDED = [case for case in EVERY if case[2].startswith(case[1])]  # an option, to a command
+FIRST = re.compile(r"(nli\.tokenized\(.+), size=(\d+)\)")
+PAIRS = [case for case in EVERY if FIRST.fullmatch(case[2])]
 NUMBER = re.compile(r"\d+")
 COMMAND = re.compile(r"%(?:torchrun|accelerate|python) .*?(src/\w+\.py)")
 SCRIPT = re.compile(r"src/\w+\.py")
@@ -23,7 +26,9 @@ def lesson(lab: str) -> Lesson:
     return read(ROOT / "course" / "lessons" / f"{lab}.md")
 
 
-@pytest.mark.parametrize(("lab", "text", "smaller"), [case for case in EVERY if case not in ADDED])
+@pytest.mark.parametrize(
+    ("lab", "text", "smaller"), [case for case in EVERY if case not in [*ADDED, *PAIRS]]
+)
 def test_a_small_size_is_the_same_text_with_smaller_numbers(lab, text, smaller) -> None:
     assert NUMBER.sub("", smaller) == NUMBER.sub("", text)
     numbers = [[int(number) for number in NUMBER.findall(size)] for size in (smaller, text)]
@@ -38,6 +43,12 @@ def test_or_adds_an_option_that_its_script_takes(lab, text, smaller) -> None:
         script = inspect.getsource(ways.compare)
     default = re.search(rf'add_argument\("{option}", type=int(?:, default=(\d+))?[,)]', script)
     assert default and (default[1] is None or 0 < int(size) < int(default[1]))
+
+
+@pytest.mark.parametrize(("lab", "text", "smaller"), PAIRS)
+def test_or_takes_the_first_of_all_pairs(lab, text, smaller) -> None:
+    call, size = FIRST.fullmatch(smaller).groups()
+    assert text == f"{call})" and len(nli.tokenized(size=int(size))) == int(size)
 
 
 @pytest.mark.parametrize(("lab", "text", "smaller"), EVERY)

@@ -18,6 +18,7 @@ from support.ports import free_port
 from traitlets.config import Config
 
 from course.core import ROOT
+from course.launch.process_tree import end_with_parent
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +77,7 @@ def server(course_folder):
             env=kernel_environment(),
             stdout=terminal,
             stderr=subprocess.STDOUT,
+            preexec_fn=end_with_parent,  # xdist kills a worker that is still busy after ^C
         )
     try:
         url = f"http://127.0.0.1:{port}/"

@@ -88,30 +88,32 @@ def test_accelerate_with_one_process(cell: RunCell, labs: Path) -> None:
 
 
 @pytest.fixture
-def pictures(monkeypatch: pytest.MonkeyPatch) -> list:
-    """Return what is drawn of the run while it goes on, in order."""
+def pictures(labs: Path, monkeypatch: pytest.MonkeyPatch) -> list:
+    """Return what is drawn of the run, in order; from the first on there is a file `drawn`."""
     pictures = []
 
     class Handle:
         def update(self, picture: object, **_: object) -> None:
             pictures.append(picture)
 
-    monkeypatch.setattr(
-        "course.notebook.displays.display",
-        lambda picture, **_: pictures.append(picture) or Handle(),
-    )
+    def display(picture: object, **_: object) -> Handle:
+        pictures.append(picture)
+        (labs / "drawn").touch()
+        return Handle()
+
+    monkeypatch.setattr("course.notebook.displays.display", display)
     return pictures
 
 
 def test_progress_bar_is_a_picture_until_it_ends(cell: RunCell, labs: Path, pictures: list) -> None:
     (labs / "src" / "bar.py").write_text(
-        "import sys, time\n"
-        "for i in range(4):\n"
-        "    sys.stdout.write(f'\\r{i} of 3'); sys.stdout.flush(); time.sleep(0.3)\n"
-        "print()\n"
+        "import os, sys, time\n"
+        "sys.stdout.write('\\r1 of 3'); sys.stdout.flush()\n"
+        "while not os.path.exists('drawn'): time.sleep(0.02)\n"
+        "print('\\r3 of 3')\n"
     )
     ran = cell("%python src/bar.py")
-    assert re.search(r"rank 0: \d of 3", pictures[0]) and pictures[-1] == {"text/plain": ""}
+    assert "rank 0: 1 of 3" in pictures[0] and pictures[-1] == {"text/plain": ""}
     assert ran.shown.splitlines()[0].strip() == "3 of 3"
 
 

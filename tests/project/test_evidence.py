@@ -1,7 +1,10 @@
 """The report of a failed test ends with what its launches and cells showed."""
 
+from pathlib import Path
+
 import nbformat
 import pytest
+from support.chromium import CHROMIUM
 from support.pytest_runs import run_pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
@@ -15,6 +18,7 @@ import pytest
 from course.checks.runner import session
 from course.launch import launch
 from support.cells import Cell
+from support.chromium import CHROMIUM, FLAGS
 from support.launching import Client
 from support.python import run_python
 
@@ -53,14 +57,38 @@ def test_of_a_cell():
 
 def test_that_passes_although_a_rank_failed():
     assert not launch(TWO).ok
+
+
+@pytest.fixture
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser):
+    return browser.new_page()
+
+
+def test_of_a_page(page):
+    page.goto("data:text/html,<p>What it shows</p><script>console.log('what it logs')</script>")
+    page.wait_for_selector("text=never there", timeout=1)
 """
 NOTEBOOK = [("print('shown now')", "shown then"), ("print('before'); 1 / 0", "")]
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pytest runs them."""
+    return tmp_path_factory.mktemp("evidence")
+
+
+@pytest.fixture(scope="module")
+def report(folder: Path) -> dict[str, str]:
     """What pytest reports of each of these tests and cells that fail, by name."""
-    folder = tmp_path_factory.mktemp("evidence")
     (folder / "test_it.py").write_text(TESTS)
     cells = [
         nbformat.v4.new_code_cell(
@@ -90,6 +118,14 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_it_shows_what_happened(report: dict[str, str], test: str, shown: list[str]) -> None:
     for words in shown:
         assert words in report[test], report[test]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_it_shows_what_the_page_showed(report: dict[str, str], folder: Path) -> None:
+    picture = folder / "build" / "test_of_a_page.0.png"
+    for words in ("\nWhat it shows", "console log │ what it logs", str(picture)):
+        assert words in report["test_of_a_page"]
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_test_that_passes_leaves_nothing_to_the_next(report: dict[str, str]) -> None:

@@ -2,11 +2,13 @@
 
 A failure that comes once in a thousand runs must be understood from its report, because it
 cannot be repeated. So each launch is there with its exit codes and each rank's last lines, each
-cell with what it showed. A helper that starts programs in another way gives to `keep` what they
-printed.
+cell with what it showed, and each page of a browser with its text. A helper that starts programs
+in another way gives to `keep` what they printed.
 """
 
+import re
 from collections.abc import Callable, Generator, Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,9 @@ from course.launch.messages import Event
 
 LAST_LINES = 30  # of what one rank wrote to one stream
 LAST_LAUNCHES = 10  # of a test
+LAST_MESSAGES = 20  # of a page's console
+LONGEST_PAGE = 2000  # characters of a page's text
+PAGE_MS = 10_000.0  # for a page to answer: one that hangs is evidence, too
 
 _launches: dict[int, Run] = {}  # of this test, by identity
 _sources: list[tuple[str, Callable[[], str]]] = []
@@ -78,6 +83,23 @@ def _sections(item: pytest.Item) -> Iterator[tuple[str, str]]:
     outputs = getattr(item, "test_outputs", None)  # of a notebook's cell
     if outputs:
         yield "the cell showed", "\n".join(map(_shown, outputs))
+    browser = getattr(item, "funcargs", {}).get("browser")
+    pages = [page for context in browser.contexts for page in context.pages] if browser else []
+    for number, page in enumerate(pages):
+        name = re.sub(r"\W+", "_", item.name)[:80]
+        yield f"page {page.url}", _page(page, item.config.rootpath / f"build/{name}.{number}.png")
+
+
+def _page(page: object, picture: Path) -> str:
+    """What a page of a browser shows and its console says; a picture of it goes into a file."""
+    try:
+        text = page.inner_text("body", timeout=PAGE_MS)[:LONGEST_PAGE]
+        messages = page.console_messages()[-LAST_MESSAGES:]
+        page.screenshot(path=picture, timeout=PAGE_MS)
+    except Exception as error:  # whatever is wrong with it, the report of the test must come
+        return f"The page does not answer: {error}"
+    console = [f"console {message.type} │ {message.text}" for message in messages]
+    return "\n".join([text, *console, f"The page looks like {picture}."])
 
 
 def _shown(output: dict) -> str:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from course.launch.process_tree import end_with_parent
 from support.patience import PATIENCE_S, until
 
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
@@ -86,7 +87,7 @@ def firefox(folder: Path) -> Iterator[Firefox]:
     command = [FIREFOX, "--headless", "--profile", str(folder), "--remote-debugging-port", "0"]
     log = folder / "log"
     with log.open("w") as output:
-        process = subprocess.Popen(command, stderr=output)
+        process = subprocess.Popen(command, stderr=output, preexec_fn=end_with_parent)
     try:
         until(lambda: LISTENS.search(log.read_text()))
         yield Firefox(LISTENS.search(log.read_text())[1] + "/session")

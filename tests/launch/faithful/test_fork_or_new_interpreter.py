@@ -94,6 +94,7 @@ def test_module_and_program_instead_of_a_script(client: Client) -> None:
     assert answer["ok"] and answer["stdout"] == {None: "", 0: "b c", 1: "b c"}
 
 
+@pytest.mark.rest
 def test_what_a_notebook_imports_leaves_its_ranks_warm() -> None:
     """Some libraries set variables when they are imported; these do not count as the learner's."""
     code = """

@@ -1,10 +1,12 @@
-"""While a run on one box goes on, nothing of it can be reached from another box."""
+"""While a run on one box goes on, nothing of it can be reached from another box.
+
+That differs from a terminal, and no script sees it.
+"""
 
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from ipaddress import ip_address
 
 import psutil
@@ -20,13 +22,6 @@ pytestmark = pytest.mark.slow
 
 FIXED = ("torchrun", "--nproc-per-node", "2", "--master-addr", "localhost", "--master-port")
 ACCELERATE = ("accelerate", "launch", "--num_processes", "2")
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    client = Client(tmp_path_factory.mktemp("warm"), warm=True)
-    yield client
-    client.close()
 
 
 def listening(process: psutil.Process) -> list[str]:
