@@ -187,13 +187,12 @@ def fit(argv: Sequence[str]) -> int:
 
 
 def _run_options(argv: Sequence[str]) -> argparse.Namespace:
-    known = {name: cause.seen for name, cause in causes.KNOWN.items()}
     parser = argparse.ArgumentParser(
         prog="python -m course run",
         usage="%(prog)s [options] -- torchrun ... train.py ...",
         description="Run your own training as the terminal would. It is ended when its ranks "
         "stand still; then, and when it fails, this says which rank, which line, and why.",
-        epilog=f"{options.listed('what it can name', known)}\n\n{CODES}",
+        epilog=f"{options.listed('what it can name', causes.KNOWN)}\n\n{CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     return options.read(_with_common(parser), argv)

@@ -129,7 +129,7 @@ RUNS = [*PLANTED, *OTHERS, *CURES, *RIGHT]
 def is_right(run: Run, answer: Answer) -> bool:
     """Whether the cause is found that must be, at its place and rank."""
     return any(
-        (each.cause, each.rank) == (run.cause, run.rank) and each.where.startswith(run.where)
+        (each.name, each.rank) == (run.cause, run.rank) and each.where.startswith(run.where)
         for each in answer.causes[: 1 if run.first else None]
     )
 

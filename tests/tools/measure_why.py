@@ -105,7 +105,7 @@ def reported(run: Run) -> list[dict]:
             f"{run.name}: other programs had {away:.0%} of the cores, so nothing is kept: "
             "record on a quiet machine."
         )
-    causes = "; ".join(f"{each.cause} {each.share:.2f} {each.where}" for each in answer.causes[:3])
+    causes = "; ".join(f"{each.name} {each.share:.2f} {each.where}" for each in answer.causes[:3])
     mark = "ok   " if is_right(run, answer) else "WRONG"
     print(f"{mark} {run.name:50} {causes}  (others {away:.0%})", flush=True)
     return small(ranks)
@@ -127,10 +127,10 @@ def ask(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:
     names = (
         {expected, "synchronization"} if planted == "buffers" and make == "by_hand" else {expected}
     )
-    late = first.cause != "straggler" or (first.rank == 1 and first.where.split()[0] in planted)
-    causes = "; ".join(f"{each.cause} {each.share:.2f}" for each in answer.causes[:3])
+    late = first.name != "straggler" or (first.rank == 1 and first.where.split()[0] in planted)
+    causes = "; ".join(f"{each.name} {each.share:.2f}" for each in answer.causes[:3])
     away = answer.diagnosis.elsewhere
-    return first.cause in names and late, f"{causes}  (others {away:.0%})"
+    return first.name in names and late, f"{causes}  (others {away:.0%})"
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def main(file: Path) -> None:
             for rank in reports:
                 devices.see(rank, Path(name) / f"gpu{rank.rank}.json")
         causes = Answer(reports).causes[:3]
-        print(f"{cause:22}", "; ".join(f"{each.cause} {each.share:.2f}" for each in causes))
+        print(f"{cause:22}", "; ".join(f"{each.name} {each.share:.2f}" for each in causes))
     file.write_bytes(lzma.compress(json.dumps(phases, separators=(",", ":")).encode(), preset=9))
 
 

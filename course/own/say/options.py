@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from course.core import CourseError
-from course.own.right import verdict
-from course.own.slow.causes import KNOWN
+from course.own.finding import Known
+from course.own.right import causes as of_right
+from course.own.slow import causes as of_why
 from course.own.slow.thresholds import FEWEST
 
 
@@ -42,7 +43,7 @@ def why(prog: str, epilog: str = "") -> argparse.ArgumentParser:
         prog,
         "Run your own training on several ranks, unchanged, and say where the time "
         "of a step goes: what to cure first and how, and what else was seen.",
-        f"{listed('causes', {name: known.about for name, known in KNOWN.items()})}\n\n"
+        f"{listed('causes', of_why.KNOWN)}\n\n"
         "On GPUs, torch.profiler records a few steps more. This was tried with two\nranks on one "
         f"GPU, not yet on several; `copies` is found on GPUs alone.{epilog}",
         "steps to watch after the warm-up",
@@ -56,7 +57,7 @@ def right(prog: str, epilog: str = "") -> argparse.ArgumentParser:
         "Run your own training on several ranks, unchanged, and compare what they compute: "
         "weights, gradients, samples, settings. Say what is wrong and how to cure it, what is "
         "equal, and what was not seen.",
-        f"{listed('what it can name', verdict.KNOWN)}{epilog}",
+        f"{listed('what it can name', of_right.KNOWN)}{epilog}",
         "steps to watch from the start",
     )
     made.usage = made.usage.replace("[--stop]", "[--stop] [--deep]")
@@ -71,10 +72,10 @@ def right(prog: str, epilog: str = "") -> argparse.ArgumentParser:
     return made
 
 
-def listed(title: str, known: dict[str, str]) -> str:
-    """A title, and below it each name with what is known about it, in two columns."""
-    width = max(map(len, known)) + 2
-    return "\n".join([f"{title}:", *[f"  {name:{width}}{about}" for name, about in known.items()]])
+def listed(title: str, known: Sequence[Known]) -> str:
+    """A title, and below it each name with half a sentence about it, in two columns."""
+    width = max(len(each.name) for each in known) + 2
+    return "\n".join([f"{title}:", *[f"  {each.name:{width}}{each.about}" for each in known]])
 
 
 def _parser(prog: str, description: str, epilog: str, steps: str) -> argparse.ArgumentParser:
