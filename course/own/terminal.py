@@ -1,4 +1,4 @@
-"""The tools as commands in a terminal, and the options that all of them have."""
+"""The tools as commands in a terminal."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -9,9 +9,7 @@ from pathlib import Path
 from course import own
 from course.core import CourseError
 from course.own import deep, session
-from course.own.hang import causes
 from course.own.hang.ending import ITSELF, Ending
-from course.own.hang.thresholds import PATIENCE_S
 from course.own.say import answer as answers
 from course.own.say import options, report
 from course.own.say.answer import Answer
@@ -21,16 +19,10 @@ from course.own.watch import timeline
 from course.own.watch.command import say
 from course.own.watch.process import NUMBERS, TIME
 
-CODES = """exit codes:
-  0  nothing was found
-  2  the options cannot be understood
-  3  something was found
-  otherwise the script's own, if it failed; 130 after Ctrl-C"""
-
 
 def run(argv: Sequence[str]) -> int:
     """The command `run`; returns its exit code."""
-    args = _run_options(argv)
+    args = options.run(argv)
     with session.folder(args) as (folder, run):
         one = Session(args, folder, run)
         ending = one.finish()
@@ -44,8 +36,7 @@ def why(argv: Sequence[str]) -> int:
 
     The answer comes as soon as all ranks have seen enough, and again at the end if the run goes on.
     """
-    args = options.read(_with_common(options.why("python -m course why", f"\n\n{CODES}")), argv)
-    return _ask(Question("why", TIME, answers.answer), args)
+    return _ask(Question("why", TIME, answers.answer), options.why(argv))
 
 
 def right(argv: Sequence[str]) -> int:
@@ -54,8 +45,7 @@ def right(argv: Sequence[str]) -> int:
     What a script does after the steps that are watched, such as a second epoch or a file, counts in
     the answer at the end.
     """
-    parser = _with_common(options.right("python -m course right", f"\n\n{CODES}"))
-    args = options.read(parser, argv)
+    args = options.right(argv)
     if args.deep:
         return deep.right(args)
     return _ask(Question("right", NUMBERS, comparison, goes_on=True), args)
@@ -178,57 +168,9 @@ def _last_answer(question: Question, folder: Path, ending: Ending) -> Answer | C
 
 def fit(argv: Sequence[str]) -> int:
     """The command `fit`, which alone imports torch; returns its exit code."""
-    args = options.read(_with_quiet(own.fit_parser("python -m course fit")), argv)
+    args = options.fit(argv)
     answer = own.fit_answer(args)
     fits = all(run.fits for run in answer.runs)
     if not (fits and args.quiet):
         print(answer)
     return 0 if fits else session.FOUND
-
-
-def _run_options(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m course run",
-        usage="%(prog)s [options] -- torchrun ... train.py ...",
-        description="Run your own training as the terminal would. It is ended when its ranks "
-        "stand still; then, and when it fails, this says which rank, which line, and why.",
-        epilog=f"{options.listed('what it can name', causes.KNOWN)}\n\n{CODES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    return options.read(_with_common(parser), argv)
-
-
-def _with_common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add the options that all tools have in a terminal."""
-    add = parser.add_argument
-    add(
-        "--patience",
-        type=_seconds,
-        default=PATIENCE_S,
-        metavar="S",
-        help="end the run when no rank has moved for this many seconds (default 300)",
-    )
-    add("--limit", type=_seconds, metavar="S", help="end the run after this many seconds anyway")
-    add("--keep", type=Path, metavar="FOLDER", help="keep what the ranks wrote there")
-    add(
-        "--rank",
-        action="store_true",
-        help="the command is one rank, as srun, mpirun or torchrun starts each of them",
-    )
-    add("--folder", type=Path, metavar="FOLDER", help="a folder that all machines of the run see")
-    return _with_quiet(parser)
-
-
-def _with_quiet(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    parser.add_argument("--quiet", action="store_true", help="say nothing if nothing is wrong")
-    return parser
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not seconds > 0:
-        raise argparse.ArgumentTypeError(f"a number of seconds, not {text}")
-    return seconds
