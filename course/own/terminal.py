@@ -23,8 +23,8 @@ from course.own.watch.process import NUMBERS, TIME
 def run(argv: Sequence[str]) -> int:
     """The command `run`; returns its exit code."""
     args = options.run(argv)
-    with session.folder(args) as (folder, run):
-        one = Session(args, folder, run)
+    with session.folder(args) as (folder, shared):
+        one = Session(args, folder, shared)
         ending = one.finish()
     if args.json and one.judges:
         report.write(args.json, "run", args.command, ending.findings, **ending.plain())
@@ -65,16 +65,9 @@ class Question:
 
 
 def _ask(question: Question, args: argparse.Namespace) -> int:
-    with session.folder(args) as (folder, run):
-        early = _Early(question, folder, bool(run), args, lambda: one.passes)
-        one = Session(
-            args,
-            folder,
-            run,
-            args.steps,
-            lambda: one.is_whole and early.is_over(),
-            question.looks_at,
-        )
+    with session.folder(args) as (folder, shared):
+        early = EarlyAnswer(question, args)
+        one = Session(args, folder, shared, args.steps, early.is_enough, question.looks_at)
         ending = one.finish()
         answer = None
         if one.judges:
@@ -83,7 +76,7 @@ def _ask(question: Question, args: argparse.Namespace) -> int:
         if (
             answer
             and not ending.findings
-            and early.is_new(answer)
+            and early.is_new(answer, one.passes)
             and (not args.quiet or _has_faults(answer))
         ):
             say(f"\n{answer}")  # unless a failure or a hang has had the last word
@@ -106,48 +99,40 @@ def _more(question: Question, plain: dict) -> dict:
     return plain or {"ranks": 0, "steps": 0, "rows": []}
 
 
-class _Early:
-    """The answer while the run goes on, printed once; with `--stop`, it ends the run.
+class EarlyAnswer:
+    """The answer while the run goes on, printed once; with `--stop`, it ends the run."""
 
-    It waits for all ranks of this machine, or `everywhere`. `passes` is how many backward passes
-    a rank has made so far.
-    """
-
-    def __init__(
-        self,
-        question: Question,
-        folder: Path,
-        everywhere: bool,
-        args: argparse.Namespace,
-        passes: Callable[[], int],
-    ) -> None:
-        self._question, self._folder, self._everywhere = question, folder, everywhere
-        self._stop, self._quiet, self._passes = args.stop, args.quiet, passes
-        self._judged = False
+    def __init__(self, question: Question, args: argparse.Namespace) -> None:
+        self._question, self._stop, self._quiet = question, args.stop, args.quiet
+        self._has_judged = False
         self._text, self._at = "", 0  # the answer that was printed, and after how many passes
         self.answer: Answer | Comparison | None = None
 
-    def is_new(self, answer: Answer | Comparison) -> bool:
+    def is_enough(self, one: Session) -> bool:
+        """Answer once all ranks have reported; whether the run is to be ended."""
+        if not one.is_whole:
+            return False
+        everywhere = one.shared is not None  # not only on this machine
+        if not self._has_judged and timeline.all_have_reported(one.folder, everywhere):
+            self._has_judged = True
+            with suppress(CourseError):  # the reports are too few, as the end will say
+                self.answer = self._question.answer(one.folder)
+            if self.answer and self._may_print(self.answer):
+                self._text, self._at = str(self.answer), one.passes
+                say(f"\n{self._text}\n")
+        return self._has_judged and self._stop and timeline.go_on(one.folder)
+
+    def is_new(self, answer: Answer | Comparison, passes: int) -> bool:
         """Whether an answer differs from the printed one, or that may be far above by now.
 
-        It is near if the run ended before it had gone on for as long again.
+        It is near if the run ended before it had gone on for as long again: after fewer than twice
+        as many backward passes.
         """
-        far = not self._question.goes_on and self._passes() >= 2 * self._at
+        far = not self._question.goes_on and passes >= 2 * self._at
         return far or self._text != str(answer)
 
     def _may_print(self, answer: Answer | Comparison) -> bool:
         return not self._stop and (not self._quiet or _has_faults(answer))
-
-    def is_over(self) -> bool:
-        """Answer if the ranks have reported; whether the run is to be ended."""
-        if not self._judged and timeline.all_have_reported(self._folder, self._everywhere):
-            self._judged = True
-            with suppress(CourseError):  # the reports are too few, as the end will say
-                self.answer = self._question.answer(self._folder)
-            if self.answer and self._may_print(self.answer):
-                self._text, self._at = str(self.answer), self._passes()
-                say(f"\n{self._text}\n")
-        return self._judged and self._stop and timeline.go_on(self._folder)
 
 
 def _last_answer(question: Question, folder: Path, ending: Ending) -> Answer | Comparison | None:
