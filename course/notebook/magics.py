@@ -36,7 +36,6 @@ from course.own import (
     answered,
     compared,
     fit_answer,
-    fit_parser,
     options,
     report,
     reports,
@@ -90,7 +89,7 @@ class CourseMagics(Magics):
 
         None if the script has an open TODO.
         """
-        args = options.read(options.why("%why"), _words(line))
+        args = options.why(_words(line), magic=True)
         with watched(args.steps, args.stop) as session:
             run = session.run(args.command, Live(display=CurvesDisplay(), explain=session.ending))
             answer, ending = answered(run, reports(session.folder)), session.ending(run)
@@ -110,7 +109,7 @@ class CourseMagics(Magics):
 
         None if the script has an open TODO.
         """
-        args = options.read(options.right("%right"), _words(line))
+        args = options.right(_words(line), magic=True)
         if args.deep:
             raise CourseError(
                 "--deep starts the script a second time, as the terminal has started it. In a "
@@ -131,7 +130,7 @@ class CourseMagics(Magics):
     @line_magic
     def fit(self, line: str):
         """Say on how many GPUs of which size any script fits; nothing big is run."""
-        answer = fit_answer(options.read(fit_parser("%fit"), _words(line)))
+        answer = fit_answer(options.fit(_words(line), magic=True))
         print(answer)
         return answer
 

@@ -2,13 +2,13 @@
 
 Each of these imports only from those above it:
 
-finding      the one form in which all questions answer
+finding      what can be named, and the one form in which all questions answer
 watch        on a rank: hooks, clocks, samples, stacks; plain data, files for each process
 numbers      on a rank: weights, gradients, samples, settings; a file for each rank
 hang         plain data of all ranks in, why a run cannot go on or has failed out
 slow         plain data of all ranks in, causes out
 right        plain data of all ranks in, findings and a table out
-say          findings for people and programs
+say          findings for people and programs, and the options of the four questions
 fit          a rehearsal on tensors without memory, what it needs on each GPU out
 watched_run  a run in a notebook, whose processes are watched
 session      the same in a terminal; `shared` if several commands make one run
@@ -30,8 +30,7 @@ _HOMES = {
     "answer": "say.answer",
     "answered": "say.answer",
     "compared": "say.comparison",
-    "fit_answer": "fit.options",
-    "fit_parser": "fit.options",
+    "fit_answer": "fit.answer",
     "options": "say",
     "report": "say",
     "reports": "say.answer",
@@ -52,7 +51,6 @@ __all__ = [
     "answered",
     "compared",
     "fit_answer",
-    "fit_parser",
     "options",
     "report",
     "reports",

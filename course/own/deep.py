@@ -4,7 +4,6 @@ Rank 0 notes how it was started. The second run is that process again, in a worl
 """
 
 import argparse
-import functools
 import json
 from pathlib import Path
 
@@ -71,13 +70,13 @@ def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[Ending, AgainstO
 
 def _run(args: argparse.Namespace, folder: Path, more: dict[str, str]) -> Ending:
     """Run a command until all its ranks have taken the steps that are compared."""
-    enough = functools.partial(_have_stepped, folder)
-    return Session(args, folder, None, of_one_process.STEPS, enough, NUMBERS, more).finish()
+    one = Session(args, folder, None, of_one_process.STEPS, _have_stepped, NUMBERS, more)
+    return one.finish()
 
 
-def _have_stepped(folder: Path) -> bool:
+def _have_stepped(one: Session) -> bool:
     """Whether all ranks have reported their steps and go on."""
-    return timeline.all_have_reported(folder) and timeline.go_on(folder)
+    return timeline.all_have_reported(one.folder) and timeline.go_on(one.folder)
 
 
 def _command(kept: Path) -> dict | None:

@@ -25,36 +25,39 @@ FOUND = 3  # the exit code if something was found
 class Session:
     """The command in `args`; what its processes record goes to `folder`.
 
-    `steps` of each rank are watched, their time or numbers (`looks_at`). `enough`, called again
-    and again, says whether to end the run. `more` is added to the environment.
+    `shared` says how the folder is shared if several commands make one run. `steps` of each rank
+    are watched, their time or numbers (`looks_at`). `is_enough`, called with the session again and
+    again, says whether enough was seen, so that the run is ended. `more` is added to the
+    environment.
     """
 
     def __init__(
         self,
         args: argparse.Namespace,
         folder: Path,
-        run: SharedFolder | None,
+        shared: SharedFolder | None,
         steps: int = 0,
-        enough: Callable[[], bool] = lambda: False,
+        is_enough: Callable[["Session"], bool] = lambda _: False,
         looks_at: str = TIME,
         more: Mapping[str, str] | None = None,
     ) -> None:
-        self.folder, self.run, self._looks_at = folder, run, looks_at
+        self.folder, self.shared, self._looks_at = folder, shared, looks_at
         self._more = more or {}
-        self._args, self._steps, self._enough = args, steps, enough
-        self._patience = Patience(folder, self._say, args.patience, args.limit, own=run and run.own)
+        self._args, self._steps, self._is_enough = args, steps, is_enough
+        own = shared and shared.own
+        self._patience = Patience(folder, self._say, args.patience, args.limit, own=own)
         self._stopped = False
 
     @property
     def judges(self) -> bool:
         """Whether this command is the one that reports on the run."""
-        return self.run is None or self.run.judges(self._patience.ranks)
+        return self.shared is None or self.shared.judges(self._patience.ranks)
 
     @property
     def is_whole(self) -> bool:
         """Whether all ranks have come, if several commands share the run."""
         ranks = self._patience.ranks
-        return self.run is None or (bool(ranks) and len(ranks) >= ranks[0].snapshot.world)
+        return self.shared is None or (bool(ranks) and len(ranks) >= ranks[0].snapshot.world)
 
     @property
     def passes(self) -> int:
@@ -64,7 +67,7 @@ class Session:
     def finish(self) -> Ending:
         """Run the command to its end, or end it; report how it ended."""
         rank = shared.rank() if self._args.rank else None
-        own = self.run.own if self.run else self.folder
+        own = self.shared.own if self.shared else self.folder
         env = environment(own, self._steps, rank, self.folder, self._looks_at)
         command = WatchedCommand(_words(self._args), env | self._more)
         command.run(self._is_over)
@@ -73,25 +76,25 @@ class Session:
         ending = self._ending(command)
         if self.judges:
             self._tell(ending)
-            if self.run and ending.ended != ITSELF:
-                self.run.end_all(exit_code(ending))
+            if self.shared and ending.ended != ITSELF:
+                self.shared.end_all(exit_code(ending))
         if command.code is None:
             command.end()
         return ending
 
     def _is_over(self) -> bool:
-        if self.run and self.run.end is not None:
+        if self.shared and self.shared.end is not None:
             return True
         over = self._patience.is_over()
         if not self.judges:
             return False
-        self._stopped = self._enough()
+        self._stopped = self._is_enough(self)
         return self._stopped or over
 
     def _wait_for_others(self, command: WatchedCommand) -> None:
         """Wait while ranks that other commands have started still run, or hang."""
         with suppress(KeyboardInterrupt):
-            while self.run and not command.code:
+            while self.shared and not command.code:
                 if self._is_over() or not self._others_live():
                     return
                 time.sleep(POLL_S)
@@ -108,7 +111,7 @@ class Session:
         elif patience.over_patience or patience.over_limit:
             ended = STOOD if patience.over_patience else LIMIT
         elif command.code is None:  # another command has ended the run
-            return Ending(STOPPED, self.run.end if self.run else None)
+            return Ending(STOPPED, self.shared.end if self.shared else None)
         else:
             ended = ITSELF
             patience.last()
@@ -153,8 +156,8 @@ def folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None
             at = shared.within(args.folder)
         else:
             at = args.keep or shared.default_folder()
-        with shared.join(at, keep=bool(args.keep)) as run:
-            yield run.folder, run
+        with shared.join(at, keep=bool(args.keep)) as joined:
+            yield joined.folder, joined
     elif args.keep:
         shared.make(args.keep)
         if any(args.keep.iterdir()):  # it may have the ranks of an earlier run

@@ -109,7 +109,7 @@ def test_it_starts_and_accuses_nobody_of_what_it_cannot_see(tmp_path: Path) -> N
 def test_what_a_profiler_records_becomes_the_verdict(tmp_path: Path) -> None:
     answer = answer_on(tmp_path, PROFILER)
     first = answer.causes[0]
-    assert (first.cause, first.rank) == ("copies", None)
+    assert (first.name, first.rank) == ("copies", None)
     # Not by the answer's share: on a busy machine it also reports that one rank's steps are longer.
     for rank in answer.diagnosis.budget.ranks:
         lasts = Counter()

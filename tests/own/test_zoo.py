@@ -11,7 +11,7 @@ import pytest
 from course.core import CourseError
 from course.own import Answer, Ending, reports, watched
 from course.own.hang.ending import ITSELF
-from course.own.slow.causes import KNOWN
+from course.own.slow.causes import KINDS
 from course.own.watch.timeline import RankReport
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 ZOO = Path(__file__).with_name("zoo")
 ALONE = "one_rank"
 # What no load can look like: these causes are read off the settings and calls of the script.
-FACTS = {name for name, known in KNOWN.items() if known.is_fact or known.is_always_shown}
+FACTS = {kind.known.name for kind in KINDS if kind.is_fact or kind.is_always_shown}
 
 
 def watch(name: str, ranks: int) -> tuple[Ending, list[RankReport]]:
@@ -35,7 +35,7 @@ def watch(name: str, ranks: int) -> tuple[Ending, list[RankReport]]:
 def test_nothing_is_found(warm_ranks: None, name: str) -> None:
     ending, ranks = watch(name, 2)
     assert (ending.ended, ending.findings) == (ITSELF, [])
-    assert not FACTS & {cause.cause for cause in Answer(ranks).causes}
+    assert not FACTS & {cause.name for cause in Answer(ranks).causes}
 
 
 def test_one_rank_cannot_be_judged(warm_ranks: None) -> None:

@@ -129,7 +129,7 @@ RUNS = [*PLANTED, *OTHERS, *CURES, *RIGHT]
 def is_right(run: Run, answer: Answer) -> bool:
     """Whether the cause is found that must be, at its place and rank."""
     return any(
-        (cause.cause, cause.rank) == (run.cause, run.rank) and cause.where.startswith(run.where)
+        (cause.name, cause.rank) == (run.cause, run.rank) and cause.where.startswith(run.where)
         for cause in answer.causes[: 1 if run.first else None]
     )
 

@@ -106,7 +106,7 @@ def reported(run: Run) -> list[dict]:
             "record on a quiet machine."
         )
     causes = "; ".join(
-        f"{cause.cause} {cause.share:.2f} {cause.where}" for cause in answer.causes[:3]
+        f"{cause.name} {cause.share:.2f} {cause.where}" for cause in answer.causes[:3]
     )
     mark = "ok   " if is_right(run, answer) else "WRONG"
     print(f"{mark} {run.name:50} {causes}  (others {away:.0%})", flush=True)
@@ -129,10 +129,10 @@ def ask(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:
     names = (
         {expected, "synchronization"} if planted == "buffers" and make == "by_hand" else {expected}
     )
-    late = first.cause != "straggler" or (first.rank == 1 and first.where.split()[0] in planted)
-    causes = "; ".join(f"{cause.cause} {cause.share:.2f}" for cause in answer.causes[:3])
+    late = first.name != "straggler" or (first.rank == 1 and first.where.split()[0] in planted)
+    causes = "; ".join(f"{cause.name} {cause.share:.2f}" for cause in answer.causes[:3])
     away = answer.diagnosis.elsewhere
-    return first.cause in names and late, f"{causes}  (others {away:.0%})"
+    return first.name in names and late, f"{causes}  (others {away:.0%})"
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def main(file: Path) -> None:
         causes = Answer(reports).causes[:3]
         print(
             f"{cause:22}",
-            "; ".join(f"{candidate.cause} {candidate.share:.2f}" for candidate in causes),
+            "; ".join(f"{candidate.name} {candidate.share:.2f}" for candidate in causes),
         )
     file.write_bytes(lzma.compress(json.dumps(phases, separators=(",", ":")).encode(), preset=9))
 

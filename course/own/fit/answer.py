@@ -1,11 +1,14 @@
 """What `fit` answers: for each number of GPUs and each size, whether it fits; then what would."""
 
+import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from course.core import words
+from course.own.fit import command
 from course.own.fit.result import Advice, Result, Run
-from course.own.fit.stage import NotFollowed, Rehearsal, Stage
+from course.own.fit.stage import NotFollowed, Rehearsal, Stage, stage
+from course.own.say import report
 
 if TYPE_CHECKING:
     from course.drawing import Picture
@@ -38,6 +41,16 @@ class Answer(Result):
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         picture = self.picture
         return {"image/svg+xml": str(picture), "text/plain": picture.alt}
+
+
+def fit_answer(args: argparse.Namespace) -> Answer:
+    """Rehearse the command, and say where it fits; raises `CourseError` with what is wrong."""
+    with stage(command.script(args.command)) as open_stage:
+        result = answer(open_stage, args.gpus, args.memory)
+    result.alone = args.step_ms and args.step_ms / 1000
+    if args.json:
+        report.write(args.json, "fit", args.command, [], **result.plain())
+    return result
 
 
 def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> Answer:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.hang import failures, standing, standstills
+from course.own.hang import causes, failures, standing, standstills
 from course.own.hang.thresholds import MOVES_S
 from course.own.watch.rank_states import RankState
 
@@ -71,10 +71,10 @@ def _waiting(ranks: Sequence[RankState]) -> list[Finding]:
     """Why the ranks wait, and a note on ranks of other machines, which are not seen from here."""
     findings = standstills.findings(ranks)
     world = max(state.snapshot.world for state in ranks)
-    joining = any(one.what == "not joined" for one in findings)
+    joining = any(one.what == causes.NOT_JOINED.name for one in findings)
     if world > len(ranks) and findings and not joining:
         says = f"Only {len(ranks)} of {world} ranks are seen from here: the others may be why."
-        findings.append(Finding("unseen ranks", says, note=True))
+        findings.append(causes.UNSEEN_RANKS.finding(says, note=True))
     return findings
 
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from course.core import words
 from course.launch import brief
 from course.own.finding import Finding
-from course.own.hang import call_sites, divergence
-from course.own.hang.causes import finding
+from course.own.hang import call_sites, causes, divergence
 from course.own.watch.exits import BY_NUMBER
 from course.own.watch.rank_states import RankState
 
@@ -55,8 +54,7 @@ def _raised(state: RankState) -> Finding:
     says = brief(error.error.splitlines()[0])
     at = f" at {error.error_at}" if error.error_at else ""
     step = divergence.step(state.passes) if state.passes else None
-    return finding(
-        "error",
+    return causes.ERROR.finding(
         f"Rank {state.rank} failed first{at}: {says}",
         rank=state.rank,
         where=error.error_at,
@@ -74,8 +72,7 @@ def _unused(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
     sites = {other.rank: call_sites.of_rank(other) for other in others[:2]}
     waits = [f"rank {rank} {site}" for rank, site in sites.items() if site.call]
     meanwhile = f" Meanwhile {', '.join(waits)}." if waits else ""
-    return finding(
-        "unused parameters",
+    return causes.UNUSED_PARAMETERS.finding(
         f"In backward pass {passes} (step {divergence.step(passes)} from 0) rank {state.rank} made "
         f"no gradient for {names}; DDP waits for one from each rank.{meanwhile}",
         rank=state.rank,
@@ -90,8 +87,7 @@ def _sizes(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
         return None
     calls = [f"rank {each.rank} was in {_in(each)}" for each in ranks[:4]]
     site = call_sites.of_rank(state)
-    cause = finding(
-        "different sizes",
+    cause = causes.DIFFERENT_SIZES.finding(
         f"Gloo ended rank {state.rank} (SIGABRT), since a message was larger than the one that it "
         f"waited for: {'; '.join(calls)}.",
         rank=state.rank,
@@ -126,8 +122,7 @@ def _left(gone: RankState, state: RankState) -> Finding:
     site = call_sites.of_stack(error.frames)
     waited = f"waited for it in {site.call}" if site and site.call else "needed it"
     at = f" at {error.error_at}" if error.error_at else ""
-    cause = finding(
-        "ended rank",
+    cause = causes.ENDED_RANK.finding(
         f"Rank {gone.rank} came to its end while rank {state.rank} {waited}{at}: "
         f"{brief(error.error.splitlines()[0])}",
         rank=gone.rank,
@@ -142,8 +137,7 @@ def _killed(state: RankState) -> Finding:
     says = (
         f"by a fatal error ({how})" if how else "without a message, as after SIGKILL or `os._exit`"
     )
-    return finding(
-        "killed",
+    return causes.KILLED.finding(
         f"Rank {state.rank} ended {says}{at}; other ranks failed after it.",
         rank=state.rank,
         where=site.at if site else "",

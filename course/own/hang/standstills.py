@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from course.core import call_site
 from course.own.finding import Finding
-from course.own.hang import call_sites, divergence, failures
-from course.own.hang.causes import finding
+from course.own.hang import call_sites, causes, divergence, failures
 from course.own.watch.calls import POINT_TO_POINT
 from course.own.watch.rank_states import RankState
 
@@ -19,7 +18,7 @@ def findings(ranks: Sequence[RankState]) -> list[Finding]:
     sites = {state.rank: waits(state) for state in ranks}
     for rule in (_hidden, _threads, _not_joined, _ended, _different, _missing, _same, _outside):
         if cause := rule(ranks, sites):
-            if cause.what not in ("two threads", "not joined"):
+            if cause.what not in (causes.TWO_THREADS.name, causes.NOT_JOINED.name):
                 waits_at = [site.at for site in sites.values() if site and site.call]
                 cause = divergence.with_difference(cause, ranks, waits_at)
             return [cause, *_later(ranks, sites)]
@@ -44,8 +43,7 @@ def _hidden(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
         if thread and mine and mine.call and elsewhere and state.alive is not False:
             error = thread.error.splitlines()[0].rstrip(".")
             raised = f", raised at {thread.error_at}" if thread.error_at else ""
-            return finding(
-                "hidden error",
+            return causes.HIDDEN_ERROR.finding(
                 f"Rank {state.rank} waits in {mine.call} at {mine.at} while an exception is "
                 f"propagating ({error}{raised}), so its traceback has not been printed.",
                 rank=state.rank,
@@ -63,8 +61,7 @@ def _threads(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
             groups = {call.thread: call.group for call in state.calls}
             one_group = len({groups.get("", "0"), groups.get(other.thread, "0")}) == 1
             if mine and mine.call and one_group:
-                return finding(
-                    "two threads",
+                return causes.TWO_THREADS.finding(
                     f"On rank {state.rank} the main thread waits in {mine.call} at {mine.at} and "
                     f"{other.thread} in {other.call} at {other.at}, both in one group: nothing "
                     f"says which of them the other ranks meet first.{_orders(ranks)}",
@@ -90,8 +87,7 @@ def _not_joined(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     world = max(state.snapshot.world for state in ranks)
     missing = sorted(set(range(world)) - set(joining))
     names = _names(missing) if missing else "others"
-    return finding(
-        "not joined",
+    return causes.NOT_JOINED.finding(
         f"{_waiting(joining, sites[joining[0]])} for {names}: of {world} ranks, {len(joining)} "
         "have come.",
         where=sites[joining[0]].at,
@@ -111,8 +107,7 @@ def _ended(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
         return replace(failed, says=f"{_waiting(waiting, site)}. {failed.says}")
     names = _names([state.rank for state in gone], True)
     how = "has ended" if len(gone) == 1 else "have ended"
-    return finding(
-        "ended rank",
+    return causes.ENDED_RANK.finding(
         f"{names} {how}. {_waiting(waiting, site)}, and a collective ends when every rank has "
         "called it.",
         rank=gone[0].rank if len(gone) == 1 else None,
@@ -127,8 +122,7 @@ def _different(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     if {site.call for site in waiting} <= set(POINT_TO_POINT):
         return None
     calls = list(dict.fromkeys(f"{site.call} at {site.at}" for site in waiting))
-    return finding(
-        "different calls",
+    return causes.DIFFERENT_CALLS.finding(
         f"The ranks wait in different calls ({'; '.join(calls[:4])}): each waits for the others "
         "forever.",
         where=waiting[-1].at,
@@ -153,7 +147,7 @@ def _missing(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
         )
     first = sites[absent[0]]
     rank = absent[0] if len(absent) == 1 else None
-    return finding("missing call", says, rank=rank, where=first.at if first else site.at)
+    return causes.MISSING_CALL.finding(says, rank=rank, where=first.at if first else site.at)
 
 
 def _same(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
@@ -163,8 +157,7 @@ def _same(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     sizes = {state.rank: state.snapshot.pending[0] for state in ranks if state.snapshot.pending}
     messages = ", ".join(f"rank {rank} {size}" for rank, size in list(sizes.items())[:4])
     differ = f" Their messages differ: {messages}." if len(set(sizes.values())) > 1 else ""
-    return finding(
-        "same call",
+    return causes.SAME_CALL.finding(
         f"{_waiting(list(sites), site)}, and no message comes.{differ}",
         where=site.at,
     )
@@ -173,8 +166,7 @@ def _same(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 def _outside(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     states = [_stands(rank, site) for rank, site in sites.items()]
     first = next((site for site in sites.values() if site), None)
-    return finding(
-        "outside",
+    return causes.OUTSIDE.finding(
         f"No rank waits for another rank: {'; '.join(states[:4])}.",
         where=first.at if first else "",
     )
@@ -195,7 +187,7 @@ def _later(ranks: Sequence[RankState], sites: Sites) -> list[Finding]:
     )
     if on_gpus[0].snapshot.pending:
         says += f" Not done, by torch's flight recorder: {'; '.join(on_gpus[0].snapshot.pending)}."
-    return [Finding("later line", says, rank=on_gpus[0].rank, where=call.at, note=True)]
+    return [causes.LATER_LINE.finding(says, rank=on_gpus[0].rank, where=call.at, note=True)]
 
 
 def _stands(rank: int, site: call_site.CallSite | None) -> str:

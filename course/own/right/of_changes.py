@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from course.own.finding import Finding
-from course.own.right import table
+from course.own.right import causes, table
 from course.own.right.compared import APART, BROKEN, MEAN, NONE, OTHER, OWN, Compared, Kind
 from course.own.right.evidence import Evidence
 from course.own.right.of_gradients import why_no_gradients
@@ -37,8 +37,7 @@ def _early_clip(evidence: Evidence, optimizer: Compared) -> Finding | None:
     if sum(map(bool, lines)) <= MAJORITY * max(1, len(lines)):
         return None
     where = next(filter(None, lines))
-    return Finding(
-        "clip",
+    return causes.CLIP.finding(
         f"The gradients are clipped at {where} while the scaler's factor is still in them, so "
         "their norm is far above the limit in every step.",
         "Call scaler.unscale_(optimizer) before you clip.",
@@ -64,8 +63,7 @@ def _clips_before(evidence: Evidence, optimizer: Compared) -> Finding | None:
             )
     if not changed or changed <= MAJORITY * clipped:
         return None
-    return Finding(
-        "clip",
+    return causes.CLIP.finding(
         f"Each rank clips its own gradient at {where}, and the average comes after that: the ranks"
         " are weighted by their norms, and the average is shorter than the limit.",
         "Average the gradients first, then clip.",
@@ -89,8 +87,7 @@ def _hooks_clip(evidence: Evidence, optimizer: Compared) -> Finding | None:
     number, hooked = clipped[0]
     changed = [place for place, (_, old, new) in hooked.items() if not np.array_equal(old, new)]
     where, names = hooked[changed[0]][0], table.some([optimizer.names[place] for place in changed])
-    return Finding(
-        "clip",
+    return causes.CLIP.finding(
         f"A hook that is registered at {where} clips each rank's own gradient of {names}: autograd "
         "calls it before the gradients are averaged, so a sample counts less on a rank with large "
         "gradients.",
@@ -149,8 +146,7 @@ def _changed(evidence: Evidence, optimizer: Compared) -> Finding | None:
     on = f"on rank {rank}" if rank is not None else "on each rank in another way"
     if any(clips):
         where = next(each[0] for each in clips if each)
-        return Finding(
-            "clip",
+        return causes.CLIP.finding(
             f"The gradients are clipped {on} (at {where}) after they were averaged, so the ranks "
             "use different ones.",
             "Clip on all ranks, by the same limit.",
@@ -159,12 +155,9 @@ def _changed(evidence: Evidence, optimizer: Compared) -> Finding | None:
             step=number,
             where=where,
         )
-    return Finding(
-        "changed gradient",
+    return causes.CHANGED_GRADIENT.finding(
         f"The gradients are changed {on} after they were averaged, before {row[0].line}: the ranks"
         " use different ones, and their weights part.",
-        "Change gradients on all ranks alike, or before they are averaged.",
-        lab="04c",
         rank=rank,
         step=number,
         where=row[0].line,
@@ -203,8 +196,7 @@ def _shards_scaled(evidence: Evidence) -> Finding | None:
                 lines += [line for step in optimizer.steps[number - 1] for line in step.clips]
         if unlike > 1 and unlike > MAJORITY * len(optimizer.shard_factors):
             where = next(iter(lines), optimizer.steps[numbers[0] - 1][0].line)
-            return Finding(
-                "clip",
+            return causes.CLIP.finding(
                 "Each rank scales its shard of the gradients by a factor of its own: the norm was "
                 "that of the shard, not that of the whole gradient.",
                 "Use torch.nn.utils.clip_grad_norm_ on the sharded parameters themselves, which "

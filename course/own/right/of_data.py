@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from course.own.finding import Finding
 from course.own.numbers.record import Iteration
-from course.own.right import table
+from course.own.right import causes, table
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 from course.own.right.thresholds import MAJORITY, OFTEN, SAME
@@ -56,12 +56,10 @@ def _same_data(evidence: Evidence, first: int, second: int, share: float) -> Res
     ranks = [evidence.numbers[first], evidence.numbers[second]]
     where = loader.made_at if loader else _called(evidence)
     yield Row(table.SAMPLES, EQUAL, f"ranks {ranks[0]} and {ranks[1]} draw the same")
-    yield Finding(
-        "same data",
+    yield causes.SAME_DATA.finding(
         f"Ranks {ranks[0]} and {ranks[1]} compute on the same samples in {100 * share:.0f} % of "
         "the steps. Two ranks do the work of one, and the batch is smaller than you think.",
         _cure(loader),
-        lab="03",
         step=1,
         where=where,
     )
@@ -93,8 +91,7 @@ def _same_noise(evidence: Evidence) -> Result:
     if not shared or loader is None or loader.library:
         return
     (number, kind, _), ranks = next(iter(shared.items()))
-    yield Finding(
-        "same data",
+    yield causes.SAME_DATA.finding(
         f"Worker {number} of the loader begins with the same random state ({kind}) on ranks "
         f"{' and '.join(map(str, sorted(ranks)))}, and the data set draws from it: the random "
         "augmentations of the ranks are equal, though their samples differ.",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from course.core import words
 from course.own.finding import Finding
 from course.own.numbers.record import Iteration
-from course.own.right import of_overlaps, table
+from course.own.right import causes, of_overlaps, table
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 from course.own.right.thresholds import ENOUGH, SAME
@@ -48,8 +48,7 @@ def _repeats(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
         if len(groups) > 1 and all(len(set(group)) == 1 for group in groups):
             if len({group[0] for group in groups}) == 1:
                 continue  # constant data
-            return Finding(
-                "repeated data",
+            return causes.REPEATED_DATA.finding(
                 f"Each of the {each.workers} workers gives the whole stream: every batch comes "
                 f"{each.workers} times, one after the other.",
                 "In the data set's __iter__, skip what belongs to other workers: "
@@ -64,8 +63,7 @@ def _repeats(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
 def _divided_twice(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     for each in rows:
         if each.twice:
-            return Finding(
-                "part of the data",
+            return causes.PART_OF_THE_DATA.finding(
                 "accelerate divides the batches of a loader that a DistributedSampler has divided "
                 f"already: an epoch sees one in {evidence.count} samples.",
                 "Give accelerate a loader without DistributedSampler.",
@@ -86,13 +84,11 @@ def _divided_twice(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | N
             if index in known
         ]
         if len(both) >= ENOUGH and not any(one == two for one, two in both):
-            return Finding(
-                "part of the data",
+            return causes.PART_OF_THE_DATA.finding(
                 "The same index gives another sample on each rank, so each rank has a part of the "
                 "data already, and a DistributedSampler divides it again: an epoch sees one in "
                 f"{evidence.count} samples.",
                 "Divide once: leave the data whole, or leave out the DistributedSampler.",
-                lab="03",
                 step=1,
                 where=mine[0].made_at,
             )
@@ -118,13 +114,12 @@ def _flat(each: Iteration) -> list[int]:
 def _wrong_replicas(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     for each in rows:
         if each.replicas is not None and each.replicas != evidence.count and not each.twice:
-            what = "part of the data" if each.replicas > evidence.count else "repeated data"
-            return Finding(
-                what,
+            too_many = each.replicas > evidence.count
+            cause = causes.PART_OF_THE_DATA if too_many else causes.REPEATED_DATA
+            return cause.finding(
                 f"The DistributedSampler deals for {each.replicas} ranks, and there are "
                 f"{evidence.count}.",
                 "Leave out num_replicas and rank: the sampler finds both by itself.",
-                lab="03",
                 step=1,
                 where=each.made_at,
             )
@@ -147,13 +142,11 @@ def _overlaps(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
             if mine.seed != theirs.seed or not mine.shuffles or mine.replicas is None:
                 if mine.epoch != theirs.epoch:
                     continue  # the order of epochs says so
-                return Finding(
-                    "repeated data",
+                return causes.REPEATED_DATA.finding(
                     f"Ranks {evidence.numbers[first]} and {evidence.numbers[second]} have "
                     f"{words.plural(len(common), 'sample')} of the same epoch in common"
                     f"{_by_seed(mine, theirs)}: in an epoch some samples come several times.",
                     "Give all ranks a DistributedSampler with the same seed.",
-                    lab="03",
                     step=1,
                     where=mine.made_at,
                 )
@@ -174,8 +167,7 @@ def order(evidence: Evidence) -> Result:
         epochs = [ours.epoch, *[each.epoch for each in others]]
         if ours.replicas is not None and len(set(epochs)) > 1:
             yield Row(table.EPOCHS, DIFFERS, "the ranks set different epochs")
-            yield Finding(
-                "order of epochs",
+            yield causes.ORDER_OF_EPOCHS.finding(
                 f"The ranks' samplers are in different epochs ({evidence.by_rank(epochs)}), so "
                 "they deal from different orders: some samples come twice, and others never.",
                 "Call set_epoch(epoch) with the same number on all ranks.",
@@ -189,8 +181,7 @@ def order(evidence: Evidence) -> Result:
     for rows in by_sampler.values():
         if len(rows) > 1 and len({each.epoch for each in rows}) == 1:
             yield Row(table.EPOCHS, EQUAL, f"the same in {len(rows)} epochs")
-            yield Finding(
-                "order of epochs",
+            yield causes.ORDER_OF_EPOCHS.finding(
                 f"The sampler dealt the same order in {len(rows)} epochs, since its epoch is "
                 f"always {rows[0].epoch}.",
                 "Call sampler.set_epoch(epoch) before each pass over the loader.",

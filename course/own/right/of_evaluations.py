@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from course.core import words
 from course.own.finding import Finding
 from course.own.numbers.record import Iteration
-from course.own.right import table
+from course.own.right import causes, table
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 from course.own.right.thresholds import MAJORITY
@@ -62,13 +62,11 @@ def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Find
     rank, first = evidence.numbers[places[0]], by_rank[places[0]][0]
     if not _is_dealt(evidence, first) or first.messages:
         return None
-    return Finding(
-        "evaluation",
+    return causes.EVALUATION.finding(
         f"Only rank {rank} evaluates, and its sampler gives it a share: the result is that of "
         f"{_share(evidence, first)}.",
         "Give the loader of an evaluation on one rank no DistributedSampler, or evaluate on all "
         "ranks and add up sums and counts.",
-        lab="07b",
         rank=rank,
         where=first.opened_at,
     )
@@ -90,12 +88,10 @@ def _not_added_up(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Fin
     if not found or len(found) <= MAJORITY * len(rows) or len(writers) > 1:
         return None
     rank = found[0].rank
-    return Finding(
-        "evaluation",
+    return causes.EVALUATION.finding(
         f"Each rank evaluates its own share, {_share(evidence, found[0])}, and nothing is sent "
         f"before rank {rank} reports: its result is that of its share alone.",
         "All-reduce the sums and the count of samples, then divide.",
-        lab="07b",
         rank=rank,
         where=found[0].opened_at,
     )
@@ -111,14 +107,12 @@ def _repeats(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Finding 
                 continue
             if iteration.total not in sums or iteration.length in sums:
                 continue
-            return Finding(
-                "evaluation",
+            return causes.EVALUATION.finding(
                 f"The evaluation counts {iteration.total:,} samples, and there are "
                 f"{iteration.length:,}: the sampler repeats {more}, so that all ranks have as "
                 "many.",
                 "Give each rank its share without repeats, such as "
                 "range(rank, len(data), world_size), and add up sums and counts.",
-                lab="07b",
                 where=iteration.opened_at,
             )
     return None
@@ -132,8 +126,7 @@ def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> F
             continue
         counted = {number for rank in row for number in rank.counted}
         if 0 < iteration.length < total and total in counted and iteration.length not in counted:
-            return Finding(
-                "evaluation",
+            return causes.EVALUATION.finding(
                 f"The evaluation counts {total:,} samples, and there are {iteration.length:,}: "
                 f"{total - iteration.length} were repeated, so that all ranks have as many, and "
                 "none is dropped once they are gathered.",

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 
 from course.own.finding import Finding
-from course.own.right import table
+from course.own.right import causes, table
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 from course.own.right.thresholds import MAJORITY
@@ -29,12 +29,9 @@ def files(evidence: Evidence) -> Result:
     numbers = " and ".join(str(rank) for rank in sorted(ranks))
     where = next(iter(ranks.values()))
     yield Row(table.FILES, DIFFERS, f"{name} by ranks {numbers}")
-    yield Finding(
-        "same file",
+    yield causes.SAME_FILE.finding(
         f"Ranks {numbers} all write {name} (at {where}): the last one wins, and two at once may "
         "mix what they write.",
-        "Let rank 0 write it, or put the rank into the name.",
-        lab="04c",
         where=where,
     )
 
@@ -52,13 +49,9 @@ def noise(evidence: Evidence) -> Result:
     else:
         yield Row(table.NOISE, EQUAL, "the ranks draw the same, such as for dropout")
         if not evidence.is_split:
-            yield Finding(
-                "noise",
+            yield causes.NOISE.finding(
                 "The ranks draw the same random numbers in the model, so dropout hides the same "
                 "places on each. Many scripts do, and it costs little.",
-                "If you want other noise on each rank, seed with seed + rank after the model is "
-                "built.",
-                lab="04",
                 step=1,
                 where=rows[0][0].called,
                 note=True,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from course.core import words
 from course.own.finding import Finding
 from course.own.numbers.record import Pass
-from course.own.right import table
+from course.own.right import causes, table
 from course.own.right.compared import MEAN, OTHER, OWN, Compared
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
@@ -46,8 +46,7 @@ def averaged(evidence: Evidence) -> Result:
         return
     if pending := _not_waited_for(evidence):
         yield Row(table.USED, DIFFERS, "the messages were not waited for")
-        yield Finding(
-            "not averaged",
+        yield causes.NOT_AVERAGED.finding(
             f"The optimizer uses the gradients before they have arrived: nothing waits for the "
             f"message that begins at {pending}.",
             "Keep what the call with async_op=True returns, and call its wait() before the step.",
@@ -134,12 +133,10 @@ def _some_alone(optimizer: Compared, alone: list[int]) -> Finding | None:
     if not optimizer.starts_equal:
         return None
     names = some([optimizer.names[place] for place in alone])
-    return Finding(
-        "not averaged",
+    return causes.NOT_AVERAGED.finding(
         f"The gradients of {names} are not averaged, those of the others are: each rank trains "
         f"its own {words.plural(len(alone), 'tensor')} of them.",
         "Put all that is trained into the model that DDP wraps, or average the rest as well.",
-        lab="03",
         step=1,
         where=optimizer.on_rank[0].made[alone[0]] or optimizer.on_rank[0].made_at,
     )
@@ -147,8 +144,7 @@ def _some_alone(optimizer: Compared, alone: list[int]) -> Finding | None:
 
 def _past_ddp(steps: str, bypassed: str) -> Finding:
     """The script calls the module inside DDP at the line `bypassed`."""
-    return Finding(
-        "not averaged",
+    return causes.NOT_AVERAGED.finding(
         f"No gradient is averaged in {steps}: the model is called at {bypassed} past DDP, "
         "on the module inside, so DDP never learns of the backward pass. Each rank trains "
         "a model of its own.",
@@ -163,8 +159,7 @@ def _past_ddp(steps: str, bypassed: str) -> Finding:
 def _in_ddp(steps: str, passes: Sequence[Pass]) -> Finding:
     """The model is in DDP, which averages in none of the passes."""
     if passes and not any(each.syncs for each in passes):
-        return Finding(
-            "not averaged",
+        return causes.NOT_AVERAGED.finding(
             f"No gradient is averaged in {steps}: DDP's no_sync was on in every forward pass, "
             "or the model was not called through DDP.",
             "Leave the last pass before the step, forward and backward, outside of no_sync.",
@@ -172,11 +167,9 @@ def _in_ddp(steps: str, passes: Sequence[Pass]) -> Finding:
             step=1,
             where=passes[-1].called or passes[-1].line,
         )
-    return Finding(
-        "not averaged",
+    return causes.NOT_AVERAGED.finding(
         f"No gradient is averaged in {steps}, though the model is in DDP.",
         "Call the model through DDP, and step the optimizer of its own parameters.",
-        lab="03",
         step=1,
         where=passes[-1].line if passes else "",
     )
@@ -191,12 +184,10 @@ def _nothing_averaged(evidence: Evidence, optimizer: Compared, passes: Sequence[
         else f"Nothing was averaged in the {len(optimizer.steps)} steps watched: the ranks began "
         "with equal weights, and each uses its own gradients"
     )
-    return Finding(
-        "not averaged",
+    return causes.NOT_AVERAGED.finding(
         f"{says}, so each rank trains a model of its own.",
         "Wrap the model in DDP, or all-reduce each gradient and divide by the world size before "
         "the step.",
-        lab="03",
         step=1,
         where=passes[-1].line if passes else "",
     )
@@ -221,12 +212,9 @@ def zeroed(evidence: Evidence) -> Result:
             on = "" if one_rank is None else f" on rank {one_rank}"
             where = optimizer.steps[0][ranks[0]].line
             yield Row(table.ZERO, DIFFERS, f"those of the step before are still there{on}")
-            yield Finding(
-                "not zeroed",
+            yield causes.NOT_ZEROED.finding(
                 f"The gradients are not zero when a step begins{on}: each step also uses those of "
                 "all steps before it.",
-                "Call optimizer.zero_grad() once per step, on all ranks.",
-                lab="07b",
                 rank=one_rank,
                 step=2,
                 where=where,

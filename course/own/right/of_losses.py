@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from course.own.finding import Finding
 from course.own.numbers.record import Part, Pass, Step
-from course.own.right import table
+from course.own.right import causes, table
 from course.own.right.compared import MEAN, OTHER, Compared
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
@@ -14,10 +14,6 @@ Result = Iterator[Finding | Row]
 UNREAD = "the losses could not be read, or their parts do not agree"
 DIVIDE = "Divide by the world size after the all-reduce, or divide the loss by it."
 DIVIDE_ONCE = "Divide once: DDP and ReduceOp.AVG do it already."
-DIVIDE_BY_ALL = (
-    "Sum the losses, and divide by the number of targets of all ranks and passes, times the number "
-    "of ranks, since DDP divides by it."
-)
 
 
 def targets(evidence: Evidence) -> Result:
@@ -53,13 +49,10 @@ def targets(evidence: Evidence) -> Result:
     times = _times(each)
     line = row[0].latest[-1].called or row[0].latest[-1].line
     yield Row(table.TARGET, DIFFERS, f"up to {times:.1f} times as much, in step {number}")
-    yield Finding(
-        "mean of means",
+    yield causes.MEAN_OF_MEANS.finding(
         f"Each rank and each pass divides by its own number of targets (in step {number}, {shares})"
         f", and the means are averaged: a target of one counts up to {times:.1f} times one of "
         "another.",
-        DIVIDE_BY_ALL,
-        lab="04e",
         step=number,
         where=line,
     )
@@ -132,28 +125,23 @@ def _factor(evidence: Evidence, optimizer: Compared) -> Finding | None:
     if not alike:
         return None
     if near(middle, count) and near(total, 1):
-        return Finding(
-            "factor",
+        return causes.FACTOR.finding(
             f"The gradients are added, not averaged: they are {count} times those of the mean over "
             "all samples, as if the learning rate were so much larger.",
             DIVIDE,
-            lab="03",
             step=1,
             where=where,
         )
     if near(middle, 1 / count) and not near(total, count):
-        return Finding(
-            "factor",
+        return causes.FACTOR.finding(
             f"The gradients are averaged, and divided by the world size once more: they are 1/"
             f"{count} of the mean over all samples.",
             DIVIDE_ONCE,
-            lab="03",
             step=1,
             where=where,
         )
     if near(middle, 1) and passes > 1 and near(total, passes) and _fed_anew(optimizer):
-        return Finding(
-            "factor",
+        return causes.FACTOR.finding(
             f"The losses of the {passes} passes of a step are added, not averaged: the gradient is "
             f"{passes} times that of the mean over all samples. One process would do the same.",
             f"Divide the loss of each pass by {passes}.",

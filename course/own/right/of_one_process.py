@@ -12,7 +12,7 @@ import numpy as np
 
 from course.own.finding import Finding
 from course.own.numbers.record import KEPT_BATCHES, Optimizer, Rank, Step
-from course.own.right import of_gradients, of_losses, table
+from course.own.right import causes, of_gradients, of_losses, table
 from course.own.right.compared import OWN, Compared, multiple
 from course.own.right.evidence import Evidence
 from course.own.right.of_losses import near
@@ -138,12 +138,9 @@ class _Pair:
         row = Row(table.ONE, DIFFERS, says)
         if not all(map(_is_uneven, self._ranks.steps)):  # else it may be chance
             return Outcome(row, [], self._differences())
-        finding = Finding(
-            "mean of means",
+        finding = causes.MEAN_OF_MEANS.finding(
             f"One process on the same samples has the mean over all targets, the ranks have the "
             f"mean of their means ({counts}): their gradients differ from it {by}.",
-            of_losses.DIVIDE_BY_ALL,
-            lab="04e",
             step=1,
             where=passes[0][0].called or passes[0][0].line,
         )
@@ -233,11 +230,9 @@ class _Pair:
         count, last = self._evidence.count, self._row[0].latest[-1]
         large = times > 1
         how = f"{count} times" if large else f"1/{count} of"
-        return Finding(
-            "factor",
+        return causes.FACTOR.finding(
             f"The gradients on {count} ranks are {how} those of one process on the same samples.",
             of_losses.DIVIDE if large else of_losses.DIVIDE_ONCE,
-            lab="03",
             step=1,
             where=self._row[0].line if near(scale, 1) else last.line,
         )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.right import table
+from course.own.right import causes, table
 from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
@@ -20,8 +20,7 @@ def loose(evidence: Evidence) -> Result:
         return
     if optimizer := next(filter(_is_idle, evidence.optimizers), None):
         yield Row(table.LOOSE, DIFFERS, "an optimizer has only parameters that get no gradients")
-        yield Finding(
-            "never updated",
+        yield causes.NEVER_UPDATED.finding(
             f"In {words.plural(len(optimizer.steps), 'step')} no parameter of this optimizer got a "
             "gradient, and none has changed: it steps for nothing. It may hold parameters that "
             "were replaced after it was made, as fully_shard does.",
@@ -41,8 +40,7 @@ def loose(evidence: Evidence) -> Result:
         where = found[0].made_at or evidence.optimizers[0].on_rank[0].made_at
         made = " They were made after the optimizer." if late else ""
         yield Row(table.LOOSE, DIFFERS, names)
-        yield Finding(
-            "never updated",
+        yield causes.NEVER_UPDATED.finding(
             f"{names} {'get' if len(found) > 1 else 'gets'} gradients in each pass, and no "
             f"optimizer has {'them' if len(found) > 1 else 'it'}, so nothing is learned there."
             f"{made}",
@@ -78,8 +76,7 @@ def schedule(evidence: Evidence) -> Result:
         if middle > 1 and middle == each:
             where = next(step.schedule_line for step in steps if step.schedule_line)
             yield Row(table.SCHEDULE, DIFFERS, f"{middle} steps for each of the optimizer's")
-            yield Finding(
-                "schedule",
+            yield causes.SCHEDULE.finding(
                 f"The schedule takes {middle} steps for each step of the optimizer, one per "
                 "backward pass: the rate falls so many times too fast.",
                 "Call scheduler.step() where optimizer.step() is called.",
@@ -101,8 +98,7 @@ def schedule(evidence: Evidence) -> Result:
                     "pass step_scheduler_with_optimizer=False and step it yourself."
                 )
             yield Row(table.SCHEDULE, DIFFERS, f"the rate is 0 from step {first.zero_from} on")
-            yield Finding(
-                "schedule",
+            yield causes.SCHEDULE.finding(
                 says,
                 cure,
                 lab="04e",

@@ -13,6 +13,7 @@ from statistics import median
 from course.own.finding import Finding
 from course.own.numbers.choosing import is_chosen
 from course.own.numbers.record import Iteration
+from course.own.right import causes
 from course.own.right.evidence import Evidence
 from course.own.right.thresholds import BY_CHANCE, ENOUGH, MAJORITY, MANY, REPEATS, SAME, TOGETHER
 
@@ -70,15 +71,13 @@ def own_order(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
         return None
     first, second = alike[0][:2]
     share = common(first, second).share
-    return Finding(
-        "repeated data",
+    return causes.REPEATED_DATA.finding(
         f"The ranks deal an epoch out, {first.given:,} of {first.length:,} samples to rank "
         f"{evidence.numbers[0]}, but {100 * share:.0f} % of these also go to rank "
         f"{evidence.numbers[1]}, as many as chance would give: each rank takes its part of an "
         "order of its own. So some samples come several times in an epoch, and others never.",
         "Shuffle alike on all ranks before each takes its part, with a generator that is seeded "
         "with the epoch, such as random.Random(epoch).",
-        lab="03",
         step=1,
         where=first.made_at,
     )
@@ -119,8 +118,7 @@ def one_stream(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
             if both.samples < MANY or _is_aligned(first, second):
                 continue
             if both.is_drawn_once and both.is_in_step and both.share >= SAME:
-                return Finding(
-                    "repeated data",
+                return causes.REPEATED_DATA.finding(
                     f"Ranks {ranks[0]} and {ranks[1]} read the same stream: "
                     f"{100 * both.share:.0f} % of the samples of one come on the other too, a "
                     "little earlier or later. Two ranks do the work of one.",

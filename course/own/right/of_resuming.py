@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from course.own.finding import Finding
 from course.own.numbers.record import Iteration, Load
-from course.own.right import table
+from course.own.right import causes, table
 from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
@@ -42,13 +42,11 @@ def _some_ranks(evidence: Evidence) -> Finding | None:
         ranks = [rank for rank, line in zip(evidence.numbers, lines, strict=True) if line]
         others = [rank for rank in evidence.numbers if rank not in ranks]
         where = next(filter(None, lines))
-        return Finding(
-            "resume",
+        return causes.RESUME.finding(
             f"The optimizer's state is loaded on {listed(ranks)} (at {where}), and {listed(others)}"
             f" begin{'s' if len(others) == 1 else ''} without: DDP sends weights, and no state of "
             "an optimizer, so equal gradients make different weights.",
             "Load the checkpoint on all ranks.",
-            lab="04",
             rank=odd_one([bool(line) for line in lines], evidence.numbers),
             step=1,
             where=where,
@@ -71,12 +69,10 @@ def _other_steps(evidence: Evidence) -> Finding | None:
             values = [each.numbers.get(key) for each in row]
             if None in values or len(set(values)) == 1:
                 continue
-            return Finding(
-                "resume",
+            return causes.RESUME.finding(
                 f"The ranks go on from different checkpoints: the {key} is not the same "
                 f"({evidence.by_rank(values)}).",
                 "Let rank 0 choose the checkpoint and broadcast its name, or its content.",
-                lab="04",
                 rank=odd_one(values, evidence.numbers),
                 step=1,
                 where=row[0].line,
@@ -99,13 +95,11 @@ def _no_state(evidence: Evidence) -> Finding | None:
             each.path == load.path and each.saves for r in evidence.ranks for each in r.loads
         )
         if load.optimizer and saves and not load.passes:
-            return Finding(
-                "resume",
+            return causes.RESUME.finding(
                 f"The checkpoint that is loaded at {load.line} has an optimizer's state, as those "
                 "that the script saves, and no optimizer loads it: momentum, and what Adam has "
                 "learned of each weight, begin again at zero.",
                 "Call optimizer.load_state_dict with it, too.",
-                lab="04",
                 step=1,
                 where=load.line,
             )
@@ -123,12 +117,10 @@ def _first_epoch(evidence: Evidence) -> Finding | None:
     epochs = [each.numbers.get("epoch", 0) for each in loads]
     if not mine or not epochs or epochs[-1] < 2 or mine[0].epoch != 0:
         return None
-    return Finding(
-        "resume",
+    return causes.RESUME.finding(
         f"The checkpoint is of epoch {epochs[-1]}, and the sampler begins with the order of epoch "
         "0: the training sees the samples in the order that it has had already.",
         "Call sampler.set_epoch with the number of the epoch that the checkpoint goes on with.",
-        lab="04",
         step=1,
         where=mine[0].opened_at,
     )

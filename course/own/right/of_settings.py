@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from course.own.finding import Finding
-from course.own.right import table
+from course.own.right import causes, table
 from course.own.right.evidence import Evidence, odd_one
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 from course.own.right.thresholds import SINCE
@@ -19,8 +19,7 @@ def modes(evidence: Evidence) -> Result:
         rank = odd_one(values, evidence.numbers)
         if rank is None and values.count("evaluation") == 1:
             rank = evidence.numbers[values.index("evaluation")]
-        yield Finding(
-            "mode",
+        yield causes.MODE.finding(
             f"The ranks call the model in different modes since step {step} "
             f"({evidence.by_rank(values)}): dropout and batch norm do something else on each.",
             "Call model.train() on all ranks before the training goes on.",
@@ -31,8 +30,7 @@ def modes(evidence: Evidence) -> Result:
         )
     elif evidence.steps and (step := _stays_in_evaluation(evidence)):
         line = evidence.optimizers[0].steps[step - 1][0].latest[0].called
-        yield Finding(
-            "mode",
+        yield causes.MODE.finding(
             f"All ranks train in evaluation mode since step {step}; before, they trained in "
             "training mode. Dropout is off, and batch norm no longer learns its statistics.",
             "Call model.train() after each evaluation.",
@@ -58,12 +56,9 @@ def precision(evidence: Evidence) -> Result:
     found = yield from _described(evidence, "precision", table.PRECISION)
     if found:
         step, values, line = found
-        yield Finding(
-            "precision",
+        yield causes.PRECISION.finding(
             f"The ranks compute in different precision since step {step} "
             f"({evidence.by_rank(values)}).",
-            "Choose the dtype and autocast from what is the same on all ranks.",
-            lab="05b",
             rank=odd_one(values, evidence.numbers),
             step=step,
             where=line,
@@ -112,13 +107,10 @@ def _settings(evidence: Evidence) -> Result:
             if len(set(values)) > 1:
                 where = optimizer.on_rank[-1].made_at
                 yield Row(table.SETTINGS, DIFFERS, f"since step {number}")
-                yield Finding(
-                    "settings",
+                yield causes.SETTINGS.finding(
                     f"The optimizers have different settings since step {number}: "
                     f"{_difference(values, evidence.numbers)}. The ranks turn equal gradients into "
                     "different weights.",
-                    "Give the optimizer the same settings on all ranks.",
-                    lab="04c",
                     rank=odd_one(values, evidence.numbers),
                     step=number,
                     where=where,
@@ -150,13 +142,9 @@ def _rates(evidence: Evidence) -> Result:
                     f"rank {r}: {v[0]:g}" for r, v in zip(evidence.numbers, values, strict=True)
                 )
                 yield Row(table.RATE, DIFFERS, f"since step {number}: {rates}")
-                yield Finding(
-                    "learning rate",
+                yield causes.LEARNING_RATE.finding(
                     f"The ranks have different learning rates since step {number} ({rates}), so "
                     "equal gradients make different weights.",
-                    "Let all ranks decide by the same numbers: average a loss over the ranks "
-                    "before a schedule sees it, and scale a rate by the world size on all ranks.",
-                    lab="04c",
                     rank=odd_one(values, evidence.numbers),
                     step=number,
                     where=where,

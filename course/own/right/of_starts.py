@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from course.core import words
 from course.own.finding import Finding
 from course.own.numbers.record import Other
-from course.own.right import table
+from course.own.right import causes, table
 from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
@@ -37,13 +37,11 @@ def weights(evidence: Evidence) -> Result:
         where = _changed_at(evidence, ranks or evidence.numbers) or wraps[0].made_at
         on = f"rank {odd_rank}" if odd_rank is not None else "the ranks"
         yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
-        yield Finding(
-            "start",
+        yield causes.START.finding(
             f"The weights differ when training starts ({some(names)}): {on} changed them at "
             f"{where} after DDP had made them equal. DDP averages gradients and never looks at the "
             "weights again, so the ranks train different models.",
             "Change weights before you wrap the model in DDP, or change them on all ranks alike.",
-            lab="03",
             rank=odd_rank,
             step=1,
             where=where,
@@ -74,13 +72,11 @@ def _unlike_start(evidence: Evidence, optimizer: Compared) -> Result:
         _equal_until(evidence, optimizer), [step.passes for step in optimizer.steps[0]]
     )
     if line:
-        yield Finding(
-            "start",
+        yield causes.START.finding(
             f"The weights differ before the first step of an optimizer ({some(names)}), since only "
             f"{listed(ranks)} changed them at {line}. Equal gradients then train different models.",
             "Change weights on all ranks alike, or send them from one rank to all with "
             "dist.broadcast.",
-            lab="03",
             rank=ranks[0] if len(ranks) == 1 else None,
             step=1,
             where=line,
@@ -90,13 +86,11 @@ def _unlike_start(evidence: Evidence, optimizer: Compared) -> Result:
     place = next(p for p in range(len(optimizer.names)) if len({each[p] for each in befores}) > 1)
     lines = optimizer.on_rank[0].made
     where = (lines[place] if place < len(lines) else "") or optimizer.on_rank[0].made_at
-    yield Finding(
-        "start",
+    yield causes.START.finding(
         f"The weights differ before the first step ({some(names)}), though the ranks combine "
         "their gradients: each rank applies the same updates to another model.",
         "Send rank 0's weights to all ranks before the first step "
         "(dist.broadcast for each parameter), or let DDP do so.",
-        lab="03",
         rank=rank,
         step=1,
         where=where,
@@ -161,13 +155,9 @@ def others(evidence: Evidence) -> Result:
         marks = [each.checksum for each in row]
         when = f", first after step {first.steps}," if first.steps else ""
         yield Row(table.OTHERS, DIFFERS, f"{first.name} at {first.line}")
-        yield Finding(
-            "other model",
+        yield causes.OTHER_MODEL.finding(
             f"The {first.name} that is called without gradients at {first.line}{when} has other "
             "weights on each rank, so its answers differ from rank to rank.",
-            "Build it from the same seed or checkpoint on all ranks, copy it from the model after "
-            "DDP has made that equal, or broadcast its weights.",
-            lab="03",
             rank=odd_one(marks, evidence.numbers),
             step=max(1, first.steps),
             where=first.made_at or first.line,

@@ -8,7 +8,7 @@ import numpy as np
 from course.core import words
 from course.own.finding import Finding
 from course.own.numbers.record import Step
-from course.own.right import table
+from course.own.right import causes, table
 from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one
 from course.own.right.of_gradients import why_no_gradients
@@ -30,12 +30,9 @@ def taken(evidence: Evidence) -> Result:
             other = optimizer.on_rank[0 if place else 1].watched
             line = other[min(number, len(other)) - 1].line
             yield Row(table.STEPS, DIFFERS, f"rank {rank} leaves out step {number}")
-            yield Finding(
-                "skipped step",
+            yield causes.SKIPPED_STEP.finding(
                 f"Rank {rank} does not take step {number} (at {line}), which the others take: from "
                 "there on its weights are one step behind.",
-                "Decide on all ranks alike: all-reduce the flag (with MAX) that skips a step.",
-                lab="04e",
                 rank=rank,
                 step=number,
                 where=line,
@@ -63,13 +60,9 @@ def finite(evidence: Evidence) -> Result:
             line = next((p.line for step in row for p in step.latest), "")
             on = f"of rank {rank}" if rank is not None else "of the ranks"
             yield Row(table.FINITE, DIFFERS, f"since step {number}")
-            yield Finding(
-                "non-finite",
+            yield causes.NON_FINITE.finding(
                 f"The loss or the gradient {on} is not finite in step {number}, and the step is "
                 "taken all the same. An average with it is not finite on any rank.",
-                "Find the sample that does it; clamp what is divided by, and let all ranks leave "
-                "out such a step together.",
-                lab="04c",
                 rank=rank,
                 step=number,
                 where=line,
@@ -125,13 +118,11 @@ def _drift(evidence: Evidence, optimizer: Compared, number: int, names: str) -> 
     if before and not equal_before:
         line, ranks = evidence.changed([s.passes for s in before], [s.passes for s in row])
     if line:
-        return Finding(
-            "drift",
+        return causes.DRIFT.finding(
             f"The weights are no longer equal in step {number} ({names}), since only "
             f"{listed(ranks)} changed them before it, at {line}.",
             "Change weights on all ranks alike, or send them from one rank to all with "
             "dist.broadcast.",
-            lab="04c",
             rank=ranks[0] if len(ranks) == 1 else None,
             step=number,
             where=line,
@@ -140,13 +131,11 @@ def _drift(evidence: Evidence, optimizer: Compared, number: int, names: str) -> 
     if not before and not equal_before:
         moment = "before the first step"
     rank = odd_one([tuple(step.after) for step in row], evidence.numbers)
-    return Finding(
-        "drift",
+    return causes.DRIFT.finding(
         f"The weights are no longer equal after step {number} ({names}), and nothing else that was "
         f"looked at explains it: they part {moment}.",
         "Look for what changes weights on one rank alone; lab 04c has an instrument that finds "
         "the moment.",
-        lab="04c",
         rank=rank,
         step=number,
         where=row[0].line,
@@ -174,13 +163,9 @@ def buffers(evidence: Evidence) -> Result:
     yield Row(table.BUFFERS, DIFFERS, "when a step begins")
     if any(rank.evaluated or rank.written for rank in evidence.ranks):
         where = wraps[0].made_at if wraps else rows[0][0].latest[0].called
-        yield Finding(
-            "buffers",
+        yield causes.BUFFERS.finding(
             "The ranks' buffers (such as the statistics of batch norm) differ, and the model is "
             "evaluated or saved with them: each rank has another result, and rank 0's is kept.",
-            "Let DDP broadcast buffers, use SyncBatchNorm, or average the buffers before you "
-            "evaluate or save.",
-            lab="03",
             step=2,
             where=where,
         )

@@ -7,6 +7,7 @@ from course.core import CourseError
 from course.own.finding import Finding
 from course.own.numbers.record import Rank
 from course.own.right import (
+    causes,
     of_changes,
     of_data,
     of_epochs,
@@ -29,42 +30,21 @@ RULES = (
     *of_changes.RULES, *of_losses.RULES, *of_steps.RULES, *of_optimizers.RULES, *of_files.RULES,
     *of_evaluations.RULES, *of_resuming.RULES,
 )  # fmt: skip
-# What can be found, causes before consequences, and what it is.
-KNOWN = {
-    "start": "the weights differ when training starts",
-    "other model": "a model that is only evaluated, such as a teacher, differs",
-    "resume": "a training goes on from different states, or from a part of one",
-    "mode": "ranks train in different modes, or in evaluation",
-    "precision": "ranks compute in different precision",
-    "settings": "an optimizer's settings other than the learning rate differ",
-    "learning rate": "the learning rates differ",
-    "same data": "ranks compute on the same samples",
-    "repeated data": "samples come several times in an epoch",
-    "part of the data": "an epoch leaves out samples",
-    "changed gradient": "a rank changes its gradient after the average",
-    "not averaged": "a rank uses its own gradient",
-    "not zeroed": "the gradients of the step before are still there",
-    "factor": "the gradients are a multiple of the mean",
-    "mean of means": "targets count unequally",
-    "non-finite": "a loss or a gradient is not finite",
-    "clip": "gradients are clipped too early, or differently on different ranks",
-    "skipped step": "a rank leaves out a step",
-    "never updated": "a parameter is in no optimizer",
-    "schedule": "a schedule is too fast",
-    "drift": "weights drift apart between or within steps, for no reason named above",
-    "order of epochs": "epochs have the same order, or ranks another one",
-    "buffers": "buffers differ, and are evaluated or saved",
-    "evaluation": "an evaluation counts a share as the whole, or samples twice",
-    "same file": "several ranks write one file",
-    "noise": "ranks draw the same random numbers (a note)",
-}
-# What makes weights differ, so that no drift is left to explain.
-PARTS_WEIGHTS = (
-    "start", "settings", "learning rate", "not averaged", "changed gradient", "non-finite", "clip",
-    "skipped step", "not zeroed", "mode", "resume",
-)  # fmt: skip
-# What shows in an average that is none, or in steps that do not belong together.
-NEEDS_AVERAGES = {"not averaged": ("mean of means", "factor", "not zeroed", "clip")}
+# What explains a finding, which is then left out.
+EXPLAINED_BY = {
+    # These make weights differ, so that no drift is left to explain.
+    causes.DRIFT: (
+        causes.START, causes.SETTINGS, causes.LEARNING_RATE, causes.NOT_AVERAGED,
+        causes.CHANGED_GRADIENT, causes.NON_FINITE, causes.CLIP, causes.SKIPPED_STEP,
+        causes.NOT_ZEROED, causes.MODE, causes.RESUME,
+    ),
+    # These show in an average that is none, or in steps that do not belong together.
+    causes.MEAN_OF_MEANS: (causes.NOT_AVERAGED,),
+    causes.FACTOR: (causes.NOT_AVERAGED,),
+    causes.NOT_ZEROED: (causes.NOT_AVERAGED,),
+    causes.CLIP: (causes.NOT_AVERAGED,),
+}  # fmt: skip
+ORDER = [known.name for known in causes.KNOWN]
 
 
 @dataclass(frozen=True)
@@ -97,19 +77,21 @@ def of(ranks: Sequence[Rank]) -> Verdict:
 
 def _causes(findings: list[Finding]) -> list[Finding]:
     """The findings that no other finding explains."""
-    what = {each.what for each in findings}
-    gone = {"drift"} if what & set(PARTS_WEIGHTS) else set()
-    for cause, consequences in NEEDS_AVERAGES.items():
-        gone |= set(consequences) if cause in what else set()
+    names = {each.what for each in findings}
+    gone = {
+        known.name
+        for known, explanations in EXPLAINED_BY.items()
+        if any(each.name in names for each in explanations)
+    }
     return [each for each in findings if each.what not in gone]
 
 
 def _place(finding: Finding) -> tuple[bool, int]:
     """A finding's place: a rate that differs later is no cause of what was there before."""
-    place = list(KNOWN).index(finding.what)
-    if finding.what == "learning rate" and (finding.step or 1) > 1:
-        place = list(KNOWN).index("skipped step")
-    return finding.note, place
+    name = finding.what
+    if name == causes.LEARNING_RATE.name and (finding.step or 1) > 1:
+        name = causes.SKIPPED_STEP.name
+    return finding.note, ORDER.index(name)
 
 
 def demand(ranks: Sequence[Rank]) -> None:

@@ -1,1 +1,1 @@
-"""Findings for people and programs: as text, as JSON, as a picture."""
+"""Findings for people and programs, as text, JSON and a picture; the options of the questions."""

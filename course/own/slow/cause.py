@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from course.core import words
-from course.own.finding import Finding
+from course.own.finding import Finding, Known
 from course.own.slow.budget import Budget
 from course.own.slow.step_times import length, without
 from course.own.slow.thresholds import ALONE, CROWDED, MATTERS, MATTERS_S
@@ -26,21 +26,19 @@ class Cause:
     where: str = ""
     line: str = ""
 
-    KNOWN: ClassVar[dict[str, type["Cause"]]] = {}
-    cause: ClassVar[str] = ""  # its name
-    about: ClassVar[str] = ""  # what it is, in half a sentence
-    lab: ClassVar[str] = ""
-    fine: ClassVar[str] = ""  # what is in order where no cause with this word is found
+    KINDS: ClassVar[list[type["Cause"]]] = []  # all that can be found
+    known: ClassVar[Known]
+    aspect: ClassVar[str] = ""  # what is examined, and called fine if no cause of it is found
     is_fact: ClassVar[bool] = False  # true whatever the rest takes, and cured before the rest
     is_always_shown: ClassVar[bool] = False  # most of it cannot be seen
     is_price: ClassVar[bool] = False  # the price of what the script has chosen, and so no fault
-    enough: ClassVar[float] = MATTERS  # of a step, which it must cost to be a fault
+    threshold: ClassVar[float] = MATTERS  # the share of a step from which on it is a fault
     needs_all: ClassVar[bool] = False  # it compares ranks, so all must have reported
     needs_cores: ClassVar[bool] = False  # a crowded machine can look like it
 
     def __init_subclass__(cls) -> None:
-        if cls.cause:
-            cls.KNOWN[cls.cause] = cls
+        if "known" in vars(cls):
+            cls.KINDS.append(cls)
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
@@ -49,18 +47,28 @@ class Cause:
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:
-        """Whether the cause cannot occur in this run, so that `fine` is not said on its account."""
+        """Whether the cause cannot occur in this run, so that its aspect is not called fine."""
         return False
 
     @property
     def seen(self) -> str:
         """What this run shows of the cause, in half a sentence."""
-        return self.about
+        return self.known.about
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.known.name
 
     @property
     def cure(self) -> str:
         """What this script can do about it, in whole sentences."""
-        raise NotImplementedError
+        return self.known.cure
+
+    @property
+    def lab(self) -> str:
+        """The number of the lab that teaches the cure."""
+        return self.known.lab
 
     @property
     def waits_for_workers(self) -> bool:
@@ -80,13 +88,13 @@ class Cause:
             return False
         if crowded and self.waits_for_workers and saved < self.budget.queued_s:
             return False
-        return self.share >= (CROWDED if self.needs_cores and crowded else self.enough)
+        return self.share >= (CROWDED if self.needs_cores and crowded else self.threshold)
 
     @property
     def title(self) -> str:
         """The cause in one line: 'straggler, rank 1: 70 % of a step'."""
         rank = "" if self.rank is None else f", rank {self.rank}"
-        return f"{self.cause}{rank}: {percent(self.share)} of a step"
+        return f"{self.name}{rank}: {percent(self.share)} of a step"
 
     @property
     def location(self) -> str:
@@ -115,11 +123,10 @@ class Cause:
     @property
     def finding(self) -> Finding:
         """The cause in the form that all questions share; a note where it costs little."""
-        return Finding(
-            self.cause,
+        return self.known.finding(
             self.says,
             self.cure,
-            lab=self.lab,
+            self.lab,
             rank=self.rank,
             where=self.line,
             note=not self.matters,
@@ -128,7 +135,7 @@ class Cause:
     def plain(self) -> dict:
         """As JSON."""
         return {
-            "cause": self.cause,
+            "cause": self.name,
             "rank": self.rank,
             "share": round(self.share, 4),
             "where": self.where or None,

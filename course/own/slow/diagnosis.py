@@ -6,7 +6,7 @@ from course.core import CourseError, words
 from course.own.slow import crowd, openings
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause, percent
-from course.own.slow.causes import KNOWN
+from course.own.slow.causes import KINDS
 from course.own.slow.causes.computing import Computing
 from course.own.slow.step_times import mean
 from course.own.slow.thresholds import CLEARLY_LARGER, FEWEST, MATTERS, SHOWN
@@ -41,15 +41,15 @@ class Diagnosis:
 
     @property
     def fine(self) -> list[str]:
-        """The names of what was examined and takes little.
+        """The aspects that were examined and take little.
 
-        Causes can share a name: it is fine if one of them could occur, and none is at fault.
+        Causes can share an aspect: it is fine if one of them could occur, and none is at fault.
         """
         if self.blind:
             return []
-        at_fault = {cause.fine for cause in self.causes}
-        kinds = [each for each in KNOWN.values() if _can_be_judged(each, self.budget)]
-        names = dict.fromkeys(each.fine for each in kinds if not each.is_absent(self.budget))
+        at_fault = {cause.aspect for cause in self.causes}
+        kinds = [each for each in KINDS if _can_be_judged(each, self.budget)]
+        names = dict.fromkeys(each.aspect for each in kinds if not each.is_absent(self.budget))
         return [name for name in names if name and name not in at_fault]
 
 
@@ -72,7 +72,7 @@ def _ordered(budget: Budget, blind: str) -> list[Cause]:
 
     Facts come first, since they change the rest; then what costs most, if it costs much.
     """
-    kinds = [each for each in KNOWN.values() if _can_be_judged(each, budget)]
+    kinds = [each for each in KINDS if _can_be_judged(each, budget)]
     kinds = [each for each in kinds if each is not Computing and (each.is_fact or not blind)]
     causes = [cause for each in kinds for cause in each.evidence(budget)]
     if blind:
@@ -165,7 +165,7 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
         )
     if near := _too_near(causes):
         open_.append(
-            f"which of {near[0].cause} and {near[1].cause} is the larger: they are too near "
+            f"which of {near[0].name} and {near[1].name} is the larger: they are too near "
             "each other. Cure one and ask again."
         )
     if budget.expected < budget.ranks[0].world:

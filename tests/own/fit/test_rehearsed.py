@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from course.core import CourseError
-from course.own import fit_answer, fit_parser, options, terminal
+from course.own import fit_answer, options, terminal
 from course.own.fit.answer import Answer
 
 pytestmark = pytest.mark.slow
@@ -60,7 +60,7 @@ OPTIONS = {
 
 
 def answered(*words: str) -> Answer:
-    return fit_answer(options.read(fit_parser("fit"), words))
+    return fit_answer(options.fit(words))
 
 
 @pytest.fixture

@@ -112,7 +112,8 @@ def test_on_gpus_the_last_call_counts_and_is_said() -> None:
     ranks += [rank(1, computes(31), cuda=True, calls=[("barrier", 15, 4)], passes=4)]
     found = standstills.findings(ranks)
     assert found[0].what == "different calls" and "barrier at train.py:15" in found[0].says
-    assert found[1].note and "Python stands at train.py:20" in found[1].says
+    assert found[1].note and found[1].what == "later line"
+    assert "Python stands at train.py:20" in found[1].says
 
 
 @pytest.mark.parametrize("ended", [LIMIT, INTERRUPTED])
@@ -143,7 +144,8 @@ def test_a_stand_is_only_clear_after_longer_than_those_before() -> None:
 def test_ranks_of_another_machine_are_said_to_be_unseen() -> None:
     ranks = [rank(n, waits("barrier", 30), 4) for n in range(2)]
     found = ending.ending_of(ranks, STOOD, None, 400.0, 3.0).findings
-    assert found[-1].note and "Only 2 of 4 ranks are seen" in found[-1].says
+    assert found[-1].note and found[-1].what == "unseen ranks"
+    assert "Only 2 of 4 ranks are seen" in found[-1].says
 
 
 def test_lines_name_the_file_that_was_run() -> None:

@@ -34,7 +34,7 @@ from own.right.wrong import (
 
 from course.core import CourseError
 from course.own.numbers.record import Change, Loose, Rank
-from course.own.right import verdict
+from course.own.right import causes, verdict
 
 # The fault, how the training is made, what is named first, on which rank.
 FAULTS = [
@@ -214,4 +214,4 @@ def test_every_finding_has_a_place_in_the_order_and_a_test() -> None:
     planted = {what for _, _, what, _ in FAULTS}
     above = {"start", "buffers", "other model", "never updated", "order of epochs", "same file",
              "part of the data", "repeated data", "noise", "evaluation", "resume"}  # fmt: skip
-    assert planted | above == set(verdict.KNOWN)
+    assert planted | above == {known.name for known in causes.KNOWN}

@@ -10,8 +10,7 @@ import pytest
 from support.launching import clean_environment
 
 from course.core import ROOT
-from course.own.right import table
-from course.own.right.verdict import KNOWN
+from course.own.right import causes, table
 
 STRANGERS = Path(__file__).with_name("strangers")
 PAGE = (ROOT / "course" / "own" / "right" / "how.md").read_text(encoding="utf-8")
@@ -85,4 +84,4 @@ def test_a_failure_before_enough_was_seen_keeps_its_exit_code(tmp_path: Path, to
 
 def test_its_help_lists_what_it_can_name(tmp_path: Path) -> None:
     done = typed(tmp_path, sys.executable, "-m", "course", "right", "--help")
-    assert [name for name in KNOWN if name not in done.stdout] == []
+    assert [known for known in causes.KNOWN if known.name not in done.stdout] == []

@@ -24,7 +24,7 @@ def text(answer: Answer) -> str:
 
 def test_what_costs_little_comes_after_computing_and_has_its_cure() -> None:
     answer = Answer(same(did("python", 9, "train.py:3"), *WORK, tail=2.0))
-    assert [cause.cause for cause in answer.causes] == ["computing", "python"]
+    assert [cause.name for cause in answer.causes] == ["computing", "python"]
     assert "Nothing is wrong" not in text(answer) and "Not decided" not in text(answer)
     assert "Cure: Do it once in many steps" in text(answer)
     assert "Nothing is wrong" in text(Answer(same(*WORK, tail=2.0)))
@@ -33,7 +33,7 @@ def test_what_costs_little_comes_after_computing_and_has_its_cure() -> None:
 def test_less_than_a_millisecond_is_never_the_first_cause() -> None:
     tiny = [did("forward", 1), did("backward", 1), did("optimizer", 0.1), did("python", 0.9)]
     answer = Answer(same(*tiny))
-    assert [cause.cause for cause in answer.causes] == ["computing", "python"]
+    assert [cause.name for cause in answer.causes] == ["computing", "python"]
     assert answer.causes[1].share > 0.15
     assert [finding.note for finding in answer.findings] == [True]
 
@@ -41,9 +41,9 @@ def test_less_than_a_millisecond_is_never_the_first_cause() -> None:
 def test_python_in_a_single_step_is_chance() -> None:
     reports = same(*WORK, tail=2.0)
     reports[0].steps[4].slices.append(did("python", 900, "train.py:3"))
-    assert [cause.cause for cause in Answer(reports).causes] == ["computing"]
+    assert [cause.name for cause in Answer(reports).causes] == ["computing"]
     reports[0].steps[8].slices.append(did("python", 900, "train.py:3"))
-    assert Answer(reports).causes[0].cause != "computing"
+    assert Answer(reports).causes[0].name != "computing"
 
 
 def test_findings_for_programs() -> None:
@@ -60,9 +60,9 @@ def test_findings_for_programs() -> None:
 
 def test_an_answer_on_some_of_the_ranks_says_so_and_blames_none() -> None:
     late = ranks([*WORK], [did("python", 60, "train.py:3"), *WORK], tail=[62.0, 2.0])
-    assert Answer(late).causes[0].cause == "straggler"
+    assert Answer(late).causes[0].name == "straggler"
     answer = Answer(late[:1])
-    assert answer.causes[0].cause == "computing"
+    assert answer.causes[0].name == "computing"
     assert "20 steps" not in text(answer) and "the mean of 10 steps on 1 rank of 2" in text(answer)
     assert "which rank is late, and what messages take. Of 2 ranks only 1 rank reported (0)" in (
         text(answer)
@@ -139,9 +139,9 @@ def test_a_needless_meeting_is_the_cause_and_not_the_ranks_that_take_turns() -> 
     answer = Answer(in_turn())
     assert meetings.are_needless(answer.diagnosis.budget)
     first = answer.causes[0]
-    assert (first.cause, first.line, first.rank) == ("synchronization", FLAG, None)
+    assert (first.name, first.line, first.rank) == ("synchronization", FLAG, None)
     assert first.share == pytest.approx(101 / 263)
-    assert "straggler" not in {cause.cause for cause in answer.causes}
+    assert "straggler" not in {cause.name for cause in answer.causes}
 
 
 def test_where_gradients_are_averaged_in_each_step_the_meeting_is_needed() -> None:
@@ -150,13 +150,13 @@ def test_where_gradients_are_averaged_in_each_step_the_meeting_is_needed() -> No
     budget = answer.diagnosis.budget
     assert mean(budget.times, lambda each: each.price("gradients")) > 0
     assert budget.turns and not meetings.are_needless(budget)
-    assert (answer.causes[0].cause, answer.causes[0].rank) == ("straggler", None)
+    assert (answer.causes[0].name, answer.causes[0].rank) == ("straggler", None)
 
 
 def test_a_ddp_model_that_sent_nothing_is_said_in_a_line() -> None:
     idle = Ddp(ranks=2, made_at="train.py:4")
     answer = Answer(same(*WORK, settings=script(idle)))
-    assert [cause.cause for cause in answer.causes] == ["computing", "idle DDP"]
+    assert [cause.name for cause in answer.causes] == ["computing", "idle DDP"]
     says = "DDP sent no gradient in 10 steps: no forward pass went through the model"
     assert says in text(answer)
     assert [finding.note for finding in answer.findings] == [True]

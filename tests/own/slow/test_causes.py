@@ -16,7 +16,7 @@ ONE_TO_ONE = message("recv", 50, 4 * MIB, "train.py:5")
 @pytest.mark.parametrize("count", [2, 4])
 def test_nothing_is_wrong(count: int) -> None:
     cause = first(same(*computed(), STEP, count=count, tail=2.0, overlap=8.0))
-    assert (cause.cause, cause.rank) == ("computing", None)
+    assert (cause.name, cause.rank) == ("computing", None)
     assert cause.share == pytest.approx(62 / 64)
 
 
@@ -27,7 +27,7 @@ def test_nothing_is_wrong(count: int) -> None:
 def test_all_ranks_spend_their_time_elsewhere(kind: str, name: str, count: int) -> None:
     reports = same(did(kind, 58, "train.py:3"), *computed(), tail=2.0, overlap=8.0, count=count)
     cause = first(reports)
-    assert (cause.cause, cause.rank, cause.where) == (name, None, "train.py:3")
+    assert (cause.name, cause.rank, cause.where) == (name, None, "train.py:3")
     assert cause.share == pytest.approx(58 / 120)
 
 
@@ -48,7 +48,7 @@ def test_one_rank_is_late(kind: str, where: str, count: int) -> None:
     longer = [replace(each, end=each.end + 0.05) if each.kind == kind else each for each in work]
     reports = ranks(*[work] * late, longer, tail=[52.0] * late + [2.0], overlap=[8.0] * count)
     cause = first(reports)
-    assert (cause.cause, cause.rank, cause.where) == ("straggler", late, where)
+    assert (cause.name, cause.rank, cause.where) == ("straggler", late, where)
     assert cause.share == pytest.approx(50 / 134)
     assert cause.line == next(each.where for each in work if each.kind == kind)
 
@@ -57,9 +57,7 @@ def test_more_in_forward_and_in_backward_is_one_straggler() -> None:
     even, late = computed(), [did("forward", 50, "train.py:7"), did("backward", 100, "train.py:8")]
     reports = ranks([*even, STEP], [*late, STEP], tail=[92.0, 2.0])
     causes = Answer(reports).causes
-    assert [(each.cause, each.rank, each.where) for each in causes] == [
-        ("straggler", 1, "backward")
-    ]
+    assert [(each.name, each.rank, each.where) for each in causes] == [("straggler", 1, "backward")]
     assert causes[0].share == pytest.approx(90 / 154)
 
 
@@ -73,13 +71,13 @@ def test_one_rank_is_late_in_some_steps(often: int, count: int) -> None:
     for step in reports[0].steps[::often]:
         step.slices.append(did("python", 300, "train.py:12"))
     cause = first(reports)
-    assert (cause.cause, cause.rank, cause.line) == ("straggler", 0, "train.py:12")
+    assert (cause.name, cause.rank, cause.line) == ("straggler", 0, "train.py:12")
 
 
 def test_late_once_is_chance() -> None:
     reports = same(*computed(), STEP)
     reports[0].steps[4].slices.append(did("forward", 300, "train.py:7"))
-    assert first(reports).cause == "computing"
+    assert first(reports).name == "computing"
 
 
 def test_ranks_are_late_in_turns() -> None:
@@ -90,14 +88,14 @@ def test_ranks_are_late_in_turns() -> None:
         step.passes, its.passes = its.passes, step.passes
         step.end, its.end = its.end, step.end
     cause = first(reports)
-    assert (cause.cause, cause.rank) == ("straggler", None)
+    assert (cause.name, cause.rank) == ("straggler", None)
 
 
 def test_one_saves_and_the_others_wait() -> None:
     saves = [*computed(), STEP, did("saving", 60, "train.py:12")]
     barrier = [message("barrier", ms, 0, "train.py:13") for ms in (1, 61)]
     cause = first(ranks([*saves, barrier[0]], [*computed(), STEP, barrier[1]], tail=2.0))
-    assert (cause.cause, cause.rank, cause.where) == ("saving", 0, "train.py:12")
+    assert (cause.name, cause.rank, cause.where) == ("saving", 0, "train.py:12")
     assert cause.share == pytest.approx(60 / 125)
 
 
@@ -107,7 +105,7 @@ def test_saving_in_some_steps_counts_with_what_it_takes_on_average() -> None:
         last = rank.steps[-1]
         last.slices.append(did("saving", 640, "train.py:12"))
     cause = first(reports)
-    assert (cause.cause, cause.rank) == ("saving", None)
+    assert (cause.name, cause.rank) == ("saving", None)
     assert cause.share == pytest.approx(0.5)
 
 
@@ -117,31 +115,31 @@ def test_unused_parameters_are_searched_for() -> None:
     reports = same(*work, tail=2.0, settings=searching)
     answer = Answer(reports)
     # It is mentioned, however little is seen of it; but so little comes after everything else.
-    assert [cause.cause for cause in answer.causes] == ["computing", "unused parameters"]
+    assert [cause.name for cause in answer.causes] == ["computing", "unused parameters"]
     assert "Run once without find_unused_parameters=True" in " ".join(str(answer).split())
     beside = Answer(same(did("input", 40), *work, tail=2.0, settings=searching))
-    assert [cause.cause for cause in beside.causes] == ["input", "unused parameters"]
+    assert [cause.name for cause in beside.causes] == ["input", "unused parameters"]
     for rank in reports:
         for pass_ in (each for step in rank.steps for each in step.passes):
             pass_.unused = 400  # so the search is needed
-    assert first(reports).cause == "computing"
+    assert first(reports).name == "computing"
     reports = same(*work, tail=2.0, settings=script(Ddp(ranks=2)))
-    assert first(reports).cause == "computing"
+    assert first(reports).name == "computing"
 
 
 def test_a_search_sends_a_message_in_each_pass() -> None:
     work, settings = [*computed(), STEP], script(Ddp(finds_unused=True, ranks=2))
     one, other = Answer(same(*work, tail=62.0, buckets=(4096,), settings=settings)).causes[:2]
-    assert (one.cause, other.cause) == ("unused parameters", "latency")  # one message each
+    assert (one.name, other.name) == ("unused parameters", "latency")  # one message each
     assert one.share == other.share == pytest.approx(31 / 124)
     reports = same(*work, tail=62.0, buckets=(4096,) * 9, settings=settings)
     first_, second = Answer(reports).causes[:2]
-    assert (first_.cause, second.cause) == ("latency", "unused parameters")
+    assert (first_.name, second.name) == ("latency", "unused parameters")
     assert (first_.share, second.share) == pytest.approx((0.45, 0.05))
     for rank in reports:
         for pass_ in (each for step in rank.steps for each in step.passes):
             pass_.unused = 400  # so the search is needed
-    assert {each.cause for each in Answer(reports).causes} == {"latency"}
+    assert {each.name for each in Answer(reports).causes} == {"latency"}
 
 
 def test_what_watching_took_is_said_where_it_is_much() -> None:
@@ -157,21 +155,21 @@ def test_what_watching_took_is_said_where_it_is_much() -> None:
 def test_more_threads_than_cores() -> None:
     work = [*computed(), STEP]
     crowded = {"threads": 8, "cores": 2, "queued_s": 4.0}
-    assert first(same(*work, tail=2.0, settings=crowded)).cause == "threads"
+    assert first(same(*work, tail=2.0, settings=crowded)).name == "threads"
     for fine in ({"threads": 1}, {"cores": 16}, {"queued_s": 0.1}):
         reports = same(*work, tail=2.0, settings=crowded | fine)
-        assert first(reports).cause == "computing"
+        assert first(reports).name == "computing"
 
 
 def test_all_draw_the_same_samples() -> None:
     work = [did("input", 1, "train.py:6"), *computed(), STEP]
     mine, theirs = list(range(8)), list(range(8, 16))
     cause = first(same(*work, tail=2.0, rows=[mine, mine]))
-    assert (cause.cause, cause.share, cause.where) == ("not sharded", 0.5, "train.py:6")
-    assert first(same(*work, tail=2.0, rows=[mine, theirs])).cause == "computing"
+    assert (cause.name, cause.share, cause.where) == ("not sharded", 0.5, "train.py:6")
+    assert first(same(*work, tail=2.0, rows=[mine, theirs])).name == "computing"
     alike = [7] * 8  # samples that nobody can tell apart
-    assert first(same(*work, tail=2.0, rows=[alike, alike])).cause == "computing"
-    assert first(same(*work, rows=[mine, mine])).cause == "computing"  # nothing is averaged
+    assert first(same(*work, tail=2.0, rows=[alike, alike])).name == "computing"
+    assert first(same(*work, rows=[mine, mine])).name == "computing"  # nothing is averaged
 
 
 def test_all_draw_from_all_samples_each_in_its_own_order() -> None:
@@ -180,10 +178,10 @@ def test_all_draw_from_all_samples_each_in_its_own_order() -> None:
         for number, step in enumerate(rank.steps):
             step.rows = [(8 * number + n) * stride % 160 for n in range(8)]
             step.fed = step.rows if number % 4 == 0 else []
-    assert first(reports).cause == "not sharded"
+    assert first(reports).name == "not sharded"
     for step in reports[1].steps:
         step.rows = [row + 160 for row in step.rows]
-    assert first(reports).cause == "computing"
+    assert first(reports).name == "computing"
 
 
 def test_all_read_the_same_and_take_a_share_each() -> None:
@@ -191,7 +189,7 @@ def test_all_read_the_same_and_take_a_share_each() -> None:
     for rank in reports:
         for step in rank.steps:
             step.fed = step.rows[rank.rank :: 2]
-    assert first(reports).cause == "computing"
+    assert first(reports).name == "computing"
 
 
 def test_ranks_that_share_a_sample_must_draw_the_same() -> None:
@@ -201,18 +199,18 @@ def test_ranks_that_share_a_sample_must_draw_the_same() -> None:
     assert "not sharded" not in text and "the shares of the data" not in text
     two = script(Ddp(ranks=2))
     reports = same(*computed(), STEP, tail=2.0, rows=[*rows, *rows], count=4, settings=two)
-    assert first(reports).cause == "computing"
-    assert first(reports[:2]).cause == "computing"  # of four ranks, those of one machine
+    assert first(reports).name == "computing"
+    assert first(reports[:2]).name == "computing"  # of four ranks, those of one machine
 
 
 def test_what_a_model_was_called_with_may_be_unknown() -> None:
     reports = same(*computed(), STEP, tail=2.0, rows=[list(range(8))] * 2)
     for step in reports[0].steps:
         step.fed = []
-    assert first(reports).cause == "computing"
+    assert first(reports).name == "computing"
     for rank in reports:
         rank.script.ddp = [Ddp(ranks=2)]
-    assert first(reports).cause == "not sharded"
+    assert first(reports).name == "not sharded"
 
 
 def test_samples_that_a_data_set_holds_twice_are_not_drawn_twice() -> None:
@@ -220,17 +218,17 @@ def test_samples_that_a_data_set_holds_twice_are_not_drawn_twice() -> None:
     for rank in reports:
         for number, step in enumerate(rank.steps):
             step.indices = [100 * rank.rank + 8 * number + n for n in range(8)]
-    assert first(reports).cause == "computing"
+    assert first(reports).name == "computing"
     for step in reports[1].steps:
         step.indices = [index - 100 for index in step.indices]
-    assert first(reports).cause == "not sharded"
+    assert first(reports).name == "not sharded"
 
 
 def test_batches_of_an_iterator_are_input() -> None:
     work = [did("python", 60), *computed(), STEP]
     settings = {"iterating": 0.9, "lines": {"input": "train.py:3", "python": "train.py:3"}}
     cause = first(same(*work, tail=2.0, settings=settings))
-    assert (cause.cause, cause.where) == ("input", "train.py:3")
+    assert (cause.name, cause.where) == ("input", "train.py:3")
     assert cause.share == pytest.approx(54 / 124)
 
 
@@ -248,13 +246,13 @@ def test_what_waited_for_a_core_is_no_work() -> None:
             slice_.end += 0.05 if slice_.kind == "forward" else 0.0
             slice_.queued += 0.05 if slice_.kind == "forward" else 0.0
         step.end += 0.05
-    assert first(reports).cause == "computing"
+    assert first(reports).name == "computing"
 
 
 def test_what_messages_between_two_do_not_tell_is_not_guessed() -> None:
     reports = ranks([*computed(), ONE_TO_ONE, STEP], [*computed(), STEP])
     answer = Answer(reports)
-    assert answer.causes[0].cause == "computing"
+    assert answer.causes[0].name == "computing"
     assert "Not decided: which rank is late where ranks send to one another" in str(answer)
 
 
@@ -263,7 +261,7 @@ def test_two_causes_of_about_one_size_are_both_named() -> None:
         did("input", 60, "train.py:3"), *computed(), did("python", 50, "t.py:4"), tail=2.0
     )
     answer = Answer(reports)
-    assert [cause.cause for cause in answer.causes[:2]] == ["input", "python"]
+    assert [cause.name for cause in answer.causes[:2]] == ["input", "python"]
     assert "Not decided: which of input and python is the larger" in str(answer)
 
 

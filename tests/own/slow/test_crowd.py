@@ -16,10 +16,10 @@ def test_a_straggler_on_a_crowded_machine_must_cost_more(starved: bool) -> None:
     for late, of_step in ((40, 0.24), (80, 0.49)):
         reports = ranks(computed(forward=20), computed(forward=late), tail=2.0)
         free, crowded = first(reports), _crowded(reports, starved)
-        assert free.cause == "straggler" and free.share == pytest.approx(of_step, abs=0.01)
+        assert free.name == "straggler" and free.share == pytest.approx(of_step, abs=0.01)
         cause = first(crowded)
-        assert (cause.cause == "straggler") == (of_step > CROWDED)
-        assert cause.budget.is_crowded and "straggler" in {c.cause for c in Answer(crowded).causes}
+        assert (cause.name == "straggler") == (of_step > CROWDED)
+        assert cause.budget.is_crowded and "straggler" in {c.name for c in Answer(crowded).causes}
 
 
 def _crowded(reports: list[RankReport], starved: bool) -> list[RankReport]:
@@ -51,8 +51,8 @@ def test_what_workers_may_cause_must_save_more_than_ranks_wait_for_a_core(
             step.slices[-1].end, step.slices[-1].queued = step.end, waits_ms / 1e3
         answer = Answer(reports)
         feigned = workers and waits_ms == 200
-        assert answer.causes[0].cause == ("computing" if feigned else cause)
-        assert cause in {each.cause for each in answer.causes}
+        assert answer.causes[0].name == ("computing" if feigned else cause)
+        assert cause in {each.name for each in answer.causes}
 
 
 def test_that_ranks_had_no_core_comes_before_all_causes() -> None:

@@ -38,7 +38,7 @@ def ask(warm_ranks: None, tmp_path: Path) -> object:
 def test_the_cure_fits_the_script(ask: object, script: str, how: str) -> None:
     cause, says = PLANTED[script, how]
     answer = ask(script, how)
-    found = next(each for each in answer.causes if each.cause == cause)
+    found = next(each for each in answer.causes if each.name == cause)
     assert says in found.cure
     assert not found.line or found.line.split(":")[0] == f"{script}.py"
     if cause != "idle DDP":

@@ -2,6 +2,7 @@
 
 import argparse
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.made_steps import STEP, computed, same
@@ -14,16 +15,16 @@ from course.own.watch import timeline
 def test_an_answer_is_printed_again_only_if_the_run_went_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passes: int
 ) -> None:
-    made, lines = [26], []
+    lines = []
     monkeypatch.setattr(terminal, "say", lines.append)
     ranks = same(*computed(), STEP, tail=2.0)
     args = argparse.Namespace(stop=False, quiet=False)
     question = terminal.Question("why", "time", lambda folder: Answer(ranks))
-    early = terminal._Early(question, tmp_path, False, args, lambda: made[0])
-    assert not early.is_over() and lines == []
+    run = SimpleNamespace(folder=tmp_path, shared=None, is_whole=True, passes=26)
+    early = terminal.EarlyAnswer(question, args)
+    assert not early.is_enough(run) and lines == []
     for rank in ranks:
         timeline.write(rank, tmp_path / f"rank{rank.rank}.json")
-    assert not early.is_over() and not early.is_over()
+    assert not early.is_enough(run) and not early.is_enough(run)
     assert len(lines) == 1 and lines[0].startswith("\ncomputing: ")
-    made[0] = passes
-    assert early.is_new(early.answer) == (passes == 400)
+    assert early.is_new(early.answer, passes) == (passes == 400)

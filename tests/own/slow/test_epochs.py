@@ -32,7 +32,7 @@ def test_an_epoch_of_five_steps_of_which_the_first_takes_half_a_second() -> None
     answer = Answer(begun(5, made=made))
     assert answer.net_s == pytest.approx((4 * 0.064 + 0.564) / 5)
     first = answer.causes[0]
-    assert (first.cause, first.line) == ("input", "train.py:6")
+    assert (first.name, first.line) == ("input", "train.py:6")
     assert first.share == pytest.approx(0.5 / (5 * 0.064 + 0.5))
     assert "the first of 5 steps takes 564 ms, any other 64 ms" in " ".join(str(answer).split())
     assert "`persistent_workers=True`" in first.cure
@@ -45,7 +45,7 @@ def test_one_beginning_counts_by_the_length_of_the_loader() -> None:
     assert budget.net_s == pytest.approx((99 * 0.064 + 0.564) / 100)
     opening = openings.opening(budget)
     assert opening.share == pytest.approx(0.5 / (100 * 0.064 + 0.5))
-    assert Answer(begun(20, made=made)).causes[0].cause == "computing"
+    assert Answer(begun(20, made=made)).causes[0].name == "computing"
 
 
 def test_accumulation_draws_several_batches_in_a_step() -> None:

@@ -50,4 +50,4 @@ def test_what_was_planted_comes_first(runs: dict, planted: str, tmp_path: Path) 
     assert not any(rank.blind for rank in reports)
     cause, whose, least = FOUND[planted]
     first = Answer(reports).causes[0]
-    assert (first.cause, first.rank) == (cause, whose) and first.share >= least
+    assert (first.name, first.rank) == (cause, whose) and first.share >= least

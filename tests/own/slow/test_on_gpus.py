@@ -152,7 +152,7 @@ HIDDEN = [("gemm", 1, 40, 1), ("gemm", 40, 92, 9), (NCCL, 60, 93, 10), ("adam", 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_causes_on_gpus(done_: list, cause: str, share: float, ranks: int) -> None:
     first = Answer(on_gpus(*[done_] * ranks)).causes[0]
-    assert (first.cause, first.rank) == (cause, None)
+    assert (first.name, first.rank) == (cause, None)
     assert first.share == pytest.approx(share, abs=0.005)
 
 
@@ -160,7 +160,7 @@ def test_a_gpu_that_comes_late_is_a_straggler():
     waits = [("gemm", 1, 20, 1), ("gemm", 20, 50, 9), (NCCL, 50, 90, 10), ("adam", 90, 99, 17)]
     late = [("gemm", 1, 50, 1), ("gemm", 50, 80, 9), (NCCL, 80, 90, 10), ("adam", 90, 99, 17)]
     first = Answer(on_gpus(waits, waits, late)).causes[0]
-    assert (first.cause, first.rank, first.where) == ("straggler", 2, "forward")
+    assert (first.name, first.rank, first.where) == ("straggler", 2, "forward")
     assert first.share == pytest.approx(0.3, abs=0.005)
 
 
@@ -168,7 +168,7 @@ def test_gpus_that_wait_for_launches_are_no_cause_but_said():
     slow = [("gemm", 1, 2, 1), ("gemm", 10, 11, 9), ("gemm", 19, 96, 15), ("adam", 96, 100, 17)]
     reports = on_gpus(slow, slow)
     answer = Answer(reports)
-    assert answer.causes[0].cause == "computing"
+    assert answer.causes[0].name == "computing"
     assert "17 % of a step while torch.profiler" in " ".join(str(answer).split())
 
 
@@ -203,7 +203,7 @@ def test_a_fact_is_said_without_the_gpus_own_times():
         for step in each.steps:
             step.rows = step.fed = list(range(8))
             step.slices.insert(3, Slice("tail", step.slices[2].end, step.slices[2].end))
-    assert [cause.cause for cause in Answer(reports).causes] == ["not sharded"]
+    assert [cause.name for cause in Answer(reports).causes] == ["not sharded"]
 
 
 @pytest.mark.parametrize("name", ["copies", "messages"])

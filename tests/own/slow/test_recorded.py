@@ -31,14 +31,14 @@ def test_every_run_is_recorded() -> None:
 def test_the_cause_is_found(answer: object, run: Run) -> None:
     found: Answer = answer(run)
     assert why_runs.is_right(run, found), str(found)
-    cures = [each.cure for each in found.causes if each.cause == run.cause]
+    cures = [each.cure for each in found.causes if each.name == run.cause]
     assert run.says in " ".join([str(found), *cures]).replace("\n   ", "")
 
 
 @pytest.mark.parametrize("run", RIGHT, ids=lambda run: run.name)
 def test_nothing_is_found_in_a_right_script(answer: object, run: Run) -> None:
     found: Answer = answer(run)
-    assert found.causes[0].cause == "computing"
+    assert found.causes[0].name == "computing"
     assert run.says in " ".join(str(found).split())
     assert [each for each in found.findings if not each.note] == []
 

@@ -27,7 +27,7 @@ def stranger(warm_ranks: None) -> object:
 
 def names(answer: Answer) -> set[str]:
     """The causes that were found."""
-    return {cause.cause for cause in answer.causes}
+    return {cause.name for cause in answer.causes}
 
 
 def test_what_fsdp_sends_in_its_passes_is_neither_late_nor_in_vain(stranger: object) -> None:

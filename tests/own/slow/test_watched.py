@@ -110,7 +110,7 @@ def test_what_was_planted_is_seen(
 @pytest.mark.parametrize("count", [2, 4])
 def test_a_fact_comes_first(answer: object, count: int) -> None:
     found = answer("plain_ddp", "not sharded", count).causes[0]
-    assert (found.cause, found.rank, found.share) == ("not sharded", None, 1 - 1 / count)
+    assert (found.name, found.rank, found.share) == ("not sharded", None, 1 - 1 / count)
     assert found.where.startswith("plain_ddp.py")
 
 

@@ -1,6 +1,6 @@
 """The causes that can be named, a file for each or for a few that share their evidence.
 
-Each registers itself in `Cause.KNOWN` when its file is imported, and this imports them all.
+Each registers itself in `Cause.KINDS` when its file is imported, and this imports them all.
 """
 
 from importlib import import_module
@@ -11,4 +11,5 @@ from course.own.slow.cause import Cause
 for _file in iter_modules(__path__):
     import_module(f"{__name__}.{_file.name}")
 
-KNOWN = Cause.KNOWN
+KINDS = Cause.KINDS
+KNOWN = tuple(kind.known for kind in KINDS)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Self
 
+from course.own.finding import Known
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
 from course.own.slow.thresholds import NEARLY_ALL
@@ -12,10 +13,12 @@ from course.own.watch.timeline import COMPUTING
 class Computing(Cause):
     """The first cause if no other costs much."""
 
-    cause = "computing"
-    about = "the ranks compute most of the time"
-    lab = "05"
-    cure = "A faster step needs less to compute: a lower precision, or a better kernel."
+    known = Known(
+        "computing",
+        "the ranks compute most of the time",
+        "A faster step needs less to compute: a lower precision, or a better kernel.",
+        "05",
+    )
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:

@@ -1,5 +1,6 @@
 """Copies from the host to a GPU."""
 
+from course.own.finding import Known
 from course.own.slow.budget import Budget
 from course.own.slow.cause import OwnWork
 
@@ -7,10 +8,9 @@ from course.own.slow.cause import OwnWork
 class Copies(OwnWork):
     """The GPU waits for copies."""
 
-    cause = kind = "copies"
-    about = "the device waits for copies from the host"
-    lab = "04"
-    fine = "copies"
+    known = Known("copies", "the device waits for copies from the host", lab="04")
+    kind = "copies"
+    aspect = "copies"
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:

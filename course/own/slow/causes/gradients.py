@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from course.core import words
+from course.own.finding import Known
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
 from course.own.slow.thresholds import OVERLAPS, SMALL
@@ -34,7 +35,7 @@ class OfGradients(Cause):
     """One of the four causes; `part` is its name in a `Price`."""
 
     part: ClassVar[str]
-    fine = "messages"
+    aspect = "messages"
     needs_all = True
 
     @classmethod
@@ -52,7 +53,7 @@ class OfSize(OfGradients):
     @property
     def lab(self) -> str:
         """Lab 11 for such layers, else the lab on gradients."""
-        return "11" if _is_of_split_layers(self.budget) else self.lab_of_gradients
+        return "11" if _is_of_split_layers(self.budget) else self.known.lab
 
     @property
     def cure(self) -> str:
@@ -68,9 +69,12 @@ class OfSize(OfGradients):
 class Latency(OfSize):
     """The messages are small."""
 
-    cause, part = "latency", "small"
-    about = "small messages are sent, and each takes its time however small it is"
-    lab_of_gradients = "03b"
+    known = Known(
+        "latency",
+        "small messages are sent, and each takes its time however small it is",
+        lab="03b",
+    )
+    part = "small"
 
     @property
     def cure_of_gradients(self) -> str:
@@ -95,9 +99,10 @@ class Latency(OfSize):
 class Gathering(OfGradients):
     """The messages gather the weights of a sharded model, as each of its passes needs."""
 
-    cause, part = "gathering weights", "gathered"
-    about = "each pass gathers the weights of the sharded model"
-    lab = "10b"
+    known = Known(
+        "gathering weights", "each pass gathers the weights of the sharded model", lab="10b"
+    )
+    part = "gathered"
     is_price = True
 
     @property
@@ -115,9 +120,8 @@ class Gathering(OfGradients):
 class NoOverlap(OfGradients):
     """The messages begin too late."""
 
-    cause, part = "no overlap", "late"
-    about = "communication begins when the backward pass is over"
-    lab = "03b"
+    known = Known("no overlap", "communication begins when the backward pass is over", lab="03b")
+    part = "late"
 
     @property
     def cure(self) -> str:
@@ -133,9 +137,12 @@ class NoOverlap(OfGradients):
 class Bandwidth(OfSize):
     """The messages are large."""
 
-    cause, part = "bandwidth", "large"
-    about = "what the ranks send is too large to hide behind what they compute"
-    lab_of_gradients = "05b"
+    known = Known(
+        "bandwidth",
+        "what the ranks send is too large to hide behind what they compute",
+        lab="05b",
+    )
+    part = "large"
 
     @property
     def cure_of_gradients(self) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Self
 
 from course.core import words
+from course.own.finding import Known
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
 
@@ -11,10 +12,8 @@ from course.own.slow.cause import Cause
 class IdleDdp(Cause):
     """The script trains and has a DDP module, which averaged no gradient in any step."""
 
-    cause = "idle DDP"
-    about = "the script trains, and its DDP sends no gradient"
-    lab = "03"
-    fine = "messages"
+    known = Known("idle DDP", "the script trains, and its DDP sends no gradient", lab="03")
+    aspect = "messages"
     is_always_shown = needs_all = True
 
     @classmethod
@@ -31,7 +30,7 @@ class IdleDdp(Cause):
     @property
     def title(self) -> str:
         """The name alone, because this cause takes no time."""
-        return self.cause
+        return self.name
 
     @property
     def seen(self) -> str:

@@ -1,5 +1,6 @@
 """The loaders."""
 
+from course.own.finding import Known
 from course.own.slow import openings
 from course.own.slow.budget import Budget
 from course.own.slow.cause import OwnWork
@@ -11,9 +12,9 @@ STORE = "prepare the data once and store it"
 class Input(OwnWork):
     """All ranks wait for their batches."""
 
-    cause = kind = "input"
-    about = "all ranks wait for their loaders"
-    fine = "the loaders"
+    known = Known("input", "all ranks wait for their loaders", lab="04")
+    kind = "input"
+    aspect = "the loaders"
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:
@@ -31,16 +32,16 @@ class Input(OwnWork):
     def lab(self) -> str:
         """Lab 04d for a stream, lab 04 for any other loader."""
         loader = self.budget.script.loader
-        return "04d" if loader and loader.stream else "04"
+        return "04d" if loader and loader.stream else self.known.lab
 
     @property
     def seen(self) -> str:
         """Whether most of the waiting is for the first batch of an epoch."""
         if not self._is_at_openings:
-            return self.about
+            return self.known.about
         opening = openings.opening(self.budget)
         often = f": {opening.says}" if opening else ""
-        return f"{self.about}, most of it where an epoch begins{often}"
+        return f"{self.known.about}, most of it where an epoch begins{often}"
 
     @property
     def _is_at_openings(self) -> bool:

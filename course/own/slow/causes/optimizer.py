@@ -1,5 +1,6 @@
 """The optimizer's step."""
 
+from course.own.finding import Known
 from course.own.slow.cause import OwnWork
 
 FUSED = ("Adagrad", "Adam", "AdamW", "SGD")  # that have `fused`
@@ -10,10 +11,9 @@ SHARED = "ZeroRedundancyOptimizer"
 class Optimizer(OwnWork):
     """The step of the optimizer takes long."""
 
-    cause = kind = "optimizer"
-    about = "the optimizer's step takes long"
-    lab = "10"
-    fine = "the optimizer"
+    known = Known("optimizer", "the optimizer's step takes long", lab="10")
+    kind = "optimizer"
+    aspect = "the optimizer"
     is_chance_once = True
 
     @property

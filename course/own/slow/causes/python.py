@@ -1,14 +1,18 @@
 """Python that is neither model nor data."""
 
+from course.own.finding import Known
 from course.own.slow.cause import OwnWork
 
 
 class Python(OwnWork):
     """The script logs, computes metrics, or sleeps between its steps."""
 
-    cause = kind = "python"
-    about = "other Python runs between the steps"
-    lab = "08"
-    fine = "other Python"
+    known = Known(
+        "python",
+        "other Python runs between the steps",
+        "Do it once in many steps, or in another process.",
+        "08",
+    )
+    kind = "python"
+    aspect = "other Python"
     is_chance_once = True
-    cure = "Do it once in many steps, or in another process."

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Self
 
+from course.own.finding import Known
 from course.own.slow import meetings
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
@@ -17,10 +18,8 @@ ALIKE = (
 class Straggler(Cause):
     """The ranks wait for one rank: nearly always for the same, or for each in turn."""
 
-    cause = "straggler"
-    about = "one rank is later than the others, which wait for it"
-    lab = "08"
-    fine = "the ranks' pace"
+    known = Known("straggler", "one rank is later than the others, which wait for it", lab="08")
+    aspect = "the ranks' pace"
     needs_all = needs_cores = True
 
     @classmethod
@@ -45,7 +44,7 @@ class Straggler(Cause):
         """Whether it is always the same rank."""
         if self.rank is None:
             return "in each step the others wait for one rank, each time for another"
-        return self.about
+        return self.known.about
 
     @property
     def cure(self) -> str:

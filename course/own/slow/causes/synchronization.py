@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Self
 
+from course.own.finding import Known
 from course.own.slow import meetings
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
@@ -12,27 +13,27 @@ from course.own.slow.cause import Cause
 class Synchronization(Cause):
     """The script sends barriers, objects, or numbers such as a loss or a flag."""
 
-    cause = "synchronization"
-    about = "the script itself makes the ranks meet in each step"
-    lab = "02"
-    fine = "synchronization"
+    known = Known(
+        "synchronization", "the script itself makes the ranks meet in each step", lab="02"
+    )
+    aspect = "synchronization"
     needs_all = True
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
         """Adds up what these messages take, and the waiting that only they cause."""
-        seconds = budget.price(cls.cause)
+        seconds = budget.price(cls.known.name)
         if meetings.are_needless(budget):
             seconds += budget.turns.gain
         if seconds:
-            line = budget.where("collective", traffic=cls.cause)
+            line = budget.where("collective", traffic=cls.known.name)
             yield cls(budget, seconds / budget.net_s, None, line, line)
 
     @property
     def cure(self) -> str:
         """Depends on the call that takes most of the time."""
         seconds: Counter[str] = Counter()
-        for slice_ in self.budget.sent(self.cause):
+        for slice_ in self.budget.sent(self.name):
             seconds[slice_.name] += slice_.seconds
         call = seconds.most_common(1)[0][0] if seconds else ""
         if "barrier" in call:

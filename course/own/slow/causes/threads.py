@@ -5,6 +5,7 @@ from statistics import fmean
 from typing import Self
 
 from course.core import words
+from course.own.finding import Known
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
 
@@ -17,15 +18,15 @@ class Threads(Cause):
     saved.
     """
 
-    cause = "threads"
-    about = "there are more threads than cores, and they wait for one another"
-    lab = "00"
-    fine = "threads"
-    is_fact = True
-    cure = (
+    known = Known(
+        "threads",
+        "there are more threads than cores, and they wait for one another",
         "Give each rank its share of the cores: leave `torch.set_num_threads` and "
-        "`OMP_NUM_THREADS` to torchrun."
+        "`OMP_NUM_THREADS` to torchrun.",
+        "00",
     )
+    aspect = "threads"
+    is_fact = True
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Self
 
+from course.own.finding import Known
 from course.own.slow.budget import Budget
 from course.own.slow.cause import OwnWork
 from course.own.slow.causes.gradients import of_search
@@ -13,9 +14,12 @@ OF_TRAINER = "Set `ddp_find_unused_parameters=False` in the TrainingArguments"
 class UnusedParameters(OwnWork):
     """DDP looks for parameters without a gradient, and there are none."""
 
-    cause, kind = "unused parameters", "search"
-    about = "DDP searches the graph for unused parameters in each step, and there are none"
-    lab = "03b"
+    known = Known(
+        "unused parameters",
+        "DDP searches the graph for unused parameters in each step, and there are none",
+        lab="03b",
+    )
+    kind = "search"
     is_always_shown = True  # most of it lies inside backward, where it cannot be seen
 
     @classmethod

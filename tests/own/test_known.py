@@ -1,0 +1,28 @@
+"""What the questions about one's own script can name has one form in all of them."""
+
+from types import ModuleType
+
+import pytest
+
+from course.core import ROOT
+from course.own.finding import Known
+from course.own.hang import causes as of_run
+from course.own.right import causes as of_right
+from course.own.slow import causes as of_why
+
+LABS = ROOT / "course" / "lessons"
+TOOLS = pytest.mark.parametrize("causes", [of_run, of_why, of_right], ids=["run", "why", "right"])
+
+
+@TOOLS
+def test_each_is_listed_once_and_has_a_name_of_its_own(causes: ModuleType) -> None:
+    names = [known.name for known in causes.KNOWN]
+    assert len(set(names)) == len(names)
+    assert {each for each in vars(causes).values() if isinstance(each, Known)} <= set(causes.KNOWN)
+
+
+@TOOLS
+def test_each_is_half_a_sentence_and_its_lab_is_there(causes: ModuleType) -> None:
+    for known in causes.KNOWN:
+        assert known.about and not known.about.endswith("."), known
+        assert not known.lab or list(LABS.glob(f"{known.lab}_*.md")), known
