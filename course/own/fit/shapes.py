@@ -67,8 +67,7 @@ def look_once_for_strided_shards() -> None:
 
     An optimizer's list has all weights: for hundreds, that took more time than all else.
     """
-    name = "_propagate_use_strided_shard_flag"
-    propagate = getattr(SHARDING, name, None)  # torch 2.13 has it
+    propagate = getattr(SHARDING, "_propagate_use_strided_shard_flag", None)  # torch 2.13 has it
     last, strided = None, False
 
     def propagate_if_strided(strategy: Any, schema: Any) -> None:
@@ -79,7 +78,7 @@ def look_once_for_strided_shards() -> None:
         if strided:
             propagate(strategy, schema)
 
-    insides.replace_if_there(SHARDING, name, propagate_if_strided)
+    insides.replace_if_there(SHARDING, "_propagate_use_strided_shard_flag", propagate_if_strided)
 
 
 class _Form:
