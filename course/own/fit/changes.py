@@ -99,6 +99,8 @@ class Changes:
         def made(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
             init(optimizer, *args, **kwargs)
             self._optimizers += 1
+            if "shard" in self._requested.keys() - self.made:
+                raise Enough  # from now on, nothing is sharded
             if passes := self._requested.get("passes"):
                 _each(passes, optimizer, "step")
                 _each(passes, optimizer, "zero_grad")

@@ -1,4 +1,4 @@
-"""A process that has imported torch, and forks for each rehearsal: `python -m` this module.
+"""A process that has imported torch, and forks for each rehearsal: `python -m` this module SCRIPT.
 
 Each line of its input is a list of requests as JSON, and each line of its output a list with the
 account of each, or why there is none.
@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from course.launch import process_tree
-from course.own.fit import account, rank, values
+from course.own.fit import account, libraries, rank, values
 from course.own.fit.changes import Changes
 from course.own.fit.ledger import Ledger
 from course.own.fit.moments import Enough, Moments
@@ -31,8 +31,10 @@ INSTEAD = (
 )
 
 
-def main() -> None:
-    """Answer lists of requests until there are no more."""
+def main(script: str = "") -> None:
+    """Answer lists of requests until there are no more, about a file or a module."""
+    if script:
+        libraries.load(script)
     for line in sys.stdin:
         print(json.dumps(forked(json.loads(line))), flush=True)
 
@@ -162,4 +164,4 @@ def _why(error: BaseException, lines: Lines) -> str:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    main()
+    main(*sys.argv[1:])

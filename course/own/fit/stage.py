@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from course.core import ROOT, CourseError
+from course.launch.warm_imports import SINGLE_THREADED
 from course.own.fit.account import Account
 from course.own.fit.command import Script
 
@@ -47,11 +48,13 @@ class Stage:
     def __init__(self, script: Script) -> None:
         self._script = script
         path = os.environ.get("PYTHONPATH")
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), path])),
+        env = {**os.environ, **SINGLE_THREADED,
+               "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), path])),
                "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}  # fmt: skip
+        files = [] if script.is_module else [script.name]
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # `close` closes it
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "course.own.fit.rehearsal"],
+            [sys.executable, "-m", "course.own.fit.rehearsal", *files],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=env, text=True,
         )  # fmt: skip
 

@@ -35,6 +35,11 @@ LIST_TYPES = (
     insides.inside(insides.module("torch.optim.optimizer"), "_foreach_supported_types"),
     insides.inside(_LISTS, "_foreach_supported_types"),
 )
+# Lets all results of an operation on DTensors agree about strided shards.
+SHARDING = insides.module("torch.distributed.tensor._sharding_prop")
+StridedShard = insides.inside(
+    insides.module("torch.distributed.tensor.placement_types"), "_StridedShard"
+)
 without_dispatch = insides.inside(_C, "_DisableTorchDispatch")
 
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from course.core import user_files
+from course.own.fit import shapes
 from course.own.fit.ledger import CPU
-from course.own.fit.shapes import Shapes
 from course.own.fit.torch_insides import (
     FakeTensor,
     FakeTensorMode,
@@ -35,7 +35,7 @@ class Values:
     """Runs operations on fake tensors, and answers for their values; `assumed` has the lines."""
 
     def __init__(self, lines: Lines) -> None:
-        self._lines, self._shapes = lines, Shapes()
+        self._lines, self._shapes = lines, shapes.Shapes()
         self.assumed: dict[str, None] = {}
 
     def run(self, function: Any, given: list[Tensor], args: tuple, kwargs: dict) -> Any:
@@ -110,6 +110,7 @@ class Values:
             setattr(Tensor, name, answering(getattr(Tensor, name)))
         Tensor.__format__ = _formatted(Tensor.__format__)
         torch.utils.swap_tensors = _swapped(torch.utils.swap_tensors)
+        shapes.look_once_for_strided_shards()
 
 
 def mode() -> FakeTensorMode:
