@@ -30,7 +30,7 @@ from course.notebook.diff import Diff
 from course.notebook.displays import CheckDisplay, CurvesDisplay
 from course.notebook.live import Live
 from course.own import (
-    NUMBERS,
+    NUMERICS,
     Answer,
     Comparison,
     answered,
@@ -116,7 +116,7 @@ class CourseMagics(Magics):
                 "--deep starts the script a second time, as the terminal has started it. In a "
                 f"cell, type: !python -m course right --deep -- {shlex.join(args.command)}"
             )
-        with watched(args.steps, args.stop, looks_at=NUMBERS) as one:
+        with watched(args.steps, args.stop, looks_at=NUMERICS) as one:
             run = one.run(args.command, Live(display=CurvesDisplay(), explain=one.ending))
             answer, ending = compared(run, one.folder), one.ending(run)
         if answer is None and run.unfinished:

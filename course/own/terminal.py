@@ -12,14 +12,14 @@ from course.own import deep, session
 from course.own.hang import causes
 from course.own.hang.ending import ITSELF, Ending
 from course.own.hang.thresholds import PATIENCE_S
+from course.own.profiling import timeline
 from course.own.say import answer as answers
 from course.own.say import options, report
 from course.own.say.answer import Answer
 from course.own.say.comparison import Comparison, comparison
 from course.own.session import Session, exit_code
-from course.own.watch import timeline
 from course.own.watch.command import say
-from course.own.watch.process import NUMBERS, TIME
+from course.own.watch.process import NUMERICS, PROFILING
 
 CODES = """exit codes:
   0  nothing was found
@@ -45,7 +45,7 @@ def why(argv: Sequence[str]) -> int:
     The answer comes as soon as all ranks have seen enough, and again at the end if the run goes on.
     """
     args = options.read(_with_common(options.why("python -m course why", f"\n\n{CODES}")), argv)
-    return _ask(Question("why", TIME, answers.answer), args)
+    return _ask(Question("why", PROFILING, answers.answer), args)
 
 
 def right(argv: Sequence[str]) -> int:
@@ -58,7 +58,7 @@ def right(argv: Sequence[str]) -> int:
     args = options.read(parser, argv)
     if args.deep:
         return deep.right(args)
-    return _ask(Question("right", NUMBERS, comparison, goes_on=True), args)
+    return _ask(Question("right", NUMERICS, comparison, goes_on=True), args)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _has_faults(answer: Answer | Comparison) -> bool:
 
 def _more(question: Question, plain: dict) -> dict:
     """The part of an answer that the JSON has in addition to its findings."""
-    if question.looks_at == TIME:
+    if question.looks_at == PROFILING:
         return {"why": plain or None}
     return plain or {"ranks": 0, "steps": 0, "rows": []}
 

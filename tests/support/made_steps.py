@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from course.own import Answer, Cause
-from course.own.watch.timeline import Ddp, Loader, Pass, RankReport, Script, Slice, Step
+from course.own.profiling.timeline import Ddp, Loader, Pass, RankReport, Script, Slice, Step
 
 MS = 1e-3
 MIB = 1 << 20

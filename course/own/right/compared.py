@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from course.own.numbers.record import Optimizer, Step
+from course.own.numerics.training import Optimizer, Step
 from course.own.right.thresholds import DISTINCT, EXACT, MAJORITY, ROUNDING_16_BIT
 
 MEAN, OWN, APART, OTHER, NONE, BROKEN = "mean", "own", "apart", "other", "none", "not finite"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from course.own.numbers.record import Iteration, Optimizer, Pass, Rank, Step
+from course.own.numerics.training import Iteration, Optimizer, Pass, Rank, Step
 from course.own.right.compared import MEAN, OTHER, Compared, Kind
 from course.own.right.thresholds import MAJORITY
 

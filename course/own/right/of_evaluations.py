@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.numbers.record import Iteration
+from course.own.numerics.training import Iteration
 from course.own.right import table
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row

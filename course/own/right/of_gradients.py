@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.numbers.record import Pass
+from course.own.numerics.training import Pass
 from course.own.right import table
 from course.own.right.compared import MEAN, OTHER, OWN, Compared
 from course.own.right.evidence import Evidence

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from course.own.finding import Finding
-from course.own.numbers.record import Part, Pass, Step
+from course.own.numerics.training import Part, Pass, Step
 from course.own.right import table
 from course.own.right.compared import MEAN, OTHER, Compared
 from course.own.right.evidence import Evidence

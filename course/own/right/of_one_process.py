@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from course.own.finding import Finding
-from course.own.numbers.record import KEPT_BATCHES, Optimizer, Rank, Step
+from course.own.numerics.training import KEPT_BATCHES, Optimizer, Rank, Step
 from course.own.right import of_gradients, of_losses, table
 from course.own.right.compared import OWN, Compared, multiple
 from course.own.right.evidence import Evidence

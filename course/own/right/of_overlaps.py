@@ -11,8 +11,8 @@ from itertools import combinations
 from statistics import median
 
 from course.own.finding import Finding
-from course.own.numbers.choosing import is_chosen
-from course.own.numbers.record import Iteration
+from course.own.numerics.sample_choice import is_chosen
+from course.own.numerics.training import Iteration
 from course.own.right.evidence import Evidence
 from course.own.right.thresholds import BY_CHANCE, ENOUGH, MAJORITY, MANY, REPEATS, SAME, TOGETHER
 

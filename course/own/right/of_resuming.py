@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from course.own.finding import Finding
-from course.own.numbers.record import Iteration, Load
+from course.own.numerics.training import Iteration, Load
 from course.own.right import table
 from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.numbers.record import Other
+from course.own.numerics.training import Other
 from course.own.right import table
 from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one

@@ -7,7 +7,7 @@ import numpy as np
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.numbers.record import Step
+from course.own.numerics.training import Step
 from course.own.right import table
 from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one

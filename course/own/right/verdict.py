@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from course.core import CourseError
 from course.own.finding import Finding
-from course.own.numbers.record import Rank
+from course.own.numerics.training import Rank
 from course.own.right import (
     of_changes,
     of_data,

@@ -14,12 +14,12 @@ from functools import cached_property
 from itertools import chain
 from statistics import fmean
 
+from course.own.profiling.timeline import Ddp, Pass, RankReport, Script, Slice, Step
 from course.own.slow import crowd, epochs, step_times
 from course.own.slow.lateness import Late, Turns, late, turns
 from course.own.slow.step_times import TRAFFIC, RankTimes, StepTimes
 from course.own.slow.thresholds import MEETS, STARVED
 from course.own.slow.traffic import Traffic
-from course.own.watch.timeline import Ddp, Pass, RankReport, Script, Slice, Step
 
 
 class Budget:

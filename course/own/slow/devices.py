@@ -14,8 +14,7 @@ from pathlib import Path
 
 from course.charts import intervals, traces
 from course.core import CourseError
-from course.own.slow.thresholds import FEWEST
-from course.own.watch.timeline import (
+from course.own.profiling.timeline import (
     COMPUTING,
     KERNELS,
     NOTHING,
@@ -26,6 +25,7 @@ from course.own.watch.timeline import (
     Slice,
     Step,
 )
+from course.own.slow.thresholds import FEWEST
 
 Stretch = tuple[float, float, traces.Activity | None]
 

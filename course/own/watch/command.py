@@ -19,7 +19,7 @@ import psutil
 
 from course.core import CourseError
 from course.launch import process_tree
-from course.own.watch.process import FOLDER, LOOKS_AT, RANK, REPORTS, STEPS, TIME, WORLD
+from course.own.watch.process import FOLDER, LOOKS_AT, PROFILING, RANK, REPORTS, STEPS, WORLD
 
 ENTRY = Path(__file__).with_name("entry")
 POLL_S = 0.5  # how often to check what the processes have written
@@ -32,7 +32,7 @@ def environment(
     steps: int = 0,
     rank: tuple[int, int] | None = None,
     reports: Path | None = None,
-    looks_at: str = TIME,
+    looks_at: str = PROFILING,
 ) -> dict[str, str]:
     """Return the variables that have every Python process of a command watched.
 

@@ -18,8 +18,10 @@ from course.own.watch.late_import import on_import
 
 FOLDER = "COURSE_WATCH"  # the folder to which each process writes
 STEPS = "COURSE_WATCH_STEPS"  # for how many steps each rank is watched
-LOOKS_AT = "COURSE_WATCH_LOOKS_AT"  # ... and what of them: TIME for `why`, NUMBERS for `right`
-TIME, NUMBERS = "watch", "numbers"  # the sub-room whose `observer` looks at that
+LOOKS_AT = (
+    "COURSE_WATCH_LOOKS_AT"  # ... and what of them: PROFILING for `why`, NUMERICS for `right`
+)
+PROFILING, NUMERICS = "profiling", "numerics"  # the sub-room whose `observer` looks at that
 REPORTS = "COURSE_WATCH_REPORTS"  # the folder for what it has seen of them
 BATCHES = "COURSE_WATCH_BATCHES"  # the folder for what its loaders give, for `right --deep`
 RANK, WORLD = "COURSE_RANK", "COURSE_WORLD"  # which rank it is, where a scheduler started it
@@ -53,7 +55,7 @@ def _with_torch(folder: Path, rank: int | None) -> None:
             _look(folder, rank)
         _state["calls"].install()
         if (steps := os.environ.get(STEPS)) and _may_be_a_rank(rank):
-            observer = import_module(f"course.own.{os.environ.get(LOOKS_AT, TIME)}.observer")
+            observer = import_module(f"course.own.{os.environ.get(LOOKS_AT, PROFILING)}.observer")
             reports = Path(os.environ.get(REPORTS, folder))
             _at_end(observer.observe(reports, int(steps), sys.argv[0]))
         _at_end_of_child()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from course.own.finding import Finding
-from course.own.numbers.record import (
+from course.own.numerics.training import (
     Iteration,
     Load,
     Optimizer,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from own.right import made, wrong
 
-from course.own.numbers.record import Part, Rank
+from course.own.numerics.training import Part, Rank
 from course.own.right import of_one_process
 from course.own.right.of_one_process import Outcome
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN

@@ -7,7 +7,7 @@ import pytest
 from own.right import made
 from own.right.made import named
 
-from course.own.numbers.record import Rank, Worker
+from course.own.numerics.training import Rank, Worker
 from course.own.right import table, verdict
 from course.own.right.table import EQUAL, NOT_SEEN
 

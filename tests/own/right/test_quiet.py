@@ -9,7 +9,7 @@ from own.right import made
 from own.right.made import named
 from own.right.wrong import added, alone, hook, same_rows, undivided, unequal_targets
 
-from course.own.numbers.record import Part
+from course.own.numerics.training import Part
 from course.own.right import table, verdict
 from course.own.right.table import NOT_SEEN
 from course.own.right.verdict import Verdict

@@ -33,7 +33,7 @@ from own.right.wrong import (
 )
 
 from course.core import CourseError
-from course.own.numbers.record import Change, Loose, Rank
+from course.own.numerics.training import Change, Loose, Rank
 from course.own.right import verdict
 
 # The fault, how the training is made, what is named first, on which rank.

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from own.right import made
 
-from course.own.numbers.record import Part, Step
+from course.own.numerics.training import Part, Step
 
 
 def alone(rank: int, step: int, happens: dict) -> None:

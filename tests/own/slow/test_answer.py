@@ -9,10 +9,10 @@ from support.made_steps import MIB, STEP, computed, did, message, ranks, same, s
 
 from course.own import Answer
 from course.own import answer as answer_in
+from course.own.profiling import timeline
+from course.own.profiling.timeline import Ddp
 from course.own.slow import meetings
 from course.own.slow.step_times import mean
-from course.own.watch import timeline
-from course.own.watch.timeline import Ddp
 
 WORK = [*computed(), STEP]  # 62 ms
 

@@ -7,7 +7,7 @@ import pytest
 from support.made_steps import STEP, computed, same
 
 from course.own import Answer, terminal
-from course.own.watch import timeline
+from course.own.profiling import timeline
 
 
 @pytest.mark.parametrize("passes", [40, 400])

@@ -10,8 +10,8 @@ from support.made_steps import rank
 
 from course.charts.traces import Activity, activities
 from course.own import Answer
+from course.own.profiling.timeline import NO_PROFILER, NOTHING, TOO_SHORT, RankReport, Slice, Step
 from course.own.slow import devices
-from course.own.watch.timeline import NO_PROFILER, NOTHING, TOO_SHORT, RankReport, Slice, Step
 
 # Torch's own traces of A100s, trimmed, from HolisticTraceAnalysis (recorded/LICENSE): parameters
 # that go to the GPU from pageable memory, and a part of a backward pass on one of two ranks.

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from course.own.numbers import sampling
-from course.own.numbers.record import Optimizer, Pass, Step
+from course.own.numerics import tensor_samples
+from course.own.numerics.training import Optimizer, Pass, Step
 
 REGISTER = Tensor.register_hook  # before anything stands between
 WHOLE, EACH = 3, 5  # steps at the start whose gradients are looked at, and then each fifth
@@ -57,32 +57,34 @@ class Watched:
         if len(parameters) == len(self.parameters):
             return
         self.parameters, self.identities = parameters, frozenset(map(id, parameters))
-        self.share = sampling.share(len(parameters))
+        self.share = tensor_samples.share(len(parameters))
         report = self.report
         report.names = [name_of(each) for each in parameters]
         report.made = [made(each) for each in parameters]
         report.shapes = [str(list(each.shape)) for each in parameters]
-        report.counts = [sampling.size(each, self.share) for each in parameters]
+        report.counts = [tensor_samples.size(each, self.share) for each in parameters]
         report.sharded = any(hasattr(each, "to_local") for each in parameters)
         report.frozen = not any(each.requires_grad for each in parameters)
 
     def gradients(self) -> tuple[Tensor, list[int]]:
         """Samples of all gradients as they are now, and how many of each; 0 where there is none."""
         grads = [each.grad for each in self.parameters]
-        found = [sampling.copied(grad, self.share) for grad in grads if grad is not None]
+        found = [tensor_samples.copied(grad, self.share) for grad in grads if grad is not None]
         sizes = iter([each.numel() for each in found])
-        return sampling.together(found), [0 if grad is None else next(sizes) for grad in grads]
+        return tensor_samples.together(found), [
+            0 if grad is None else next(sizes) for grad in grads
+        ]
 
     def weights(self) -> Tensor:
         """Samples of all weights as they are now."""
         if self.report.sharded:
-            views = [sampling.values(each, self.share) for each in self.parameters]
-            return sampling.together(views)
+            views = [tensor_samples.values(each, self.share) for each in self.parameters]
+            return tensor_samples.together(views)
         at = [each.data_ptr() for each in self.parameters]
         if at != self.places:
             self.places = at
-            self.views = [sampling.values(each, self.share) for each in self.parameters]
-        return sampling.together(self.views)
+            self.views = [tensor_samples.values(each, self.share) for each in self.parameters]
+        return tensor_samples.together(self.views)
 
     def look_first(self) -> None:
         """Sample the gradients before they are unscaled, clipped or used."""
@@ -124,9 +126,12 @@ def finish(watched: Watched, step: Step) -> None:
     """Put what was sampled in this step into its report: one copy from the device for each kind."""
     counts = watched.report.counts
     if watched.before is not None:
-        step.before = sampling.checksums(watched.before.cpu().numpy(), counts)
+        step.before = tensor_samples.checksums(watched.before.cpu().numpy(), counts)
     after = watched.weights().cpu().numpy()
-    step.after, step.finite = sampling.checksums(after, counts), bool(np.isfinite(after).all())
+    step.after, step.finite = (
+        tensor_samples.checksums(after, counts),
+        bool(np.isfinite(after).all()),
+    )
     if watched.used is None:
         return
     step.got = [id(each) in watched.got for each in watched.parameters]
@@ -141,14 +146,14 @@ def finish(watched: Watched, step: Step) -> None:
         for place, new, old in watched.entries
     ]
     parts = [each for entry in watched.entries for each in entry[1:] if each is not None]
-    step.keep("entries", sampling.together(parts).cpu().numpy())
+    step.keep("entries", tensor_samples.together(parts).cpu().numpy())
     for place, taken in (("first", watched.first or watched.used), ("used", watched.used)):
         step.keep(place, spread(taken[0].cpu().numpy(), taken[1], counts))
     if watched.hooked:
         step.hooked = [(place, new.numel(), line) for place, line, new, _ in watched.hooked]
         parts = [each for hook in watched.hooked for each in hook[2:]]
-        step.keep("hooked", sampling.together(parts).cpu().numpy())
-    parameters = map(sampling.local, watched.parameters)
+        step.keep("hooked", tensor_samples.together(parts).cpu().numpy())
+    parameters = map(tensor_samples.local, watched.parameters)
     norms = [torch.linalg.vector_norm(each, dtype=torch.float32) for each in parameters]
     step.norms = torch.stack(norms).cpu().tolist()
 

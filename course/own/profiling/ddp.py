@@ -13,9 +13,9 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from course.own.watch import clocks, timeline
-from course.own.watch.recorder import Recorder
-from course.own.watch.timeline import Pass
+from course.own.profiling import clocks, timeline
+from course.own.profiling.recorder import Recorder
+from course.own.profiling.timeline import Pass
 
 NS = 1e-9
 TORCH_RATE = 100  # passes: DDP times one of this many, unless told otherwise

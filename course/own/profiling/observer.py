@@ -7,11 +7,11 @@ from pathlib import Path
 
 import torch
 
-from course.own.watch import timeline
-from course.own.watch.gpus import Recording, on_gpu
-from course.own.watch.hooks import Hooks
+from course.own.profiling import timeline
+from course.own.profiling.gpus import Recording, on_gpu
+from course.own.profiling.hooks import Hooks
+from course.own.profiling.recorder import Recorder
 from course.own.watch.lines import Lines
-from course.own.watch.recorder import Recorder
 
 
 def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 
 import torch
 
-from course.own.numbers.fence import Fence
-from course.own.numbers.record import Load, Rank, Written
+from course.own.numerics.fence import Fence
+from course.own.numerics.training import Load, Rank, Written
 from course.own.watch.late_import import on_import
 from course.own.watch.lines import Lines
 

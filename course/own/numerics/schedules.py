@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import torch
 
-from course.own.numbers.fence import Fence
-from course.own.numbers.optimizers import Watched
+from course.own.numerics.fence import Fence
+from course.own.numerics.optimizers import Watched
 from course.own.watch.lines import Lines
 
 LIBRARIES = ("accelerate.", "transformers.")

@@ -18,10 +18,10 @@ from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, Ra
 from torch.utils.data import dataloader as torchs
 
 from course.core import insides
-from course.own.numbers import choosing
-from course.own.numbers.counting import Counts, counts
-from course.own.numbers.fence import Fence
-from course.own.numbers.record import Iteration, Rank
+from course.own.numerics import sample_choice
+from course.own.numerics.fence import Fence
+from course.own.numerics.loop_counters import Counts, counts
+from course.own.numerics.training import Iteration, Rank
 from course.own.watch import samples
 from course.own.watch.late_import import on_import
 from course.own.watch.lines import Lines
@@ -164,7 +164,7 @@ class Loading:
                 if len(going.rows) < BATCHES:
                     going.rows.append(samples.rows(batch))
                 if going.stream:
-                    choosing.choose(going, samples.rows(batch, ALL))
+                    sample_choice.choose(going, samples.rows(batch, ALL))
                     going.given += 1
         return batch
 
@@ -200,7 +200,7 @@ class Loading:
                 marks = samples.marks(indices, ALL)
                 going.indices += marks[: max(0, FIRST - len(going.indices))]
                 if going.kind not in TORCHS:
-                    choosing.choose(going, marks)
+                    sample_choice.choose(going, marks)
                 going.given += len(marks)
         return indices
 

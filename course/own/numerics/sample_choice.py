@@ -6,7 +6,7 @@ have in common is the share that all have, however long the pass is.
 
 from collections.abc import Iterable
 
-from course.own.numbers.record import Iteration
+from course.own.numerics.training import Iteration
 
 MOST = 1024  # samples of a pass that are kept
 RAREST = 2**24  # one in so many: values that are all alike would never become fewer

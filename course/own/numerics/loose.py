@@ -4,8 +4,8 @@ from collections.abc import Set
 
 from torch import nn
 
-from course.own.numbers.models import Models
-from course.own.numbers.record import Loose, Rank
+from course.own.numerics.model_calls import Models
+from course.own.numerics.training import Loose, Rank
 
 
 class LooseParameters:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from course.own.numbers.record import (
+from course.own.numerics.training import (
     Change,
     Iteration,
     Load,

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from course.own.numbers.batches import Batches
-from course.own.numbers.fence import Fence
-from course.own.numbers.loading import Loading
-from course.own.numbers.record import Rank, Worker
-from course.own.numbers.watcher import Watcher
-from course.own.watch import timeline
+from course.own.numerics.batches import Batches
+from course.own.numerics.fence import Fence
+from course.own.numerics.loaders import Loading
+from course.own.numerics.recorder import Watcher
+from course.own.numerics.training import Rank, Worker
+from course.own.profiling import timeline
 from course.own.watch.lines import Lines
 from course.own.watch.process import BATCHES
 

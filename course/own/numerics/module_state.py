@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import torch
 from torch import nn
 
-from course.own.numbers import sampling
+from course.own.numerics import tensor_samples
 
 PREFIXES = ("module.", "_orig_mod.")  # of DDP, and of torch.compile
 
@@ -42,10 +42,10 @@ def bare(name: str) -> str:
 
 def marks(named: list[tuple[str, nn.Parameter]]) -> list[int]:
     """A checksum for each weight."""
-    share = sampling.share(len(named))
-    views = [sampling.values(parameter, share) for _, parameter in named]
-    flat = sampling.together(views).cpu().numpy()
-    return sampling.checksums(flat, [view.numel() for view in views])
+    share = tensor_samples.share(len(named))
+    views = [tensor_samples.values(parameter, share) for _, parameter in named]
+    flat = tensor_samples.together(views).cpu().numpy()
+    return tensor_samples.checksums(flat, [view.numel() for view in views])
 
 
 def modes(module: nn.Module, inside: Iterable[nn.Module]) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import torch.distributed as dist
 
-from course.own.numbers.fence import Fence
-from course.own.numbers.record import Iteration, Rank
+from course.own.numerics.fence import Fence
+from course.own.numerics.training import Iteration, Rank
 from course.own.watch import samples
 from course.own.watch.lines import Lines
 

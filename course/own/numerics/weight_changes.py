@@ -4,8 +4,8 @@ from collections.abc import Callable, Set
 
 from torch import Tensor, nn
 
-from course.own.numbers.fence import Fence
-from course.own.numbers.record import Change, Rank
+from course.own.numerics.fence import Fence
+from course.own.numerics.training import Change, Rank
 from course.own.watch.lines import Lines
 
 INITS = tuple(name for name in vars(nn.init) if name.endswith("_") and name[0] != "_")

@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 from torch import profiler
 
-from course.own.watch import clocks
-from course.own.watch.timeline import NO_PROFILER, TAKEN, TOO_SHORT
+from course.own.profiling import clocks
+from course.own.profiling.timeline import NO_PROFILER, TAKEN, TOO_SHORT
 
 STEPS = 6  # the first one is lost: the recording begins in it
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from course.own.numbers.fence import Fence
+from course.own.numerics.fence import Fence
 from course.own.watch.lines import Lines
 
 ON_GRADIENT, ON_PARAMETER = "register_hook", "register_post_accumulate_grad_hook"

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course.own.numbers.record import Part
+from course.own.numerics.training import Part
 
 DEEP = 64  # nodes of a loss, at most
 MEAN, SUM = 1, 2  # as torch stores a reduction

@@ -13,19 +13,19 @@ from torch.optim.optimizer import (
 )
 
 from course.core import interceptor
-from course.own.numbers import graph, sampling
-from course.own.numbers.changes import Changes
-from course.own.numbers.clipping import Clipping
-from course.own.numbers.fence import Fence
-from course.own.numbers.files import Files
-from course.own.numbers.gradient_hooks import GradientHooks
-from course.own.numbers.loading import Loading
-from course.own.numbers.loose import LooseParameters
-from course.own.numbers.messages import Messages
-from course.own.numbers.models import Models
-from course.own.numbers.optimizers import EACH, WHOLE, Hooked, Watched, finish
-from course.own.numbers.record import Optimizer, Pass, Rank, Step
-from course.own.numbers.schedules import Schedules, note_rate
+from course.own.numerics import loss_graph, tensor_samples
+from course.own.numerics.clipping import Clipping
+from course.own.numerics.collectives import Messages
+from course.own.numerics.fence import Fence
+from course.own.numerics.files import Files
+from course.own.numerics.loaders import Loading
+from course.own.numerics.loose import LooseParameters
+from course.own.numerics.model_calls import Models
+from course.own.numerics.optimizers import EACH, WHOLE, Hooked, Watched, finish
+from course.own.numerics.schedules import Schedules, note_rate
+from course.own.numerics.training import Optimizer, Pass, Rank, Step
+from course.own.numerics.user_hooks import GradientHooks
+from course.own.numerics.weight_changes import Changes
 from course.own.watch.lines import Lines
 
 PASSES = 32  # that are kept of a step
@@ -135,7 +135,7 @@ class Watcher:
             self._begin_pass(pass_)
         parts = None
         with self._fence.around("what one target counts"):
-            parts = graph.reductions(graph.root(args, kwargs), handles.append)
+            parts = loss_graph.reductions(loss_graph.root(args, kwargs), handles.append)
         self._models.in_backward = True
         try:
             return real(*args, **kwargs)
@@ -144,7 +144,7 @@ class Watcher:
             for handle in handles:
                 handle.remove()
             with self._fence.around("what one target counts"):
-                self._end_pass(pass_, parts, graph.root(args, kwargs))
+                self._end_pass(pass_, parts, loss_graph.root(args, kwargs))
 
     def _begin_pass(self, pass_: Pass) -> None:
         self.report.passes += 1
@@ -179,7 +179,7 @@ class Watcher:
         for pass_, parts, loss in self._values:
             pass_.loss = float(loss[0]) if loss else None
             if parts is not None and all(each.factor is not None for each in parts):
-                pass_.parts = [graph.part(each) for each in parts]
+                pass_.parts = [loss_graph.part(each) for each in parts]
         self._values.clear()
 
     def _got(self, parameter: nn.Parameter, gradient: Tensor) -> None:
@@ -191,14 +191,14 @@ class Watcher:
                 return
             watched, place = known
             if watched.is_whole:
-                new, old = sampling.copied(gradient, watched.share), parameter.grad
-                old = None if old is None else sampling.copied(old, watched.share)
+                new, old = tensor_samples.copied(gradient, watched.share), parameter.grad
+                old = None if old is None else tensor_samples.copied(old, watched.share)
                 watched.entries.append((place, new, old))
 
     def _sample(self, parameter: int, gradient: Tensor) -> Tensor | None:
         watched, _ = self._places.get(parameter, (None, 0))
         looks = self._hooked.looks and watched is not None and watched.is_whole
-        return sampling.copied(gradient, watched.share) if looks else None
+        return tensor_samples.copied(gradient, watched.share) if looks else None
 
     def _note_hooked(self, parameter: int, line: str, before: Tensor, after: Tensor) -> None:
         watched, place = self._places[parameter]

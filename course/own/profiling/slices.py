@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from course.own.watch.clocks import NetworkQueues, RunQueue
-from course.own.watch.timeline import COMPUTING, WAITS, Slice
+from course.own.profiling.clocks import NetworkQueues, RunQueue
+from course.own.profiling.timeline import COMPUTING, WAITS, Slice
 
 SENDS = {*WAITS, "backward"}  # slices in which messages go
 

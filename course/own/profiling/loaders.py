@@ -7,8 +7,9 @@ from torch.utils.data import DataLoader, IterableDataset, RandomSampler, Sequent
 from torch.utils.data import dataloader as torchs
 
 from course.core import insides
-from course.own.watch import samples, timeline
-from course.own.watch.recorder import Recorder
+from course.own.profiling import timeline
+from course.own.profiling.recorder import Recorder
+from course.own.watch import samples
 
 PLAIN = (RandomSampler, SequentialSampler)  # what a loader takes if it is given no sampler
 

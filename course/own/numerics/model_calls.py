@@ -17,9 +17,9 @@ from torch.nn.modules.module import (
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
-from course.own.numbers import module_state, sampling
-from course.own.numbers.fence import Fence
-from course.own.numbers.record import Other, Pass, Rank, Wrapped
+from course.own.numerics import module_state, tensor_samples
+from course.own.numerics.fence import Fence
+from course.own.numerics.training import Other, Pass, Rank, Wrapped
 from course.own.watch import samples
 from course.own.watch.lines import Lines
 from course.own.watch.module_hook import ModuleHook
@@ -229,8 +229,10 @@ class Models:
             pass_.precision = module_state.precision(module)
             with self._fence.around("buffers"):
                 if root.buffers and not getattr(module, "broadcast_buffers", False):
-                    marks = [sampling.values(each, 8) for each in root.buffers]
-                    pass_.buffers = zlib.crc32(sampling.together(marks).cpu().numpy().tobytes())
+                    marks = [tensor_samples.values(each, 8) for each in root.buffers]
+                    pass_.buffers = zlib.crc32(
+                        tensor_samples.together(marks).cpu().numpy().tobytes()
+                    )
         ddp = isinstance(module, DistributedDataParallel)
         pass_.syncs |= ddp and bool(module.require_backward_grad_sync)
         if not ddp and id(module) in self._inside_ddp:

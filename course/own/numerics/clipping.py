@@ -5,8 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from course.own.numbers.fence import Fence
-from course.own.numbers.optimizers import Watched
+from course.own.numerics.fence import Fence
+from course.own.numerics.optimizers import Watched
 from course.own.watch.lines import Lines
 
 CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")

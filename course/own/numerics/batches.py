@@ -19,9 +19,9 @@ from torch.utils.data import DataLoader
 from torch.utils.data import dataloader as torchs
 
 from course.core import insides, interceptor
-from course.own.numbers.fence import Fence
-from course.own.numbers.record import COMMAND, KEPT_BATCHES, Rank
-from course.own.numbers.stacking import Unlike, stack
+from course.own.numerics.fence import Fence
+from course.own.numerics.stacking import Unlike, stack
+from course.own.numerics.training import COMMAND, KEPT_BATCHES, Rank
 from course.own.watch import samples
 
 BYTES = 2**30  # of batches that a rank keeps

@@ -4,12 +4,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from course.own.watch import gpus
-from course.own.watch.clocks import Usage
-from course.own.watch.gpus import Recording
+from course.own.profiling import gpus
+from course.own.profiling.clocks import Usage
+from course.own.profiling.gpus import Recording
+from course.own.profiling.slices import Slices, again
+from course.own.profiling.timeline import Pass, RankReport, Slice, Step
 from course.own.watch.lines import Lines, Sampler
-from course.own.watch.slices import Slices, again
-from course.own.watch.timeline import Pass, RankReport, Slice, Step
 
 WARM_UP = 5  # steps: DDP rebuilds its buckets in the second, loaders start, memory is allocated
 COMPARE_EVERY = 4  # steps: in one of this many, what a model is called with is looked at

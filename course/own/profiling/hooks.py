@@ -19,14 +19,14 @@ from torch.optim.optimizer import (
 )
 
 from course.core import interceptor
+from course.own.profiling.ddp import DdpHooks
+from course.own.profiling.gpus import Recording
+from course.own.profiling.loaders import LoaderHooks
+from course.own.profiling.recorder import Recorder
+from course.own.profiling.timeline import ASYNC, WAITS
 from course.own.watch import samples
-from course.own.watch.ddp import DdpHooks
-from course.own.watch.gpus import Recording
 from course.own.watch.late_import import on_import
-from course.own.watch.loaders import LoaderHooks
 from course.own.watch.module_hook import ModuleHook
-from course.own.watch.recorder import Recorder
-from course.own.watch.timeline import ASYNC, WAITS
 
 PREFIXES = ("all_", "reduce", "broadcast", "gather", "scatter", "monitored_barrier")
 COLLECTIVES = tuple(
