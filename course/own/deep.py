@@ -13,7 +13,7 @@ from course.own import session, shared
 from course.own.finding import Finding
 from course.own.hang.ending import INTERRUPTED, ITSELF, STOPPED, Ending
 from course.own.numerics import reader
-from course.own.numerics.training import COMMAND, Rank
+from course.own.numerics.training import COMMAND, TrainingReport
 from course.own.profiling import timeline
 from course.own.right import of_one_process, verdict
 from course.own.right.of_one_process import Outcome
@@ -104,7 +104,7 @@ def _alone(env: dict[str, str]) -> dict[str, str]:
     return found | ALONE
 
 
-def _outcome(ranks: list[Rank], folder: Path, ending: Ending) -> Outcome:
+def _outcome(ranks: list[TrainingReport], folder: Path, ending: Ending) -> Outcome:
     reports = [reader.read(path) for path in folder.glob("rank*.json")]
     if ending.code or ending.ended not in (ITSELF, STOPPED):
         return of_one_process.not_compared(

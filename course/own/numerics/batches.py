@@ -21,7 +21,7 @@ from torch.utils.data import dataloader as torchs
 from course.core import insides, interceptor
 from course.own.numerics.fence import Fence
 from course.own.numerics.stacking import Unlike, stack
-from course.own.numerics.training import COMMAND, KEPT_BATCHES, Rank
+from course.own.numerics.training import COMMAND, KEPT_BATCHES, TrainingReport
 from course.own.watch import samples
 
 BYTES = 2**30  # of batches that a rank keeps
@@ -34,7 +34,9 @@ class Batches:
     script comes to the same iterations on one process.
     """
 
-    def __init__(self, folder: Path, report: Rank, fence: Fence, is_over: Callable[[], bool]):
+    def __init__(
+        self, folder: Path, report: TrainingReport, fence: Fence, is_over: Callable[[], bool]
+    ):
         self._folder, self._report, self._fence, self._is_over = folder, report, fence, is_over
         ranks = {int(path.name.partition("-")[0]) for path in folder.glob("*.pt")}
         self._is_alone = os.environ.get("WORLD_SIZE") == "1"

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from course.own.numerics.fence import Fence
-from course.own.numerics.optimizers import Watched
+from course.own.numerics.optimizers import OptimizerProbe
 from course.own.watch.lines import Lines
 
 CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")
@@ -15,7 +15,7 @@ CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")
 class Clipping:
     """Sees what comes between a backward pass and a step, by torch's own functions for that."""
 
-    def __init__(self, lines: Lines, fence: Fence, optimizers: dict[int, Watched]) -> None:
+    def __init__(self, lines: Lines, fence: Fence, optimizers: dict[int, OptimizerProbe]) -> None:
         self._lines, self._fence, self._optimizers = lines, fence, optimizers
         self.scaled = self._unscaled = False
 

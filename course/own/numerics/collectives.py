@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch.distributed as dist
 
 from course.own.numerics.fence import Fence
-from course.own.numerics.training import Iteration, Rank
+from course.own.numerics.training import LoaderPass, TrainingReport
 from course.own.watch import samples
 from course.own.watch.lines import Lines
 
@@ -21,15 +21,15 @@ SMALL = 16  # numbers: a message of so few is a loss or a flag
 SUMS = 256  # numbers that are kept of an evaluation
 
 
-class Messages:
+class Collectives:
     """Counts the collectives of all ranks; `order` is the same on all ranks at the same moment.
 
     `phase` says what goes on, such as a forward pass. `evaluates` gives the pass over a loader that
     has just been evaluated, to the end of the script; the rest is counted until `close`.
     """
 
-    def __init__(self, report: Rank, lines: Lines, fence: Fence, phase: Callable[[], str],
-                 evaluates: Callable[[], Iteration | None]) -> None:  # fmt: skip
+    def __init__(self, report: TrainingReport, lines: Lines, fence: Fence, phase: Callable[[], str],
+                 evaluates: Callable[[], LoaderPass | None]) -> None:  # fmt: skip
         self._report, self._lines, self._fence, self._phase = report, lines, fence, phase
         self._evaluates, self._closed = evaluates, False
         self._pending: dict[int, tuple[object, str]] = {}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import torch
 
 from course.own.numerics.fence import Fence
-from course.own.numerics.training import Load, Rank, Written
+from course.own.numerics.training import LoadedFile, TrainingReport, WrittenFile
 from course.own.watch.late_import import on_import
 from course.own.watch.lines import Lines
 
@@ -27,12 +27,12 @@ class Files:
     """
 
     def __init__(
-        self, report: Rank, lines: Lines, fence: Fence, on_write: Callable[[], None]
+        self, report: TrainingReport, lines: Lines, fence: Fence, on_write: Callable[[], None]
     ) -> None:
         self._report, self._lines, self._fence = report, lines, fence
         self._on_write = on_write
         self._kinds: dict[int, tuple[str, list[str]]] = {}  # of loads: their folder and keys
-        self._known: dict[tuple[str, str], Written] = {}
+        self._known: dict[tuple[str, str], WrittenFile] = {}
         self._active = True
 
     def install(self, between: Callable, enter: Callable) -> None:
@@ -81,7 +81,7 @@ class Files:
         if isinstance(path, (str, os.PathLike)) and self._fence.is_ours and known < MOST:
             with self._fence.around("resume"):
                 whole = os.path.realpath(os.fsdecode(path))
-                found = Load(whole, self._lines.here(), self._report.passes)
+                found = LoadedFile(whole, self._lines.here(), self._report.passes)
                 if isinstance(content, Mapping):
                     found.numbers = {
                         key: content[key] for key in NUMBERS if type(content.get(key)) is int
@@ -110,7 +110,7 @@ class Files:
         if written is not None:
             written.count += 1
         elif len(self._known) < MOST:
-            written = self._known[whole, line] = Written(whole, line)
+            written = self._known[whole, line] = WrittenFile(whole, line)
             self._report.written.append(written)
 
 

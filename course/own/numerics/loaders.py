@@ -21,7 +21,7 @@ from course.core import insides
 from course.own.numerics import sample_choice
 from course.own.numerics.fence import Fence
 from course.own.numerics.loop_counters import Counts, counts
-from course.own.numerics.training import Iteration, Rank
+from course.own.numerics.training import LoaderPass, TrainingReport
 from course.own.watch import samples
 from course.own.watch.late_import import on_import
 from course.own.watch.lines import Lines
@@ -35,16 +35,16 @@ TORCHS = ("RandomSampler", "SequentialSampler", "DistributedSampler", "WeightedR
 LIBRARIES = {"accelerate.data_loader": "accelerate", "transformers.trainer": "Trainer"}
 
 
-class Loading:
+class Loaders:
     """Watches every DataLoader of the script, to its end."""
 
-    def __init__(self, report: Rank, lines: Lines, fence: Fence, folder: Path) -> None:
+    def __init__(self, report: TrainingReport, lines: Lines, fence: Fence, folder: Path) -> None:
         self._report, self._lines, self._fence, self._folder = report, lines, fence, folder
         self._made: dict[int, str] = {}
         self._numbers: dict[int, tuple[weakref.ref, int]] = {}  # of loaders and samplers
         self._count = self._fetches = 0
-        self._going: dict[int, Iteration] = {}
-        self._last: Iteration | None = None
+        self._going: dict[int, LoaderPass] = {}
+        self._last: LoaderPass | None = None
         self._counts: dict[int, Counts] = {}  # by iteration: what was counted before it
 
     def install(self, between: Callable, enter: Callable) -> None:
@@ -84,7 +84,7 @@ class Loading:
             self._last.asks += 1
 
     @property
-    def evaluation(self) -> Iteration | None:
+    def evaluation(self) -> LoaderPass | None:
         """The pass over a loader that was evaluated last, if nothing was drawn or trained since."""
         return self._last if self._last is not None and self._last.asks else None
 
@@ -115,13 +115,13 @@ class Loading:
                     self._counts[id(found)] = before
         return iterator
 
-    def _describe(self, loader: DataLoader) -> Iteration:
+    def _describe(self, loader: DataLoader) -> LoaderPass:
         stream = isinstance(loader.dataset, IterableDataset)
         outer = loader.batch_sampler
         inner = getattr(outer, "batch_sampler", outer)  # of accelerate's shard
         sampler = loader.sampler if outer is None else getattr(inner, "sampler", None)
         dealt = isinstance(sampler, DistributedSampler)
-        found = Iteration(
+        found = LoaderPass(
             self._number(loader),
             self._number(loader if sampler is None or stream else sampler),
             "" if stream or sampler is None else type(sampler).__name__,
@@ -183,7 +183,7 @@ class Loading:
             self._last.cuts = True
         return real(*args, **kwargs)
 
-    def _note_counts(self, going: Iteration) -> None:
+    def _note_counts(self, going: LoaderPass) -> None:
         """A pass is over: by how much have the numbers grown around it?"""
         with self._fence.around("evaluation"):
             before = self._counts.get(id(going))

@@ -4,16 +4,16 @@ from collections.abc import Set
 
 from torch import nn
 
-from course.own.numerics.model_calls import Models
-from course.own.numerics.training import Loose, Rank
+from course.own.numerics.model_calls import ModelCalls
+from course.own.numerics.training import LooseParameter, TrainingReport
 
 
-class LooseParameters:
+class LooseSearch:
     """Notes such parameters by identity, and which were made after the first optimizer."""
 
-    def __init__(self, report: Rank, models: Models) -> None:
+    def __init__(self, report: TrainingReport, models: ModelCalls) -> None:
         self._report, self._models = report, models
-        self._known: dict[int, Loose] = {}
+        self._known: dict[int, LooseParameter] = {}
         self._born = 0  # parameters made before the first optimizer
 
     def optimizer_made(self) -> None:
@@ -26,7 +26,7 @@ class LooseParameters:
         if known is not None:
             known.passes += 1
 
-    def _describe(self, key: int, placed: Set[int]) -> Loose | None:
+    def _describe(self, key: int, placed: Set[int]) -> LooseParameter | None:
         models = self._models
         root = next((each for each in models.roots.values() if key in each.parameters), None)
         if root is None:
@@ -34,7 +34,9 @@ class LooseParameters:
         made = models.made.get(key, "")
         late = list(models.made).index(key) >= self._born if made else False
         missing = [each for each in root.parameters if each not in placed]
-        found = Loose(root.parameters[key], made, 0, late, len(root.parameters), len(missing))
+        found = LooseParameter(
+            root.parameters[key], made, 0, late, len(root.parameters), len(missing)
+        )
         self._known[key] = found
         self._report.loose.append(found)
         return found

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course.own.numerics.training import Part
+from course.own.numerics.training import LossTerm
 
 DEEP = 64  # nodes of a loss, at most
 MEAN, SUM = 1, 2  # as torch stores a reduction
@@ -139,10 +139,10 @@ def root(args: tuple, kwargs: dict) -> Tensor | None:
     return loss if isinstance(loss, Tensor) else None
 
 
-def part(each: Reduction) -> Part:
+def part(each: Reduction) -> LossTerm:
     """What one target counts there, once the factor has come."""
     terms, factor = int(each.terms), abs(float(each.factor))
     weight = factor / max(1, terms) if each.is_mean else factor
     if each.smooth:
         weight += abs(float(each.smooth.factor)) * each.smooth.width
-    return Part(each.name, terms, weight)
+    return LossTerm(each.name, terms, weight)

@@ -19,7 +19,7 @@ from torch.utils.hooks import RemovableHandle
 
 from course.own.numerics import module_state, tensor_samples
 from course.own.numerics.fence import Fence
-from course.own.numerics.training import Other, Pass, Rank, Wrapped
+from course.own.numerics.training import BackwardPass, DdpModel, InferenceModel, TrainingReport
 from course.own.watch import samples
 from course.own.watch.lines import Lines
 from course.own.watch.module_hook import ModuleHook
@@ -40,7 +40,7 @@ class Root:
     buffers: list[torch.Tensor] = field(default_factory=list)
 
 
-class Models:
+class ModelCalls:
     """Finds the models, hooks them, and describes each call of one by the script.
 
     A hook on all modules finds them. It is there only between the calls of models that are known,
@@ -49,20 +49,20 @@ class Models:
     model is called without gradients, to the end of the script.
     """
 
-    def __init__(self, report: Rank, lines: Lines, fence: Fence, steps: Callable[[], int],
+    def __init__(self, report: TrainingReport, lines: Lines, fence: Fence, steps: Callable[[], int],
                  asked: Callable[[], None]) -> None:  # fmt: skip
         self._report, self._lines, self._fence, self._steps = report, lines, fence, steps
         self._asked, self._closed = asked, False
         self.roots: dict[int, Root] = {}
         self.names: dict[int, str] = {}
         self.made: dict[int, str] = {}
-        self.others: dict[int, Other] = {}  # models that were called without gradients
+        self.others: dict[int, InferenceModel] = {}  # models that were called without gradients
         self.first_weights: dict[int, int] = {}  # the identity of each such model's first weight
-        self.pass_ = Pass()  # what is known of the next backward pass
+        self.pass_ = BackwardPass()  # what is known of the next backward pass
         self.in_backward = False
         self._depth = 0
         self._inside_ddp: set[int] = set()  # modules inside of a model in DDP
-        self._wrapped: dict[int, Wrapped] = {}
+        self._wrapped: dict[int, DdpModel] = {}
         self._random = 0
         self._grew = True  # whether a model may have new parameters
         self._all = ExitStack()
@@ -140,7 +140,7 @@ class Models:
                 (n, p) for n, p in module_state.named(ddp) if p.requires_grad and n not in ignored
             ]
             names = [each for each, _ in tied]
-            wrapped = Wrapped(self._lines.here(), names, module_state.marks(tied), ignored=ignored)
+            wrapped = DdpModel(self._lines.here(), names, module_state.marks(tied), ignored=ignored)
             wrapped.broadcasts = bool(getattr(ddp, "broadcast_buffers", True))
             wrapped.buffers = len(list(ddp.buffers()))
             self._report.wrapped.append(wrapped)
@@ -254,7 +254,9 @@ class Models:
         ):
             mark = zlib.crc32(repr(module_state.marks(named)).encode())
             made = self.made.get(id(named[0][1]), "")
-            known = Other(type(module).__name__, self._lines.here(), made, mark, self._steps())
+            known = InferenceModel(
+                type(module).__name__, self._lines.here(), made, mark, self._steps()
+            )
             self.others[id(module)] = known
             self.first_weights[id(module)] = id(named[0][1])
         if known:

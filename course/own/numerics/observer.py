@@ -9,9 +9,9 @@ from pathlib import Path
 
 from course.own.numerics.batches import Batches
 from course.own.numerics.fence import Fence
-from course.own.numerics.loaders import Loading
-from course.own.numerics.recorder import Watcher
-from course.own.numerics.training import Rank, Worker
+from course.own.numerics.loaders import Loaders
+from course.own.numerics.recorder import NumericsRecorder
+from course.own.numerics.training import RandomWorker, TrainingReport
 from course.own.profiling import timeline
 from course.own.watch.lines import Lines
 from course.own.watch.process import BATCHES
@@ -24,7 +24,7 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
     """
     world = int(os.environ.get("WORLD_SIZE", "1"))
     local = int(os.environ.get("LOCAL_WORLD_SIZE", world))
-    report = Rank(int(os.environ.get("RANK", "0")), world, local, os.uname().nodename)
+    report = TrainingReport(int(os.environ.get("RANK", "0")), world, local, os.uname().nodename)
     fence, lines = Fence(report.unseen), Lines(script)
 
     def write() -> None:
@@ -43,7 +43,9 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
         with fence.around("report"):
             write()
 
-    watcher = Watcher(report, steps, lines, Loading(report, lines, fence, folder), fence, full)
+    watcher = NumericsRecorder(
+        report, steps, lines, Loaders(report, lines, fence, folder), fence, full
+    )
     watcher.install()
     if kept := os.environ.get(BATCHES):
         Batches(Path(kept), report, fence, lambda: watcher.is_full).install()
@@ -51,14 +53,14 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
     return end
 
 
-def _workers(folder: Path, rank: int) -> list[Worker]:
+def _workers(folder: Path, rank: int) -> list[RandomWorker]:
     """What the workers of this rank's loaders have reported of their random numbers."""
     found = []
     for path in sorted(folder.glob(f"drawn-{rank}-*.json")):
         with suppress(ValueError, OSError):
             content = json.loads(path.read_text())
             found += [
-                Worker(rank, content["number"], kind, state)
+                RandomWorker(rank, content["number"], kind, state)
                 for kind, state in content["drawn"].items()
             ]
     return found

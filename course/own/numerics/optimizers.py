@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from course.own.numerics import tensor_samples
-from course.own.numerics.training import Optimizer, Pass, Step
+from course.own.numerics.training import BackwardPass, OptimizerReport, OptimizerStep
 
 REGISTER = Tensor.register_hook  # before anything stands between
 WHOLE, EACH = 3, 5  # steps at the start whose gradients are looked at, and then each fifth
@@ -18,11 +18,11 @@ NO_SETTINGS = ("params", "lr", "param_names", "initial_lr")
 
 
 @dataclass
-class Watched:
+class OptimizerProbe:
     """An optimizer of the script, its parameters in order, and what was seen since its step."""
 
     optimizer: Any
-    report: Optimizer
+    report: OptimizerReport
     parameters: list[nn.Parameter] = field(default_factory=list)
     identities: frozenset[int] = frozenset()  # of these
     share: int = 0
@@ -32,7 +32,7 @@ class Watched:
     hooked: list[tuple[int, str, Tensor, Tensor]] = field(default_factory=list)
     got: set[int] = field(default_factory=set)  # the parameters that got one, by identity
     first: tuple[Tensor, list[int]] | None = None
-    passes: list[Pass] = field(default_factory=list)
+    passes: list[BackwardPass] = field(default_factory=list)
     clips: list[str] = field(default_factory=list)
     early_clip: str = ""
     positive: bool = False  # whether its rate has been above 0
@@ -122,7 +122,7 @@ def spread(flat: np.ndarray, sizes: list[int], counts: list[int]) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def finish(watched: Watched, step: Step) -> None:
+def finish(watched: OptimizerProbe, step: OptimizerStep) -> None:
     """Put what was sampled in this step into its report: one copy from the device for each kind."""
     counts = watched.report.counts
     if watched.before is not None:
@@ -164,7 +164,7 @@ def _plain(value: object) -> bool:
     )
 
 
-class Hooked:
+class GradientProbes:
     """The parameters whose gradients are seen, each with a hook of ours.
 
     `got` has the identities of those that got one. Only while it `looks` are they looked at, since

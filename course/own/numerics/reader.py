@@ -7,52 +7,59 @@ from pathlib import Path
 import numpy as np
 
 from course.own.numerics.training import (
-    Change,
-    Iteration,
-    Load,
-    Loose,
-    Optimizer,
-    Other,
-    Part,
-    Pass,
-    Rank,
-    Step,
-    Worker,
-    Wrapped,
-    Written,
+    BackwardPass,
+    DdpModel,
+    InferenceModel,
+    LoadedFile,
+    LoaderPass,
+    LooseParameter,
+    LossTerm,
+    OptimizerReport,
+    OptimizerStep,
+    RandomWorker,
+    TrainingReport,
+    WeightChange,
+    WrittenFile,
 )
 
+LISTS = {
+    "wrapped": DdpModel,
+    "iterations": LoaderPass,
+    "loose": LooseParameter,
+    "others": InferenceModel,
+    "written": WrittenFile,
+    "loads": LoadedFile,
+    "changes": WeightChange,
+    "workers": RandomWorker,
+}
 
-def read(path: Path) -> Rank:
+
+def read(path: Path) -> TrainingReport:
     """What `timeline.write` wrote."""
     raw = json.loads(path.read_text())
-    lists = {
-        "wrapped": Wrapped, "iterations": Iteration, "loose": Loose, "others": Other,
-        "written": Written, "loads": Load, "changes": Change, "workers": Worker,
-    }  # fmt: skip
-    found = {name: [kind(**each) for each in raw[name]] for name, kind in lists.items()}
+    lists = {name: [kind(**each) for each in raw[name]] for name, kind in LISTS.items()}
     optimizers = [_optimizer(each) for each in raw["optimizers"]]
-    return Rank(**raw | found | {"optimizers": optimizers})
+    return TrainingReport(**raw | lists | {"optimizers": optimizers})
 
 
-def _optimizer(raw: dict) -> Optimizer:
-    found = Optimizer(**raw | {"watched": [_step(each) for each in raw["watched"]]})
-    for step in found.watched:
+def _optimizer(raw: dict) -> OptimizerReport:
+    report = OptimizerReport(**raw | {"watched": [_step(each) for each in raw["watched"]]})
+    for step in report.watched:
         if step.entries:
             flat = step.samples("entries")
-            own, base, step.clean = _add_up(flat, step.entries, found.counts)
+            own, base, step.clean = _add_up(flat, step.entries, report.counts)
             step.keep("own", own)
             step.keep("base", base)
-    return found
+    return report
 
 
-def _step(raw: dict) -> Step:
-    return Step(**raw | {"latest": [_pass(each) for each in raw["latest"]]})
+def _step(raw: dict) -> OptimizerStep:
+    return OptimizerStep(**raw | {"latest": [_pass(each) for each in raw["latest"]]})
 
 
-def _pass(raw: dict) -> Pass:
+def _pass(raw: dict) -> BackwardPass:
     parts = raw["parts"]
-    return Pass(**raw | {"parts": parts and [Part(**each) for each in parts]})
+    return BackwardPass(**raw | {"parts": parts and [LossTerm(**each) for each in parts]})
 
 
 def _add_up(

@@ -15,45 +15,50 @@ from torch.optim.optimizer import (
 from course.core import interceptor
 from course.own.numerics import loss_graph, tensor_samples
 from course.own.numerics.clipping import Clipping
-from course.own.numerics.collectives import Messages
+from course.own.numerics.collectives import Collectives
 from course.own.numerics.fence import Fence
 from course.own.numerics.files import Files
-from course.own.numerics.loaders import Loading
-from course.own.numerics.loose import LooseParameters
-from course.own.numerics.model_calls import Models
-from course.own.numerics.optimizers import EACH, WHOLE, Hooked, Watched, finish
+from course.own.numerics.loaders import Loaders
+from course.own.numerics.loose import LooseSearch
+from course.own.numerics.model_calls import ModelCalls
+from course.own.numerics.optimizers import EACH, WHOLE, GradientProbes, OptimizerProbe, finish
 from course.own.numerics.schedules import Schedules, note_rate
-from course.own.numerics.training import Optimizer, Pass, Rank, Step
-from course.own.numerics.user_hooks import GradientHooks
-from course.own.numerics.weight_changes import Changes
+from course.own.numerics.training import (
+    BackwardPass,
+    OptimizerReport,
+    OptimizerStep,
+    TrainingReport,
+)
+from course.own.numerics.user_hooks import UserHooks
+from course.own.numerics.weight_changes import WeightChanges
 from course.own.watch.lines import Lines
 
 PASSES = 32  # that are kept of a step
 
 
-class Watcher:
-    """Between the script and a `Rank`, until each optimizer has taken `count` steps.
+class NumericsRecorder:
+    """Between the script and a `TrainingReport`, until each optimizer has taken `count` steps.
 
     What costs next to nothing goes on to the end of the script: loaders, files, rates.
     """
 
-    def __init__(self, report: Rank, count: int, lines: Lines, loading: Loading, fence: Fence,
-                 full: Callable[[], None]) -> None:  # fmt: skip
+    def __init__(self, report: TrainingReport, count: int, lines: Lines, loading: Loaders,
+                 fence: Fence, full: Callable[[], None]) -> None:  # fmt: skip
         self.report, self._count, self._lines, self._fence = report, count, lines, fence
         self._full, self.is_full = full, False
-        self._models = Models(report, lines, fence, self._steps, loading.asked)
+        self._models = ModelCalls(report, lines, fence, self._steps, loading.asked)
         self._loading, self._files = loading, Files(report, lines, fence, loading.reported)
-        self._messages = Messages(report, lines, fence, self._phase, lambda: loading.evaluation)
-        self._hooked = Hooked(self._got)
-        self._optimizers: dict[int, Watched] = {}  # by identity
+        self._messages = Collectives(report, lines, fence, self._phase, lambda: loading.evaluation)
+        self._hooked = GradientProbes(self._got)
+        self._optimizers: dict[int, OptimizerProbe] = {}  # by identity
         self._made_at: dict[int, tuple[weakref.ref, str, int]] = {}
-        self._places: dict[int, tuple[Watched, int]] = {}  # by parameter
+        self._places: dict[int, tuple[OptimizerProbe, int]] = {}  # by parameter
         self._values: list[tuple] = []  # passes whose numbers are not read yet
-        self._loose = LooseParameters(report, self._models)
+        self._loose = LooseSearch(report, self._models)
         self._schedules = Schedules(lines, fence)
         self._clipping = Clipping(lines, fence, self._optimizers)
-        self._changes = Changes(report, lines, fence)
-        self._gradient_hooks = GradientHooks(lines, fence, self._sample, self._note_hooked)
+        self._changes = WeightChanges(report, lines, fence)
+        self._gradient_hooks = UserHooks(lines, fence, self._sample, self._note_hooked)
         self._depth = 0  # of steps of optimizers inside one another
         self._window, self._all = ExitStack(), ExitStack()
 
@@ -129,7 +134,7 @@ class Watcher:
     def _backward(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         if not self._fence.is_ours or self._models.in_backward:
             return real(*args, **kwargs)
-        pass_, self._models.pass_ = self._models.pass_, Pass()
+        pass_, self._models.pass_ = self._models.pass_, BackwardPass()
         handles: list = []
         with self._fence.around("backward passes"):
             self._begin_pass(pass_)
@@ -146,7 +151,7 @@ class Watcher:
             with self._fence.around("what one target counts"):
                 self._end_pass(pass_, parts, loss_graph.root(args, kwargs))
 
-    def _begin_pass(self, pass_: Pass) -> None:
+    def _begin_pass(self, pass_: BackwardPass) -> None:
         self.report.passes += 1
         self._messages.order += pass_.syncs
         pass_.line, pass_.scaled = self._lines.here(), self._clipping.scaled
@@ -164,7 +169,7 @@ class Watcher:
             for each in self._optimizers.values():
                 each.closure |= each.inside
 
-    def _end_pass(self, pass_: Pass, parts: list | None, root: Tensor | None) -> None:
+    def _end_pass(self, pass_: BackwardPass, parts: list | None, root: Tensor | None) -> None:
         pending = [root.detach()] if root is not None and root.numel() == 1 else []
         for each in self._optimizers.values():
             each.got |= self._hooked.got & each.identities
@@ -224,15 +229,15 @@ class Watcher:
                     report.restored = report.restored or self._lines.here()
         return real(*args, **kwargs)
 
-    def _know(self, optimizer: torch.optim.Optimizer) -> Watched:
+    def _know(self, optimizer: torch.optim.Optimizer) -> OptimizerProbe:
         watched = self._optimizers.get(id(optimizer))
         if watched is None:
             made = self._made_at.get(id(optimizer))
-            report = Optimizer(type(optimizer).__name__, made[1] if made else "")
-            watched = self._optimizers[id(optimizer)] = Watched(optimizer, report)
+            report = OptimizerReport(type(optimizer).__name__, made[1] if made else "")
+            watched = self._optimizers[id(optimizer)] = OptimizerProbe(optimizer, report)
         return watched
 
-    def _settle(self, watched: Watched) -> None:
+    def _settle(self, watched: OptimizerProbe) -> None:
         before = len(watched.parameters)
         watched.settle(self._models.name, self._models.made_at)
         if len(watched.parameters) != before:
@@ -262,13 +267,13 @@ class Watcher:
         with self._fence.around("steps"):
             self._take_step(self._know(optimizer))
 
-    def _take_step(self, watched: Watched) -> None:
+    def _take_step(self, watched: OptimizerProbe) -> None:
         report = watched.report
         watched.inside = False
         if not self.is_full and len(report.watched) < self._count:
             self._read()
             rates, settings = watched.settings()
-            step = Step(
+            step = OptimizerStep(
                 self.report.passes, self._messages.order, self._lines.here(), rates, settings,
                 [], [], True, watched.passes, clips=watched.clips, early_clip=watched.early_clip,
                 pending=self._messages.take_pending(), schedules=self._schedules.count,

@@ -6,7 +6,7 @@ have in common is the share that all have, however long the pass is.
 
 from collections.abc import Iterable
 
-from course.own.numerics.training import Iteration
+from course.own.numerics.training import LoaderPass
 
 MOST = 1024  # samples of a pass that are kept
 RAREST = 2**24  # one in so many: values that are all alike would never become fewer
@@ -18,7 +18,7 @@ def is_chosen(value: int, one_in: int) -> bool:
     return ((value * MIX & WORD) >> 32) % one_in == 0
 
 
-def choose(going: Iteration, values: Iterable[int]) -> None:
+def choose(going: LoaderPass, values: Iterable[int]) -> None:
     """Add the chosen samples of a batch; once they are too many, fewer are chosen of all."""
     going.chosen += [(each, going.given) for each in values if is_chosen(each, going.one_in)]
     while len(going.chosen) > MOST and going.one_in < RAREST:

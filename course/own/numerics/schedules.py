@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 
 from course.own.numerics.fence import Fence
-from course.own.numerics.optimizers import Watched
+from course.own.numerics.optimizers import OptimizerProbe
 from course.own.watch.lines import Lines
 
 LIBRARIES = ("accelerate.", "transformers.")
@@ -42,7 +42,7 @@ def _in_library() -> bool:
     return False
 
 
-def note_rate(watched: Watched) -> None:
+def note_rate(watched: OptimizerProbe) -> None:
     """Count a step whose rates are all 0, after larger ones."""
     if any(float(group.get("lr", 0.0)) for group in watched.optimizer.param_groups):
         watched.positive = True

@@ -10,7 +10,7 @@ KEPT_BATCHES = "batches"  # the look that keeps and gives them, under which a fa
 
 
 @dataclass
-class Part:
+class LossTerm:
     """What one target counts in a loss: the `weight` of a term of a reduction, such as a mean.
 
     A mean over `terms` has a weight of the factor on it divided by them, a sum the factor itself.
@@ -22,7 +22,7 @@ class Part:
 
 
 @dataclass
-class Pass:
+class BackwardPass:
     """A backward pass, and the calls of models with gradients that came before it.
 
     `line` and `called` are lines of the user's. `rows` are checksums of the samples that the model
@@ -39,7 +39,7 @@ class Pass:
     precision: str = ""
     syncs: bool = False
     bypassed: str = ""
-    parts: list[Part] | None = None
+    parts: list[LossTerm] | None = None
     loss: float | None = None
     scaled: bool = False
     noise: int = 0
@@ -47,7 +47,7 @@ class Pass:
 
 
 @dataclass
-class Step:
+class OptimizerStep:
     """A step of an optimizer; the lists are in the order of its parameters.
 
     `passes` counts the backward passes before it since the start, `order` what all ranks do alike:
@@ -71,7 +71,7 @@ class Step:
     before: list[int]
     after: list[int]
     finite: bool
-    latest: list[Pass] = field(default_factory=list)
+    latest: list[BackwardPass] = field(default_factory=list)
     gradients: dict[str, str] = field(default_factory=dict)
     entries: list[tuple[int, int, int]] = field(default_factory=list)
     hooked: list[tuple[int, int, str]] = field(default_factory=list)
@@ -87,7 +87,7 @@ class Step:
     closure: bool = False  # it computed gradients itself
 
     def samples(self, place: str) -> np.ndarray:
-        """The samples of a gradient, one after the other; `Optimizer.counts` divides them."""
+        """The samples of a gradient, one after the other; `OptimizerReport.counts` divides them."""
         return np.frombuffer(b64decode(self.gradients[place]), np.float32)
 
     def keep(self, place: str, values: np.ndarray) -> None:
@@ -96,7 +96,7 @@ class Step:
 
 
 @dataclass
-class Optimizer:
+class OptimizerReport:
     """An optimizer of the script; `counts` says how many samples there are of each parameter.
 
     `steps` counts all that it took, also those after the steps that were watched. `zero_rates`
@@ -112,14 +112,14 @@ class Optimizer:
     restored: str = ""  # the line that loaded its state before the first step
     sharded: bool = False
     frozen: bool = False  # none of its parameters wanted a gradient when it began
-    watched: list[Step] = field(default_factory=list)
+    watched: list[OptimizerStep] = field(default_factory=list)
     steps: int = 0
     zero_rates: int = 0
     zero_from: int = 0
 
 
 @dataclass
-class Iteration:
+class LoaderPass:
     """A pass over a DataLoader; `batches` counts those that led to a backward pass.
 
     `indices` are the first that its sampler gave, `rows` the samples of its first batches. `given`
@@ -165,7 +165,7 @@ class Iteration:
 
 
 @dataclass
-class Loose:
+class LooseParameter:
     """A parameter that gets gradients and is in no optimizer; `late` if it was made after one."""
 
     name: str
@@ -177,7 +177,7 @@ class Loose:
 
 
 @dataclass
-class Other:
+class InferenceModel:
     """A model that is called without gradients while another is trained, when first called."""
 
     name: str
@@ -190,7 +190,7 @@ class Other:
 
 
 @dataclass
-class Wrapped:
+class DdpModel:
     """A model in DDP: checksums of its weights when it was wrapped, and at its first call."""
 
     made_at: str
@@ -203,7 +203,7 @@ class Wrapped:
 
 
 @dataclass
-class Written:
+class WrittenFile:
     """A file that was opened to be overwritten, or saved to."""
 
     path: str
@@ -212,7 +212,7 @@ class Written:
 
 
 @dataclass
-class Load:
+class LoadedFile:
     """A file that `torch.load` read: its numbers, such as an epoch, and whether an optimizer's
     state is in it. `passes` counts the backward passes before, `saves` says whether the script
     writes such a file to the same folder afterwards.
@@ -227,7 +227,7 @@ class Load:
 
 
 @dataclass
-class Change:
+class WeightChange:
     """A call that changes trained weights: its name, its line, after how many passes."""
 
     name: str
@@ -236,7 +236,7 @@ class Change:
 
 
 @dataclass
-class Worker:
+class RandomWorker:
     """A loader's worker that draws random numbers: their kind, and the state it began with."""
 
     rank: int
@@ -246,7 +246,7 @@ class Worker:
 
 
 @dataclass
-class Rank:
+class TrainingReport:
     """What a rank reports. `unseen` has a sentence for each look that failed, by its name."""
 
     rank: int
@@ -256,15 +256,15 @@ class Rank:
     backend: str = ""
     passes: int = 0
     is_over: bool = False  # whether the script has ended
-    optimizers: list[Optimizer] = field(default_factory=list)
-    wrapped: list[Wrapped] = field(default_factory=list)
-    iterations: list[Iteration] = field(default_factory=list)
-    loose: list[Loose] = field(default_factory=list)
-    others: list[Other] = field(default_factory=list)
-    written: list[Written] = field(default_factory=list)
-    loads: list[Load] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
-    workers: list[Worker] = field(default_factory=list)
+    optimizers: list[OptimizerReport] = field(default_factory=list)
+    wrapped: list[DdpModel] = field(default_factory=list)
+    iterations: list[LoaderPass] = field(default_factory=list)
+    loose: list[LooseParameter] = field(default_factory=list)
+    others: list[InferenceModel] = field(default_factory=list)
+    written: list[WrittenFile] = field(default_factory=list)
+    loads: list[LoadedFile] = field(default_factory=list)
+    changes: list[WeightChange] = field(default_factory=list)
+    workers: list[RandomWorker] = field(default_factory=list)
     sends: dict[str, int] = field(default_factory=dict)  # collectives by when they were called
     tensor_parallel: bool = False
     evaluated: bool = False  # whether the model was called in evaluation

@@ -19,7 +19,7 @@ Sample = Callable[[int, Tensor], Tensor | None]  # of a parameter, by its identi
 Tell = Callable[[int, str, Tensor, Tensor], None]
 
 
-class GradientHooks:
+class UserHooks:
     """Puts each hook of the script into one that also has its gradient seen, before and after.
 
     `sample` returns a copy of some values of a parameter's gradient, or None if it is not looked

@@ -5,20 +5,20 @@ from collections.abc import Callable, Set
 from torch import Tensor, nn
 
 from course.own.numerics.fence import Fence
-from course.own.numerics.training import Change, Rank
+from course.own.numerics.training import TrainingReport, WeightChange
 from course.own.watch.lines import Lines
 
 INITS = tuple(name for name in vars(nn.init) if name.endswith("_") and name[0] != "_")
 FEW = 1000  # changes that are kept
 
 
-class Changes:
+class WeightChanges:
     """Notes calls of torch's initializers, of `apply` and `load_state_dict`, and of `copy_`.
 
     A tensor is known by its identity and its address in memory, since `.data` makes a new one.
     """
 
-    def __init__(self, report: Rank, lines: Lines, fence: Fence) -> None:
+    def __init__(self, report: TrainingReport, lines: Lines, fence: Fence) -> None:
         self._report, self._lines, self._fence = report, lines, fence
         self._tensors: dict[tuple[str, int], set[int]] = {}  # of each change
 
@@ -45,7 +45,7 @@ class Changes:
         place = self._lines.here(), self._report.passes
         if place not in self._tensors and place[0] and len(self._tensors) < FEW:
             self._tensors[place] = set()
-            self._report.changes.append(Change(name, *place))
+            self._report.changes.append(WeightChange(name, *place))
         if (known := self._tensors.get(place)) is not None:
             for each in tensors:
                 known |= {id(each), each.data_ptr()}

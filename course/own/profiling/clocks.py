@@ -87,7 +87,7 @@ class Usage:
         self._start = _counters()
 
     def so_far(self) -> dict[str, float]:
-        """Seconds by the names that a `Rank` has for them."""
+        """Seconds by the names that a `RankReport` has for them."""
         names = ("watched_s", "cpu_s", "busy_s", "queued_s")
         both = zip(names, _counters(), self._start, strict=True)
         return {name: now - then for name, now, then in both}

@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from course.own.profiling import clocks, timeline
 from course.own.profiling.recorder import Recorder
-from course.own.profiling.timeline import Pass
+from course.own.profiling.timeline import DdpPass
 
 NS = 1e-9
 TORCH_RATE = 100  # passes: DDP times one of this many, unless told otherwise
@@ -119,7 +119,7 @@ class DdpHooks:
         apart = clocks.ahead_of_calendar()
         buckets = str(data.get("rebuilt_bucket_sizes") or data.get("bucket_sizes", ""))
         self._recorder.passed(
-            Pass(
+            DdpPass(
                 id(model.module),
                 data["backward_compute_time_start"] * NS + apart,
                 ended * NS + apart,

@@ -15,7 +15,7 @@ from course.own.profiling.timeline import NO_PROFILER, TAKEN, TOO_SHORT
 STEPS = 6  # the first one is lost: the recording begins in it
 
 
-class Recording:
+class GpuRecording:
     """A recording of this rank's GPU, from `begin` to `end`; `blind` says why there is none."""
 
     def __init__(self, trace: Path) -> None:

@@ -20,7 +20,7 @@ from torch.optim.optimizer import (
 
 from course.core import interceptor
 from course.own.profiling.ddp import DdpHooks
-from course.own.profiling.gpus import Recording
+from course.own.profiling.gpus import GpuRecording
 from course.own.profiling.loaders import LoaderHooks
 from course.own.profiling.recorder import Recorder
 from course.own.profiling.timeline import ASYNC, WAITS
@@ -54,7 +54,7 @@ FRAMEWORKS = {"transformers.trainer": "Trainer", "accelerate.optimizer": "accele
 class Hooks:
     """Between a recorder and the libraries, from `install` to `remove`."""
 
-    def __init__(self, recorder: Recorder, recording: Recording) -> None:
+    def __init__(self, recorder: Recorder, recording: GpuRecording) -> None:
         self._recorder, self._recording = recorder, recording
         self._ddp, self._loaders = DdpHooks(recorder), LoaderHooks(recorder)
         self._all = ExitStack()

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from course.own.profiling import timeline
-from course.own.profiling.gpus import Recording, on_gpu
+from course.own.profiling.gpus import GpuRecording, on_gpu
 from course.own.profiling.hooks import Hooks
 from course.own.profiling.recorder import Recorder
 from course.own.watch.lines import Lines
@@ -40,7 +40,7 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
             trace.rename(folder / f"gpu{report.rank}.json")
         timeline.write(report, folder / f"rank{report.rank}.json")
 
-    recording = Recording(trace)
+    recording = GpuRecording(trace)
     recorder = Recorder(report, steps, Lines(script), recording, end)
     hooks = Hooks(recorder, recording)
     hooks.install()

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 from course.own.profiling import gpus
 from course.own.profiling.clocks import Usage
-from course.own.profiling.gpus import Recording
+from course.own.profiling.gpus import GpuRecording
 from course.own.profiling.slices import Slices, again
-from course.own.profiling.timeline import Pass, RankReport, Slice, Step
+from course.own.profiling.timeline import DdpPass, RankReport, Slice, TrainingStep
 from course.own.watch.lines import Lines, Sampler
 
 WARM_UP = 5  # steps: DDP rebuilds its buckets in the second, loaders start, memory is allocated
@@ -28,11 +28,11 @@ class Recorder:
         report: RankReport,
         count: int,
         lines: Lines,
-        gpu: Recording,
+        gpu: GpuRecording,
         on_end: Callable[[], None],
     ) -> None:
         self.report, self.lines, self.active = report, lines, True
-        self.steps: list[Step] = []
+        self.steps: list[TrainingStep] = []
         self._count, self._gpu, self._on_end = count, gpu, on_end
         self._timed, self._recorded = slice(count), slice(0)  # of `steps`
         self._thread = threading.get_ident()
@@ -42,8 +42,8 @@ class Recorder:
         self._base = "python"
         self._stack: list[Slice] = []  # what goes on around the current slice
         self._slices = Slices(lines.here)
-        self._step = Step(self._slices.moment, 0.0)
-        self._epochs: dict[int, Step] = {}  # by iterator: the step in which it was started
+        self._step = TrainingStep(self._slices.moment, 0.0)
+        self._epochs: dict[int, TrainingStep] = {}  # by iterator: the step in which it was started
         self._sampler = Sampler(lines, self._thread, lambda: self.kind)
         self._usage: Usage | None = None
 
@@ -134,7 +134,7 @@ class Recorder:
         if self.listening:
             self._step.indices += indices
 
-    def passed(self, pass_: Pass) -> None:
+    def passed(self, pass_: DdpPass) -> None:
         """Note DDP's report on its last backward pass, perhaps one of the step before."""
         for step in (self._step, *self.steps[-1:]):
             if step.start <= pass_.start:
@@ -186,7 +186,7 @@ class Recorder:
         self._slices.begin(goes_on)
         self._step.slices, self._step.end = self._slices.cut(), self._slices.moment
         self.steps.append(self._step)
-        self._step = Step(self._slices.moment, 0.0)
+        self._step = TrainingStep(self._slices.moment, 0.0)
         self.report.seen += 1
         if self.report.seen == WARM_UP:
             self._begin_to_watch()

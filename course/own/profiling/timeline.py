@@ -73,7 +73,7 @@ ASYNC = "begun earlier"  # marks the wait for a message that was begun with `asy
 
 
 @dataclass
-class Pass:
+class DdpPass:
     """DDP's report on one backward pass in which it averaged gradients; times in seconds.
 
     `module` tells several DDP modules apart. `start` and `end` are those of the computing.
@@ -92,13 +92,13 @@ class Pass:
 
 
 @dataclass
-class Step:
+class TrainingStep:
     """One step of one rank: from the end of the optimizer's step to the next such end."""
 
     start: float
     end: float
     slices: list[Slice] = field(default_factory=list)
-    passes: list[Pass] = field(default_factory=list)
+    passes: list[DdpPass] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)  # a checksum for each sample drawn
     fed: list[int] = field(default_factory=list)  # ... for each that a model was called with
     indices: list[int] = field(default_factory=list)  # ... for each index that a sampler gave
@@ -136,7 +136,7 @@ class Ddp:
 
 
 @dataclass
-class Script:
+class ScriptFeatures:
     """What a script has already, so that no cure offers it, and what rules a cure out."""
 
     framework: str = ""  # "accelerate" or "Trainer", if one of them takes the steps
@@ -167,7 +167,7 @@ class RankReport:
     largest: int = 0  # bytes of the largest gradient
     iterating: float = 0.0  # the share of python in which an iterator that is no DataLoader ran
     seen: int = 0  # steps altogether, those of the warm-up too
-    script: Script = field(default_factory=Script)
+    script: ScriptFeatures = field(default_factory=ScriptFeatures)
     loaded: int = 0  # samples in the largest data set that was loaded from
     lines: dict[str, str] = field(default_factory=dict)  # where a kind spent most, by samples
     cpu_s: float = 0.0  # of this process, and those below it, while it was watched
@@ -175,11 +175,11 @@ class RankReport:
     queued_s: float = 0.0  # that all threads of the process waited for a core
     watched_s: float = 0.0
     is_over: bool = False  # whether the script has ended
-    steps: list[Step] = field(default_factory=list)
-    recorded: list[Step] = field(default_factory=list)  # in which torch.profiler recorded its GPU
+    steps: list[TrainingStep] = field(default_factory=list)
+    recorded: list[TrainingStep] = field(default_factory=list)  # while torch.profiler recorded
     apart: float = 0.0  # seconds that the clock of all steps is ahead of that of the calendar
     blind: str = ""  # why what its GPU did is not known
-    on_gpu: list[Step] = field(default_factory=list)  # what it did in `recorded` (`devices`)
+    on_gpu: list[TrainingStep] = field(default_factory=list)  # its GPU's work in `recorded`
 
 
 def write(report: Any, path: Path) -> None:
@@ -212,11 +212,13 @@ def go_on(folder: Path) -> bool:
     return not any(each.get("is_over") for each in reports)
 
 
-def _script(raw: dict) -> Script:
+def _script(raw: dict) -> ScriptFeatures:
     loader = raw["loader"] and Loader(**raw["loader"])
-    return Script(**raw | {"loader": loader, "ddp": [Ddp(**each) for each in raw["ddp"]]})
+    return ScriptFeatures(**raw | {"loader": loader, "ddp": [Ddp(**each) for each in raw["ddp"]]})
 
 
-def _step(raw: dict) -> Step:
+def _step(raw: dict) -> TrainingStep:
     slices = [Slice(**each) for each in raw["slices"]]
-    return Step(**raw | {"slices": slices, "passes": [Pass(**each) for each in raw["passes"]]})
+    return TrainingStep(
+        **raw | {"slices": slices, "passes": [DdpPass(**each) for each in raw["passes"]]}
+    )

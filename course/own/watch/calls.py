@@ -39,7 +39,7 @@ POINT_TO_POINT = (
 
 
 @dataclass(frozen=True)
-class Call:
+class CollectiveCall:
     """One collective: the `number` of the call, and of the backward passes begun before it.
 
     `order` counts those of all ranks together, 0 for the others. `nbytes` and `shape` are those of
@@ -170,7 +170,7 @@ def _before(home: object, name: str, ours: Callable) -> None:
 class CallRecord:
     """What `Calls` has written: the last calls, the oldest first, and the counts."""
 
-    calls: list[Call] = field(default_factory=list)
+    calls: list[CollectiveCall] = field(default_factory=list)
     count: int = 0
     passes: int = 0
     gradients: int = 0  # bytes of those that DDP averages
@@ -190,10 +190,10 @@ def read(path: Path) -> CallRecord:
     return CallRecord(calls, *HEAD.unpack_from(data))
 
 
-def _call(line: str) -> Call | None:
+def _call(line: str) -> CollectiveCall | None:
     parts = line.split("\t")
     if len(parts) != 9:  # it was being written when the process ended
         return None
     numbers = [int(each) for each in (*parts[:3], parts[4])]
     number, order, passes, nbytes = numbers
-    return Call(number, order, passes, parts[3], nbytes, *parts[5:])
+    return CollectiveCall(number, order, passes, parts[3], nbytes, *parts[5:])
