@@ -14,12 +14,12 @@ from course.own.finding import Finding
 from course.own.hang.ending import INTERRUPTED, ITSELF, STOPPED, Ending
 from course.own.numerics import reader
 from course.own.numerics.training import COMMAND, TrainingReport
-from course.own.profiling import timeline
 from course.own.right import of_one_process, verdict
 from course.own.right.of_one_process import Outcome
 from course.own.say import report
 from course.own.say.one_process import AgainstOneProcess
 from course.own.session import Session, exit_code
+from course.own.watch import report_files
 from course.own.watch.command import say
 from course.own.watch.process import BATCHES, NUMERICS
 
@@ -77,7 +77,7 @@ def _run(args: argparse.Namespace, folder: Path, more: dict[str, str]) -> Ending
 
 def _have_stepped(folder: Path) -> bool:
     """Whether all ranks have reported their steps and go on."""
-    return timeline.all_have_reported(folder) and timeline.go_on(folder)
+    return report_files.all_have_reported(folder) and report_files.go_on(folder)
 
 
 def _command(kept: Path) -> dict | None:

@@ -12,12 +12,12 @@ from course.own import deep, session
 from course.own.hang import causes
 from course.own.hang.ending import ITSELF, Ending
 from course.own.hang.thresholds import PATIENCE_S
-from course.own.profiling import timeline
 from course.own.say import answer as answers
 from course.own.say import options, report
 from course.own.say.answer import Answer
 from course.own.say.comparison import Comparison, comparison
 from course.own.session import Session, exit_code
+from course.own.watch import report_files
 from course.own.watch.command import say
 from course.own.watch.process import NUMERICS, PROFILING
 
@@ -150,14 +150,14 @@ class _Early:
 
     def is_over(self) -> bool:
         """Answer if the ranks have reported; whether the run is to be ended."""
-        if not self._judged and timeline.all_have_reported(self._folder, self._everywhere):
+        if not self._judged and report_files.all_have_reported(self._folder, self._everywhere):
             self._judged = True
             with suppress(CourseError):  # the reports are too few, as the end will say
                 self.answer = self._question.answer(self._folder)
             if self.answer and self._may_print(self.answer):
                 self._text, self._at = str(self.answer), self._passes()
                 say(f"\n{self._text}\n")
-        return self._judged and self._stop and timeline.go_on(self._folder)
+        return self._judged and self._stop and report_files.go_on(self._folder)
 
 
 def _last_answer(question: Question, folder: Path, ending: Ending) -> Answer | Comparison | None:

@@ -13,9 +13,9 @@ from course.launch import Event, Reason, Run, Serving, launch
 from course.own.hang.ending import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Ending, ending_of
 from course.own.hang.patience import Patience
 from course.own.hang.thresholds import PATIENCE_S
-from course.own.profiling import timeline
 from course.own.profiling.timeline import RankReport
 from course.own.say.answer import reports
+from course.own.watch import report_files
 from course.own.watch.command import environment
 from course.own.watch.process import PROFILING
 
@@ -105,7 +105,7 @@ class WatchedRun:
                 return
 
     def _have_seen_enough(self) -> bool:
-        return timeline.all_have_reported(self.folder) and timeline.go_on(self.folder)
+        return report_files.all_have_reported(self.folder) and report_files.go_on(self.folder)
 
 
 @contextmanager

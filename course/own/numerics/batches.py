@@ -9,20 +9,19 @@ import os
 import random
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils.data import DataLoader
-from torch.utils.data import dataloader as torchs
 
-from course.core import insides, interceptor
-from course.own.numerics.fence import Fence
+from course.core import insides
+from course.own.numerics.context import RankContext
 from course.own.numerics.stacking import Unlike, stack
-from course.own.numerics.training import COMMAND, KEPT_BATCHES, TrainingReport
+from course.own.numerics.training import COMMAND, KEPT_BATCHES
 from course.own.watch import samples
+from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
 
 BYTES = 2**30  # of batches that a rank keeps
 
@@ -34,22 +33,21 @@ class Batches:
     script comes to the same iterations on one process.
     """
 
-    def __init__(
-        self, folder: Path, report: TrainingReport, fence: Fence, is_over: Callable[[], bool]
-    ):
-        self._folder, self._report, self._fence, self._is_over = folder, report, fence, is_over
+    def __init__(self, folder: Path, context: RankContext, is_over: Callable[[], bool]) -> None:
+        self._folder, self._is_over = folder, is_over
+        self._report, _, self._fence = context
         ranks = {int(path.name.partition("-")[0]) for path in folder.glob("*.pt")}
         self._is_alone = os.environ.get("WORLD_SIZE") == "1"
         self._ranks = sorted(ranks) if self._is_alone else []  # whose batches are given
         self._opened = self._bytes = 0
         self._going: dict[int, tuple[int, int]] = {}  # by iterator: its number, batches so far
-        self._all = ExitStack()
+        self._hooks = HookSet()  # without a reference they would be gone
 
     def install(self) -> None:
         """Begin; it goes on to the end of the script."""
-        self._between(self._open, "__iter__", DataLoader)
-        self._between(self._draw, "__next__", insides.inside(torchs, "_BaseDataLoaderIter"))
-        self._between(self._normalize, "forward", nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+        self._hooks.loaders(self._open, self._draw)
+        norms = nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d
+        self._hooks.around(self._normalize, ("forward",), *norms)
         _without_chance()
         if os.environ.get("RANK") == "0" and not self._is_alone:
             words = [sys.executable, *sys.orig_argv[1:]]
@@ -57,17 +55,14 @@ class Batches:
             (self._folder / COMMAND).touch(0o600)
             (self._folder / COMMAND).write_text(raw)
 
-    def _between(self, around: Callable, name: str, *homes: object) -> None:
-        self._all.enter_context(interceptor.intercepted(around, (name,), homes))
-
-    def _open(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _open(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         iterator = real(*args, **kwargs)
         if self._fence.is_ours:
             self._going[id(iterator)] = self._opened, 0
             self._opened += 1
         return iterator
 
-    def _draw(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _draw(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         batch = real(*args, **kwargs)
         if not self._fence.is_ours or self._is_over() or id(args[0]) not in self._going:
             return batch
@@ -95,7 +90,7 @@ class Batches:
             raise Unlike("do not come from the same loaders on all ranks")
         return stack([torch.load(each, place, weights_only=False) for each in paths])
 
-    def _normalize(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _normalize(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         self._report.batch_norm |= args[0].training
         return real(*args, **kwargs)
 
@@ -110,11 +105,12 @@ def _without_chance() -> None:
     attention = functional.scaled_dot_product_attention
 
     def attend(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
-               dropout_p: float = 0.0, *args: object, **kwargs: object) -> Tensor:  # fmt: skip
+               dropout_p: float = 0.0, *args: Any, **kwargs: Any) -> Tensor:  # fmt: skip
         return attention(query, key, value, attn_mask, 0.0, *args, **kwargs)
 
     insides.replace(functional, "scaled_dot_product_attention", attend)
-    nn.RNNBase.dropout = property(lambda _: 0.0, lambda _, value: None)
+    no_dropout = property(lambda _: 0.0, lambda _, value: None)
+    nn.RNNBase.dropout = no_dropout  # pyrefly: ignore[bad-assignment, instance-var-assign]
 
 
 def _unchanged(input: Tensor, *_: object, **__: object) -> Tensor:

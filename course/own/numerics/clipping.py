@@ -1,13 +1,11 @@
 """On a rank: who clips gradients, and whether a scaler's factor is still in them."""
 
-from collections.abc import Callable
-
 import torch
 from torch import nn
 
-from course.own.numerics.fence import Fence
+from course.own.numerics.context import RankContext
 from course.own.numerics.optimizers import OptimizerProbe
-from course.own.watch.lines import Lines
+from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
 
 CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")
 
@@ -15,21 +13,22 @@ CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")
 class Clipping:
     """Sees what comes between a backward pass and a step, by torch's own functions for that."""
 
-    def __init__(self, lines: Lines, fence: Fence, optimizers: dict[int, OptimizerProbe]) -> None:
-        self._lines, self._fence, self._optimizers = lines, fence, optimizers
+    def __init__(self, context: RankContext, optimizers: dict[int, OptimizerProbe]) -> None:
+        _, self._lines, self._fence = context
+        self._optimizers = optimizers
         self.scaled = self._unscaled = False
 
-    def install(self, between: Callable) -> None:
-        """Begin; `between` steps between callers and functions."""
-        between(self._clip, CLIPS, nn.utils, nn.utils.clip_grad)
-        between(self._scale, ("scale",), torch.amp.GradScaler)
-        between(self._unscale, ("unscale_",), torch.amp.GradScaler)
+    def install(self, hooks: HookSet) -> None:
+        """Begin."""
+        hooks.around(self._clip, CLIPS, nn.utils, nn.utils.clip_grad)
+        hooks.around(self._scale, ("scale",), torch.amp.GradScaler)
+        hooks.around(self._unscale, ("unscale_",), torch.amp.GradScaler)
 
     def begin_step(self) -> None:
         """A step has been taken."""
         self.scaled = self._unscaled = False
 
-    def _clip(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _clip(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         if self._fence.is_ours:
             with self._fence.around("clipping"):
                 self._note(self._lines.here())
@@ -43,11 +42,11 @@ class Clipping:
                 if self.scaled and not self._unscaled:
                     each.early_clip = line
 
-    def _scale(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _scale(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         self.scaled |= args[0].is_enabled()
         return real(*args, **kwargs)
 
-    def _unscale(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _unscale(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         self._unscaled = True
         if self._fence.is_ours:
             with self._fence.around("own gradient"):

@@ -2,19 +2,22 @@
 
 import sys
 from collections.abc import Callable
+from itertools import takewhile
 
 import torch.distributed as dist
 
-from course.own.numerics.fence import Fence
-from course.own.numerics.training import LoaderPass, TrainingReport
-from course.own.watch import samples
-from course.own.watch.lines import Lines
-
-PREFIXES = ("all_", "reduce", "broadcast", "gather", "scatter")
-COLLECTIVES = tuple(
-    name for name in vars(dist) if name.startswith(PREFIXES) and name != "reduce_op"
+from course.own.numerics.context import RankContext
+from course.own.numerics.training import LoaderPass
+from course.own.watch import frames, samples
+from course.own.watch.hook_set import (
+    COLLECTIVES,
+    Args,
+    Function,
+    HookSet,
+    Kwargs,
+    note_group,
 )
-ONE_TO_ONE = ("send", "recv", "isend", "irecv", "batch_isend_irecv")
+
 WAITS = ("wait", "synchronize", "is_completed", "result", "get_future", "block_current_stream")
 LIBRARIES = ("torch.", "course.")
 SMALL = 16  # numbers: a message of so few is a loss or a flag
@@ -28,30 +31,32 @@ class Collectives:
     has just been evaluated, to the end of the script; the rest is counted until `close`.
     """
 
-    def __init__(self, report: TrainingReport, lines: Lines, fence: Fence, phase: Callable[[], str],
-                 evaluates: Callable[[], LoaderPass | None]) -> None:  # fmt: skip
-        self._report, self._lines, self._fence, self._phase = report, lines, fence, phase
-        self._evaluates, self._closed = evaluates, False
+    def __init__(
+        self,
+        context: RankContext,
+        phase: Callable[[], str],
+        evaluates: Callable[[], LoaderPass | None],
+    ) -> None:
+        self._report, self._lines, self._fence = context
+        self._phase, self._evaluates, self._closed = phase, evaluates, False
         self._pending: dict[int, tuple[object, str]] = {}
         self.order = 0
 
-    def install(self, between: Callable, to_the_end: Callable) -> None:
-        """Begin; both step between callers and functions, in the window or to the end."""
-        between(self._join, ("init_process_group",))
-        to_the_end(self._collective, COLLECTIVES)
+    def install(self, window: HookSet, whole: HookSet) -> None:
+        """Begin: with hooks for the window of steps, and for the whole script."""
+        window.around(self._join, ("init_process_group",))
+        whole.around(self._collective, COLLECTIVES)
         # Not `isend` and `irecv` alone: `P2POp` compares them with its own.
-        between(self._point, ("send", "recv", "batch_isend_irecv"))
-        between(self._wait, WAITS, dist.Work)
+        window.around(self._point, ("send", "recv", "batch_isend_irecv"))
+        window.around(self._wait, WAITS, dist.Work)
 
-    def _join(self, name: str, real: Callable, args: tuple, kwargs: dict) -> None:
+    def _join(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
         real(*args, **kwargs)
         if self._fence.is_ours:
             with self._fence.around("ranks"):
-                report = self._report
-                report.backend = dist.get_backend()
-                report.rank, report.world = dist.get_rank(), dist.get_world_size()
+                note_group(self._report)
 
-    def _collective(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _collective(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         work = real(*args, **kwargs)
         if self._fence.is_ours:
             with self._fence.around("evaluation"):
@@ -67,7 +72,7 @@ class Collectives:
                     self._pending[id(work)] = work, self._lines.here()
         return work
 
-    def _note_evaluation(self, name: str, args: tuple) -> None:
+    def _note_evaluation(self, name: str, args: Args) -> None:
         evaluation = self._evaluates()
         if evaluation is None or name.startswith("broadcast"):  # which adds nothing up
             return
@@ -82,11 +87,11 @@ class Collectives:
         self._closed = True
         self._pending.clear()
 
-    def _point(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _point(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         self._report.sends["point"] = self._report.sends.get("point", 0) + 1
         return real(*args, **kwargs)
 
-    def _wait(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _wait(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         self._pending.pop(id(args[0]), None)
         return real(*args, **kwargs)
 
@@ -99,9 +104,5 @@ class Collectives:
 
 def _is_fsdps() -> bool:
     """Whether fully_shard calls a collective, as it does for each layer, and not the script."""
-    frame = sys._getframe(2)
-    while frame and (module := str(frame.f_globals.get("__name__"))).startswith(LIBRARIES):
-        if module.startswith("torch.distributed.fsdp"):
-            return True
-        frame = frame.f_back
-    return False
+    inside = takewhile(lambda name: name.startswith(LIBRARIES), frames.modules(sys._getframe(2)))
+    return any(name.startswith("torch.distributed.fsdp") for name in inside)

@@ -22,12 +22,12 @@ class Fence:
         """Whether this is the main thread of the rank, and no worker that it forked."""
         return os.getpid() == self.process and threading.get_ident() == self._thread
 
-    def around(self, name: str) -> "_Look":
+    def around(self, name: str) -> "_Guard":
         """A context manager for one named probe."""
-        return _Look(name, self._unseen)
+        return _Guard(name, self._unseen)
 
 
-class _Look:
+class _Guard:
     __slots__ = ("_grad", "_name", "_unseen")
 
     def __init__(self, name: str, unseen: dict[str, str]) -> None:

@@ -6,13 +6,14 @@ They tell whether several ranks write one file, and whether a training goes on f
 import os
 import sys
 from collections.abc import Callable, Mapping
+from itertools import islice
 
 import torch
 
-from course.own.numerics.fence import Fence
-from course.own.numerics.training import LoadedFile, TrainingReport, WrittenFile
-from course.own.watch.late_import import on_import
-from course.own.watch.lines import Lines
+from course.own.numerics.context import RankContext
+from course.own.numerics.training import LoadedFile, WrittenFile
+from course.own.watch import frames
+from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
 
 NEAR = 5  # frames from the opening of a file to the user's line: further in, a library opens it
 MOST = 200  # files that are kept
@@ -26,23 +27,19 @@ class Files:
     `on_write` is called for each of them.
     """
 
-    def __init__(
-        self, report: TrainingReport, lines: Lines, fence: Fence, on_write: Callable[[], None]
-    ) -> None:
-        self._report, self._lines, self._fence = report, lines, fence
+    def __init__(self, context: RankContext, on_write: Callable[[], None]) -> None:
+        self._report, self._lines, self._fence = context
         self._on_write = on_write
         self._kinds: dict[int, tuple[str, list[str]]] = {}  # of loads: their folder and keys
         self._known: dict[tuple[str, str], WrittenFile] = {}
         self._active = True
 
-    def install(self, between: Callable, enter: Callable) -> None:
-        """Begin; `between` steps between callers and functions, `enter` takes a context."""
-        between(self._save, ("save",), torch)
-        between(self._load, ("load",), torch)
-        enter(
-            on_import(
-                "safetensors.torch", lambda module: between(self._store, ("save_file",), module)
-            )
+    def install(self, hooks: HookSet) -> None:
+        """Begin."""
+        hooks.around(self._save, ("save",), torch)
+        hooks.around(self._load, ("load",), torch)
+        hooks.on_import(
+            "safetensors.torch", lambda module: hooks.around(self._store, ("save_file",), module)
         )
         sys.addaudithook(self._event)  # it cannot be taken away, and costs little
 
@@ -50,21 +47,19 @@ class Files:
         """End the watch."""
         self._active = False
 
-    def _event(self, event: str, args: tuple) -> None:
+    def _event(self, event: str, args: Args) -> None:
         if event != "open" or not self._active or not self._fence.is_ours:
             return
         path, _, flags = args
         if not isinstance(path, (str, bytes, os.PathLike)) or not flags & os.O_TRUNC:
             return
         with self._fence.around("files"):
-            frame = sys._getframe(1)
-            for _ in range(NEAR):
-                if frame is not None and self._lines.is_own(frame.f_code):
-                    self._note(path, self._lines.of(frame))
-                    return
-                frame = frame and frame.f_back
+            near = islice(frames.outwards(sys._getframe(1)), NEAR)
+            own = next((each for each in near if self._lines.is_own(each.f_code)), None)
+            if own is not None:
+                self._note(path, self._lines.of(own))
 
-    def _save(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _save(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         path = args[1] if len(args) > 1 else kwargs.get("f")
         self._saved(path)
         if isinstance(path, (str, os.PathLike)) and self._fence.is_ours:
@@ -74,24 +69,24 @@ class Files:
                     each.saves |= self._kinds[number] == kind
         return real(*args, **kwargs)
 
-    def _load(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _load(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         content = real(*args, **kwargs)
         path = args[0] if args else kwargs.get("f")
         known = len(self._report.loads)
         if isinstance(path, (str, os.PathLike)) and self._fence.is_ours and known < MOST:
             with self._fence.around("resume"):
                 whole = os.path.realpath(os.fsdecode(path))
-                found = LoadedFile(whole, self._lines.here(), self._report.passes)
+                load = LoadedFile(whole, self._lines.here(), self._report.passes)
                 if isinstance(content, Mapping):
-                    found.numbers = {
+                    load.numbers = {
                         key: content[key] for key in NUMBERS if type(content.get(key)) is int
                     }
-                    found.optimizer = any(map(_is_optimizers, content.values()))
+                    load.optimizer = any(map(_is_optimizers, content.values()))
                 self._kinds[known] = _kind(path, content)
-                self._report.loads.append(found)
+                self._report.loads.append(load)
         return content
 
-    def _store(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _store(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         path = args[1] if len(args) > 1 else kwargs.get("filename")
         self._saved(path)
         return real(*args, **kwargs)
@@ -101,7 +96,7 @@ class Files:
             with self._fence.around("files"):
                 self._note(path, self._lines.here())
 
-    def _note(self, path: str | bytes | os.PathLike, line: str) -> None:
+    def _note(self, path: str | bytes | os.PathLike[str], line: str) -> None:
         whole = os.path.realpath(os.fsdecode(path))
         if whole.startswith(NOT_FILES):
             return
@@ -114,7 +109,7 @@ class Files:
             self._report.written.append(written)
 
 
-def _kind(path: str | os.PathLike, content: object) -> tuple[str, list[str]]:
+def _kind(path: str | os.PathLike[str], content: object) -> tuple[str, list[str]]:
     """What tells that a script would save such a file again: its folder and what is in it."""
     keys = sorted(map(str, content)) if isinstance(content, Mapping) else [type(content).__name__]
     return os.path.dirname(os.path.realpath(os.fsdecode(path))), keys

@@ -17,6 +17,8 @@ from types import CodeType, FrameType
 
 from torch import Tensor
 
+from course.own.watch.frames import outwards
+
 MOST = 500  # numbers of a function
 
 
@@ -52,17 +54,14 @@ class Counts:
 
 def counts(frame: FrameType | None, is_own: Callable[[CodeType], bool]) -> Counts | None:
     """The counts of the innermost function of the script, from a frame outwards."""
-    frames = []
-    while frame is not None:
-        frames += [frame] if is_own(frame.f_code) else []
-        frame = frame.f_back
-    if not frames:
+    own = [each for each in outwards(frame) if is_own(each.f_code)]
+    if not own:
         return None
-    frame = frames[0]
+    innermost = own[0]
     numbers: dict[tuple[str, ...], float] = {}
     lists: dict[tuple[str, ...], int] = {}
-    home = frame.f_globals.get("__name__")
-    for name, value in list(frame.f_locals.items()):
+    home = innermost.f_globals.get("__name__")
+    for name, value in list(innermost.f_locals.items()):
         inside = value if type(value) is dict else {}
         if type(value).__module__ == home and not isinstance(value, type):
             inside = getattr(value, "__dict__", {})
@@ -71,7 +70,7 @@ def counts(frame: FrameType | None, is_own: Callable[[CodeType], bool]) -> Count
                 lists[place] = len(each)
             elif len(numbers) < MOST and (number := _number(each)) is not None:
                 numbers[place] = number
-    return Counts(tuple(each.f_code for each in frames), numbers, lists)
+    return Counts(tuple(each.f_code for each in own), numbers, lists)
 
 
 def _number(value: object) -> float | None:

@@ -20,7 +20,7 @@ class LooseSearch:
         """An optimizer has been made."""
         self._born = self._born or len(self._models.made)
 
-    def got(self, parameter: nn.Parameter, placed: Set[int]) -> None:
+    def note_gradient(self, parameter: nn.Parameter, placed: Set[int]) -> None:
         """A parameter has got a gradient; `placed` are the parameters that optimizers have."""
         known = self._known.get(id(parameter)) or self._describe(id(parameter), placed)
         if known is not None:
@@ -34,9 +34,9 @@ class LooseSearch:
         made = models.made.get(key, "")
         late = list(models.made).index(key) >= self._born if made else False
         missing = [each for each in root.parameters if each not in placed]
-        found = LooseParameter(
+        loose = LooseParameter(
             root.parameters[key], made, 0, late, len(root.parameters), len(missing)
         )
-        self._known[key] = found
-        self._report.loose.append(found)
-        return found
+        self._known[key] = loose
+        self._report.loose.append(loose)
+        return loose

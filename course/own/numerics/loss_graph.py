@@ -11,8 +11,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.hooks import RemovableHandle
 
+from course.core import insides
 from course.own.numerics.training import LossTerm
+from course.own.watch.hook_set import Args, Kwargs
 
 DEEP = 64  # nodes of a loss, at most
 MEAN, SUM = 1, 2  # as torch stores a reduction
@@ -37,14 +40,16 @@ class Reduction:
     smooth: "Reduction | None" = None  # a sum over all classes, which smooths this cross-entropy
 
 
-def reductions(root: Tensor, hold: Callable[[object], None]) -> list[Reduction] | None:
+def reductions(
+    root: Tensor | None, hold: Callable[[RemovableHandle], None]
+) -> list[Reduction] | None:
     """A loss's reductions, whose factors are there after the backward pass; None if unreadable.
 
     `hold` gets the handles of hooks, to be removed after the pass.
     """
-    if root.grad_fn is None or root.numel() != 1:
+    if root is None or root.grad_fn is None or root.numel() != 1:
         return None
-    found: list[Reduction] = []
+    ends: list[Reduction] = []
     seen: set[Any] = set()
     nodes = [root.grad_fn]
     while nodes:
@@ -57,28 +62,28 @@ def reductions(root: Tensor, hold: Callable[[object], None]) -> list[Reduction] 
         reduction = _reduction(node)
         if reduction:
             hold(node.register_prehook(_keeps(reduction)))
-            found.append(reduction)
+            ends.append(reduction)
         elif node.name().startswith(SCALAR):
             nodes += [each for each, _ in node.next_functions]
         else:
             return None
-    return _together(found) or None
+    return _together(ends) or None
 
 
-def _together(found: list[Reduction]) -> list[Reduction]:
+def _together(reductions: list[Reduction]) -> list[Reduction]:
     """Put the sums that smooth labels to their cross-entropy: both reduce the same values."""
-    sums = {each.of: each for each in found if each.name == "sum" and each.of is not None}
-    for each in found:
+    sums = {each.of: each for each in reductions if each.name == "sum" and each.of is not None}
+    for each in reductions:
         if each.name == "NllLoss":
             each.smooth = sums.pop(each.of, None)
-    smooth = [id(each.smooth) for each in found if each.smooth]
-    for each in found:
+    smooth = [id(each.smooth) for each in reductions if each.smooth]
+    for each in reductions:
         each.of = None  # the graph is not kept alive
-    return [each for each in found if id(each) not in smooth]
+    return [each for each in reductions if id(each) not in smooth]
 
 
-def _keeps(reduction: Reduction) -> Callable[[tuple], None]:
-    def keep(gradients: tuple) -> None:
+def _keeps(reduction: Reduction) -> Callable[[Args], None]:
+    def keep(gradients: Args) -> None:
         if gradients and gradients[0] is not None:
             reduction.factor = gradients[0].detach()
 
@@ -88,13 +93,13 @@ def _keeps(reduction: Reduction) -> Callable[[tuple], None]:
 def _reduction(node: Any) -> Reduction | None:
     name = node.name()
     if name == "MeanBackward0":
-        return Reduction("mean", int(getattr(node, "_saved_self_sym_numel", None)), True)
+        return Reduction("mean", int(insides.inside(node, "_saved_self_sym_numel")), True)
     if name == "SumBackward0":
-        sizes = torch.Size([int(each) for each in getattr(node, "_saved_self_sym_sizes", None)])
-        found = Reduction("sum", sizes.numel(), False) if sizes.numel() > 1 else None
-        if found:
-            _widen(found, node)
-        return found
+        sizes = torch.Size([int(each) for each in insides.inside(node, "_saved_self_sym_sizes")])
+        reduction = Reduction("sum", sizes.numel(), False) if sizes.numel() > 1 else None
+        if reduction:
+            _widen(reduction, node)
+        return reduction
     loss = next((each for each in LOSSES if name.startswith(each)), None)
     if loss is None:
         return None
@@ -105,23 +110,23 @@ def _reduction(node: Any) -> Reduction | None:
         if getattr(node, "_saved_weight", None) is not None:
             return None
         terms = (
-            getattr(node, "_saved_target", None) != getattr(node, "_saved_ignore_index", None)
+            insides.inside(node, "_saved_target") != insides.inside(node, "_saved_ignore_index")
         ).sum()
     else:
-        terms = getattr(node, "_saved_self", None).numel()
-    found = Reduction(loss, terms, kind == MEAN)
+        terms = insides.inside(node, "_saved_self").numel()
+    reduction = Reduction(loss, terms, kind == MEAN)
     if loss == "NllLoss":
-        found.of = _past(node.next_functions[0][0], SHAPES)
-    return found
+        reduction.of = _past(node.next_functions[0][0], SHAPES)
+    return reduction
 
 
-def _widen(found: Reduction, node: Any) -> None:
+def _widen(reduction: Reduction, node: Any) -> None:
     """A sum over samples, of sums over classes: what do these add up, and how many of them?"""
     inside = _past(node.next_functions[0][0], (*SHAPES, "Neg", "MaskedFill"))
     if inside is not None and inside.name() == "SumBackward1":
-        sizes = torch.Size([int(each) for each in getattr(inside, "_saved_self_sym_sizes", None)])
-        found.of = _past(inside.next_functions[0][0], SHAPES)
-        found.width = sizes.numel() // max(1, found.terms)
+        sizes = torch.Size([int(each) for each in insides.inside(inside, "_saved_self_sym_sizes")])
+        reduction.of = _past(inside.next_functions[0][0], SHAPES)
+        reduction.width = sizes.numel() // max(1, reduction.terms)
 
 
 def _past(node: Any, names: tuple[str, ...]) -> Any:
@@ -131,7 +136,7 @@ def _past(node: Any, names: tuple[str, ...]) -> Any:
     return node
 
 
-def root(args: tuple, kwargs: dict) -> Tensor | None:
+def root(args: Args, kwargs: Kwargs) -> Tensor | None:
     """The loss that a backward pass is given; None if there are several."""
     loss = args[0] if args else kwargs.get("tensors")
     if isinstance(loss, (list, tuple)):
@@ -141,8 +146,12 @@ def root(args: tuple, kwargs: dict) -> Tensor | None:
 
 def part(each: Reduction) -> LossTerm:
     """What one target counts there, once the factor has come."""
-    terms, factor = int(each.terms), abs(float(each.factor))
+    terms, factor = int(each.terms), _size(each.factor)
     weight = factor / max(1, terms) if each.is_mean else factor
     if each.smooth:
-        weight += abs(float(each.smooth.factor)) * each.smooth.width
+        weight += _size(each.smooth.factor) * each.smooth.width
     return LossTerm(each.name, terms, weight)
+
+
+def _size(factor: Tensor | None) -> float:
+    return 0.0 if factor is None else abs(float(factor))

@@ -4,7 +4,6 @@ import sys
 import weakref
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import torch
@@ -18,10 +17,10 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
 from course.own.numerics import module_state, tensor_samples
-from course.own.numerics.fence import Fence
-from course.own.numerics.training import BackwardPass, DdpModel, InferenceModel, TrainingReport
+from course.own.numerics.context import RankContext
+from course.own.numerics.training import BackwardPass, DdpModel, InferenceModel
 from course.own.watch import samples
-from course.own.watch.lines import Lines
+from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
 from course.own.watch.module_hook import ModuleHook
 
 MADE = 20_000  # parameters whose line is kept
@@ -34,7 +33,7 @@ class Root:
     It is not kept alive: a DDP that outlives its process group may hang.
     """
 
-    module: weakref.ref
+    module: weakref.ref[nn.Module]
     modules: list[nn.Module]
     parameters: dict[int, str]
     buffers: list[torch.Tensor] = field(default_factory=list)
@@ -45,14 +44,15 @@ class ModelCalls:
 
     A hook on all modules finds them. It is there only between the calls of models that are known,
     so that it costs nothing inside them. After the window of steps, models that are called without
-    gradients are still found. `steps` counts those of all optimizers. `asked` is called when a
-    model is called without gradients, to the end of the script.
+    gradients are still found. `steps` counts those of all optimizers. `on_inference` is called when
+    a model is called without gradients, to the end of the script.
     """
 
-    def __init__(self, report: TrainingReport, lines: Lines, fence: Fence, steps: Callable[[], int],
-                 asked: Callable[[], None]) -> None:  # fmt: skip
-        self._report, self._lines, self._fence, self._steps = report, lines, fence, steps
-        self._asked, self._closed = asked, False
+    def __init__(
+        self, context: RankContext, steps: Callable[[], int], on_inference: Callable[[], None]
+    ) -> None:
+        self._report, self._lines, self._fence = context
+        self._steps, self._on_inference, self._closed = steps, on_inference, False
         self.roots: dict[int, Root] = {}
         self.names: dict[int, str] = {}
         self.made: dict[int, str] = {}
@@ -65,25 +65,22 @@ class ModelCalls:
         self._wrapped: dict[int, DdpModel] = {}
         self._random = 0
         self._grew = True  # whether a model may have new parameters
-        self._all = ExitStack()
         self._search: RemovableHandle | None = None
 
-    def install(self, between: Callable) -> None:
-        """Begin; `between` steps between callers and functions."""
-        between(self._wrap, ("__init__",), DistributedDataParallel)
-        for handle in (
-            register_module_parameter_registration_hook(self._makes),
-            register_module_module_registration_hook(self._grows),
-        ):
-            self._all.callback(handle.remove)
+    def install(self, hooks: HookSet) -> None:
+        """Begin."""
+        hooks.around(self._wrap, ("__init__",), DistributedDataParallel)
+        hooks.add(register_module_parameter_registration_hook(self._makes))
+        hooks.add(register_module_module_registration_hook(self._grows))
         self._look_out()
 
     def close(self) -> None:
         """End the window of steps. What was known of the models is no longer needed."""
         self._closed = True
-        self._all.close()
         for root in self.roots.values():
-            root.modules, root.parameters, root.buffers = [], {}, []
+            root.modules.clear()
+            root.parameters.clear()
+            root.buffers.clear()
 
     def remove(self) -> None:
         """End the search for models."""
@@ -129,7 +126,7 @@ class ModelCalls:
             with self._fence.around("lines"):
                 self.made[id(parameter)] = self._lines.of(sys._getframe(2))
 
-    def _wrap(self, name: str, real: Callable, args: tuple, kwargs: dict) -> None:
+    def _wrap(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
         real(*args, **kwargs)
         if not self._fence.is_ours:
             return
@@ -151,7 +148,7 @@ class ModelCalls:
 
     # -- how they are called -----------------------------------------------------------------------
 
-    def _enters(self, module: nn.Module, args: tuple) -> None:
+    def _enters(self, module: nn.Module, args: Args) -> None:
         """Any module is called: one outside of all others is a root."""
         if self._depth or self.in_backward or not self._fence.is_ours:
             return
@@ -184,12 +181,12 @@ class ModelCalls:
         module.register_forward_hook(ModuleHook(self._after), always_call=True)
         return root
 
-    def _asks(self, module: nn.Module, args: tuple) -> None:
+    def _asks(self, module: nn.Module, args: Args) -> None:
         """A model is called, perhaps after the window; these hooks go with the process."""
         if not torch.is_grad_enabled() and self._fence.is_ours:
-            self._asked()
+            self._on_inference()
 
-    def _before(self, module: nn.Module, args: tuple, kwargs: dict) -> None:
+    def _before(self, module: nn.Module, args: Args, kwargs: Kwargs) -> None:
         if not self._fence.is_ours or self.in_backward:
             return
         if self._depth == 0:
@@ -214,7 +211,7 @@ class ModelCalls:
         if self._random and self._random != _generator():
             self.pass_.noise = self._random
 
-    def _called(self, module: nn.Module, args: tuple, kwargs: dict, grad: bool) -> None:
+    def _called(self, module: nn.Module, args: Args, kwargs: Kwargs, grad: bool) -> None:
         """The script calls a model of its own, with gradients or without."""
         root = self.roots[id(module)]
         if self._closed and grad:

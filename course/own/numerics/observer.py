@@ -1,4 +1,4 @@
-"""On a rank: watch the numbers of the script that runs here, and write down what was seen."""
+"""On a rank: record the numerics of the script that runs here, and write the rank's report."""
 
 import atexit
 import json
@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from course.own.numerics.batches import Batches
+from course.own.numerics.context import RankContext
 from course.own.numerics.fence import Fence
-from course.own.numerics.loaders import Loaders
 from course.own.numerics.recorder import NumericsRecorder
 from course.own.numerics.training import RandomWorker, TrainingReport
-from course.own.profiling import timeline
+from course.own.watch import report_files
 from course.own.watch.lines import Lines
 from course.own.watch.process import BATCHES
 
@@ -20,47 +20,43 @@ from course.own.watch.process import BATCHES
 def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
     """Begin to watch this process: that many steps of each optimizer, then write them to `folder`.
 
-    What it returns ends that. What was seen later, to the end of the script, is added then.
+    The function that it returns ends that with the script, and adds what was seen until then.
     """
-    world = int(os.environ.get("WORLD_SIZE", "1"))
-    local = int(os.environ.get("LOCAL_WORLD_SIZE", world))
-    report = TrainingReport(int(os.environ.get("RANK", "0")), world, local, os.uname().nodename)
-    fence, lines = Fence(report.unseen), Lines(script)
+    report = TrainingReport(*report_files.launched_as(), 1, os.uname().nodename)
+    context = RankContext(report, Lines(script), Fence(report.unseen))
 
     def write() -> None:
-        if report.backend or "RANK" in os.environ:
-            report.local = int(os.environ.get("LOCAL_WORLD_SIZE", report.world))
+        if report_files.is_of_a_rank(report):
+            report.local = report_files.local_ranks(report.world)
             report.workers = _workers(folder, report.rank)
-            timeline.write(report, folder / f"rank{report.rank}.json")
+            report_files.write(report, folder)
 
     def end() -> None:
-        if os.getpid() == fence.process and not report.is_over:
+        if os.getpid() == context.fence.process and not report.is_over:
             report.is_over = True
-            watcher.end()
+            recorder.end()
             write()
 
     def full() -> None:
-        with fence.around("report"):
+        with context.fence.around("report"):
             write()
 
-    watcher = NumericsRecorder(
-        report, steps, lines, Loaders(report, lines, fence, folder), fence, full
-    )
-    watcher.install()
-    if kept := os.environ.get(BATCHES):
-        Batches(Path(kept), report, fence, lambda: watcher.is_full).install()
+    recorder = NumericsRecorder(context, steps, folder, full)
+    recorder.install()
+    if batches := os.environ.get(BATCHES):
+        Batches(Path(batches), context, lambda: recorder.is_full).install()
     atexit.register(end)
     return end
 
 
 def _workers(folder: Path, rank: int) -> list[RandomWorker]:
     """What the workers of this rank's loaders have reported of their random numbers."""
-    found = []
+    workers: list[RandomWorker] = []
     for path in sorted(folder.glob(f"drawn-{rank}-*.json")):
         with suppress(ValueError, OSError):
             content = json.loads(path.read_text())
-            found += [
+            workers += [
                 RandomWorker(rank, content["number"], kind, state)
                 for kind, state in content["drawn"].items()
             ]
-    return found
+    return workers

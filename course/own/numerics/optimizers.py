@@ -69,9 +69,9 @@ class OptimizerProbe:
     def gradients(self) -> tuple[Tensor, list[int]]:
         """Samples of all gradients as they are now, and how many of each; 0 where there is none."""
         grads = [each.grad for each in self.parameters]
-        found = [tensor_samples.copied(grad, self.share) for grad in grads if grad is not None]
-        sizes = iter([each.numel() for each in found])
-        return tensor_samples.together(found), [
+        samples = [tensor_samples.copied(grad, self.share) for grad in grads if grad is not None]
+        sizes = iter([each.numel() for each in samples])
+        return tensor_samples.together(samples), [
             0 if grad is None else next(sizes) for grad in grads
         ]
 
@@ -104,8 +104,11 @@ class OptimizerProbe:
 
     def clear(self) -> None:
         """Begin the next step."""
-        self.entries, self.got, self.passes, self.clips = [], set(), [], []
+        self.entries = []
         self.hooked = []
+        self.got = set()
+        self.passes = []
+        self.clips = []
         self.first = self.used = self.before = None
         self.early_clip, self.closure = "", False
 
@@ -114,7 +117,8 @@ def spread(flat: np.ndarray, sizes: list[int], counts: list[int]) -> np.ndarray:
     """Samples of the gradients that are there, with zeros for those that are not."""
     if sizes == counts:
         return flat
-    parts, start = [], 0
+    parts: list[np.ndarray] = []
+    start = 0
     for size, count in zip(sizes, counts, strict=True):
         part = flat[start : start + size]
         parts.append(part if size == count else np.zeros(count, np.float32))
@@ -122,38 +126,35 @@ def spread(flat: np.ndarray, sizes: list[int], counts: list[int]) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def finish(watched: OptimizerProbe, step: OptimizerStep) -> None:
+def finish(probe: OptimizerProbe, step: OptimizerStep) -> None:
     """Put what was sampled in this step into its report: one copy from the device for each kind."""
-    counts = watched.report.counts
-    if watched.before is not None:
-        step.before = tensor_samples.checksums(watched.before.cpu().numpy(), counts)
-    after = watched.weights().cpu().numpy()
-    step.after, step.finite = (
-        tensor_samples.checksums(after, counts),
-        bool(np.isfinite(after).all()),
-    )
-    if watched.used is None:
+    counts = probe.report.counts
+    if probe.before is not None:
+        step.before = tensor_samples.checksums(probe.before.cpu().numpy(), counts)
+    after = probe.weights().cpu().numpy()
+    step.after = tensor_samples.checksums(after, counts)
+    step.finite = bool(np.isfinite(after).all())
+    if probe.used is None:
         return
-    step.got = [id(each) in watched.got for each in watched.parameters]
-    if watched.report.sharded and watched.first is not None:
-        first, used = (each[0].cpu().numpy() for each in (watched.first, watched.used))
+    step.got = [id(each) in probe.got for each in probe.parameters]
+    if probe.report.sharded and probe.first is not None:
+        first, used = (each[0].cpu().numpy() for each in (probe.first, probe.used))
         square = float(first @ first)
         step.scale = float(used @ first) / square if square and len(used) == len(first) else 0.0
-    if not watched.entries:
+    if not probe.entries:
         return
     step.entries = [
-        (place, new.numel(), 0 if old is None else old.numel())
-        for place, new, old in watched.entries
+        (place, new.numel(), 0 if old is None else old.numel()) for place, new, old in probe.entries
     ]
-    parts = [each for entry in watched.entries for each in entry[1:] if each is not None]
+    parts = [each for entry in probe.entries for each in entry[1:] if each is not None]
     step.keep("entries", tensor_samples.together(parts).cpu().numpy())
-    for place, taken in (("first", watched.first or watched.used), ("used", watched.used)):
-        step.keep(place, spread(taken[0].cpu().numpy(), taken[1], counts))
-    if watched.hooked:
-        step.hooked = [(place, new.numel(), line) for place, line, new, _ in watched.hooked]
-        parts = [each for hook in watched.hooked for each in hook[2:]]
+    for place, gradients in (("first", probe.first or probe.used), ("used", probe.used)):
+        step.keep(place, spread(gradients[0].cpu().numpy(), gradients[1], counts))
+    if probe.hooked:
+        step.hooked = [(place, new.numel(), line) for place, line, new, _ in probe.hooked]
+        parts = [each for hook in probe.hooked for each in hook[2:]]
         step.keep("hooked", tensor_samples.together(parts).cpu().numpy())
-    parameters = map(tensor_samples.local, watched.parameters)
+    parameters = map(tensor_samples.local, probe.parameters)
     norms = [torch.linalg.vector_norm(each, dtype=torch.float32) for each in parameters]
     step.norms = torch.stack(norms).cpu().tolist()
 
@@ -175,8 +176,8 @@ class GradientProbes:
         self._see = see
         self.got: set[int] = set()
         self.looks = False
-        self._known: dict[int, weakref.ref] = {}
-        self._frozen: list[weakref.ref] = []
+        self._known: dict[int, weakref.ref[nn.Parameter]] = {}
+        self._frozen: list[weakref.ref[nn.Parameter]] = []
         self._handles: list[Any] = []
 
     def add(self, parameters: Iterable[nn.Parameter]) -> None:
@@ -193,7 +194,8 @@ class GradientProbes:
 
     def add_thawed(self) -> None:
         """See the gradients of parameters that were frozen and no longer are."""
-        frozen, self._frozen = self._frozen, []
+        frozen = self._frozen
+        self._frozen = []
         self.add(each for ref in frozen if (each := ref()) is not None)
 
     def _hook(self, parameter: nn.Parameter) -> Callable[[Tensor], None]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,14 +36,14 @@ LISTS = {
 
 
 def read(path: Path) -> TrainingReport:
-    """What `timeline.write` wrote."""
+    """Read the report of a rank."""
     raw = json.loads(path.read_text())
     lists = {name: [kind(**each) for each in raw[name]] for name, kind in LISTS.items()}
     optimizers = [_optimizer(each) for each in raw["optimizers"]]
     return TrainingReport(**raw | lists | {"optimizers": optimizers})
 
 
-def _optimizer(raw: dict) -> OptimizerReport:
+def _optimizer(raw: dict[str, Any]) -> OptimizerReport:
     report = OptimizerReport(**raw | {"watched": [_step(each) for each in raw["watched"]]})
     for step in report.watched:
         if step.entries:
@@ -53,11 +54,11 @@ def _optimizer(raw: dict) -> OptimizerReport:
     return report
 
 
-def _step(raw: dict) -> OptimizerStep:
+def _step(raw: dict[str, Any]) -> OptimizerStep:
     return OptimizerStep(**raw | {"latest": [_pass(each) for each in raw["latest"]]})
 
 
-def _pass(raw: dict) -> BackwardPass:
+def _pass(raw: dict[str, Any]) -> BackwardPass:
     parts = raw["parts"]
     return BackwardPass(**raw | {"parts": parts and [LossTerm(**each) for each in parts]})
 

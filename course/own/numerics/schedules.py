@@ -1,13 +1,13 @@
 """On a rank: the steps of schedules, and rates that have come down to 0."""
 
 import sys
-from collections.abc import Callable
 
 import torch
 
-from course.own.numerics.fence import Fence
+from course.own.numerics.context import RankContext
 from course.own.numerics.optimizers import OptimizerProbe
-from course.own.watch.lines import Lines
+from course.own.watch import frames
+from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
 
 LIBRARIES = ("accelerate.", "transformers.")
 
@@ -15,17 +15,17 @@ LIBRARIES = ("accelerate.", "transformers.")
 class Schedules:
     """Counts the steps that the script itself takes: accelerate takes one for each process."""
 
-    def __init__(self, lines: Lines, fence: Fence) -> None:
-        self._lines, self._fence = lines, fence
+    def __init__(self, context: RankContext) -> None:
+        _, self._lines, self._fence = context
         self.count, self.line = 0, ""
 
-    def install(self, between: Callable) -> None:
-        """Begin; `between` steps between callers and functions."""
+    def install(self, hooks: HookSet) -> None:
+        """Begin."""
         base = torch.optim.lr_scheduler.LRScheduler
         kinds = [each for each in (base, *base.__subclasses__()) if "step" in vars(each)]
-        between(self._step, ("step",), *kinds)
+        hooks.around(self._step, ("step",), *kinds)
 
-    def _step(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _step(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         if self._fence.is_ours:
             with self._fence.around("lines"):
                 self.count += not _in_library()
@@ -34,18 +34,13 @@ class Schedules:
 
 
 def _in_library() -> bool:
-    frame = sys._getframe(2)
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith(LIBRARIES):
-            return True
-        frame = frame.f_back
-    return False
+    return any(name.startswith(LIBRARIES) for name in frames.modules(sys._getframe(2)))
 
 
-def note_rate(watched: OptimizerProbe) -> None:
+def note_rate(probe: OptimizerProbe) -> None:
     """Count a step whose rates are all 0, after larger ones."""
-    if any(float(group.get("lr", 0.0)) for group in watched.optimizer.param_groups):
-        watched.positive = True
-    elif watched.positive:
-        watched.report.zero_rates += 1
-        watched.report.zero_from = watched.report.zero_from or watched.report.steps + 1
+    if any(float(group.get("lr", 0.0)) for group in probe.optimizer.param_groups):
+        probe.positive = True
+    elif probe.positive:
+        probe.report.zero_rates += 1
+        probe.report.zero_from = probe.report.zero_from or probe.report.steps + 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 COMMAND = "command.json"  # how rank 0 was started, for `right --deep`: its words and environment
-KEPT_BATCHES = "batches"  # the look that keeps and gives them, under which a failure is noted
+KEPT_BATCHES = "batches"  # the name under which a failure to keep or give them is noted
 
 
 @dataclass
@@ -92,7 +92,7 @@ class OptimizerStep:
 
     def keep(self, place: str, values: np.ndarray) -> None:
         """Store what `samples` returns."""
-        self.gradients[place] = b64encode(np.ascontiguousarray(values, np.float32)).decode()
+        self.gradients[place] = b64encode(np.asarray(values, np.float32).tobytes()).decode()
 
 
 @dataclass
@@ -247,7 +247,7 @@ class RandomWorker:
 
 @dataclass
 class TrainingReport:
-    """What a rank reports. `unseen` has a sentence for each look that failed, by its name."""
+    """What a rank reports. `unseen` has a sentence for each probe that failed, by its name."""
 
     rank: int
     world: int

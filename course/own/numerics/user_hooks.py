@@ -11,8 +11,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from course.own.numerics.fence import Fence
-from course.own.watch.lines import Lines
+from course.own.numerics.context import RankContext
+from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
 
 ON_GRADIENT, ON_PARAMETER = "register_hook", "register_post_accumulate_grad_hook"
 Sample = Callable[[int, Tensor], Tensor | None]  # of a parameter, by its identity
@@ -26,14 +26,15 @@ class UserHooks:
     at; `tell` gets both copies, and the line that registered the hook.
     """
 
-    def __init__(self, lines: Lines, fence: Fence, sample: Sample, tell: Tell) -> None:
-        self._lines, self._fence, self._sample, self._tell = lines, fence, sample, tell
+    def __init__(self, context: RankContext, sample: Sample, tell: Tell) -> None:
+        _, self._lines, self._fence = context
+        self._sample, self._tell = sample, tell
 
-    def install(self, between: Callable) -> None:
-        """Begin; `between` steps between callers and functions."""
-        between(self._register, (ON_GRADIENT, ON_PARAMETER), torch.Tensor)
+    def install(self, hooks: HookSet) -> None:
+        """Begin."""
+        hooks.around(self._register, (ON_GRADIENT, ON_PARAMETER), torch.Tensor)
 
-    def _register(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _register(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         if not self._fence.is_ours or len(args) != 2 or not isinstance(args[0], nn.Parameter):
             return real(*args, **kwargs)
         parameter, hook = args
@@ -44,7 +45,7 @@ class UserHooks:
                 hook = around(hook, id(parameter), self._lines.of(caller))
         return real(parameter, hook)
 
-    def _around_gradient(self, hook: Callable, parameter: int, line: str) -> Callable:
+    def _around_gradient(self, hook: Function, parameter: int, line: str) -> Function:
         @functools.wraps(hook)
         def call(gradient: Tensor) -> Tensor | None:
             before = self._copied(parameter, gradient)
@@ -54,7 +55,7 @@ class UserHooks:
 
         return call
 
-    def _around_parameter(self, hook: Callable, parameter: int, line: str) -> Callable:
+    def _around_parameter(self, hook: Function, parameter: int, line: str) -> Function:
         @functools.wraps(hook)
         def call(owner: nn.Parameter) -> object:
             before = self._copied(parameter, owner.grad)

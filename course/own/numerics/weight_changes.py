@@ -1,12 +1,12 @@
 """On a rank: the lines of the script that change weights, other than by an optimizer's step."""
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 
 from torch import Tensor, nn
 
-from course.own.numerics.fence import Fence
-from course.own.numerics.training import TrainingReport, WeightChange
-from course.own.watch.lines import Lines
+from course.own.numerics.context import RankContext
+from course.own.numerics.training import WeightChange
+from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
 
 INITS = tuple(name for name in vars(nn.init) if name.endswith("_") and name[0] != "_")
 FEW = 1000  # changes that are kept
@@ -18,22 +18,22 @@ class WeightChanges:
     A tensor is known by its identity and its address in memory, since `.data` makes a new one.
     """
 
-    def __init__(self, report: TrainingReport, lines: Lines, fence: Fence) -> None:
-        self._report, self._lines, self._fence = report, lines, fence
+    def __init__(self, context: RankContext) -> None:
+        self._report, self._lines, self._fence = context
         self._tensors: dict[tuple[str, int], set[int]] = {}  # of each change
 
-    def install(self, between: Callable) -> None:
-        """Begin; `between` steps between callers and functions."""
-        between(self._change, INITS, nn.init)
-        between(self._change, ("apply", "load_state_dict"), nn.Module)
-        between(self._change, ("copy_",), Tensor)
+    def install(self, hooks: HookSet) -> None:
+        """Begin."""
+        hooks.around(self._change, INITS, nn.init)
+        hooks.around(self._change, ("apply", "load_state_dict"), nn.Module)
+        hooks.around(self._change, ("copy_",), Tensor)
 
     def keep(self, weights: Set[int]) -> None:
         """Forget changes of tensors that are none of these, such as those of a teacher."""
         touched = zip(self._report.changes, self._tensors.values(), strict=True)
         self._report.changes = [each for each, tensors in touched if tensors & weights]
 
-    def _change(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _change(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         # A copy is made often, and most often to what is no weight.
         if self._fence.is_ours and args and (name != "copy_" or args[0].is_leaf):
             with self._fence.around("lines"):

@@ -5,9 +5,9 @@ debugging and analysis", says torch, which promises none of these names. If one 
 evidence is lost.
 """
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -16,6 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 from course.own.profiling import clocks, timeline
 from course.own.profiling.recorder import Recorder
 from course.own.profiling.timeline import DdpPass
+from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
 
 NS = 1e-9
 TORCH_RATE = 100  # passes: DDP times one of this many, unless told otherwise
@@ -37,13 +38,13 @@ class DdpHooks:
         self._recorder = recorder
         self._models: dict[int, _Model] = {}
 
-    def install(self, between: Callable) -> None:
-        """Begin to watch; `between` steps between callers and functions."""
-        between(self._make, ("__init__",), DistributedDataParallel)
-        between(self._forward, ("forward",), DistributedDataParallel)
-        between(self._enter_no_sync, ("no_sync",), DistributedDataParallel)
-        between(self._buffers, ("_sync_buffers",), DistributedDataParallel)
-        between(self._search, ("prepare_for_backward",), dist.Reducer)
+    def install(self, hooks: HookSet) -> None:
+        """Begin to watch."""
+        hooks.around(self._make, ("__init__",), DistributedDataParallel)
+        hooks.around(self._forward, ("forward",), DistributedDataParallel)
+        hooks.around(self._enter_no_sync, ("no_sync",), DistributedDataParallel)
+        hooks.around(self._buffers, ("_sync_buffers",), DistributedDataParallel)
+        hooks.around(self._search, ("prepare_for_backward",), dist.Reducer)
 
     def remove(self) -> None:
         """End the watching; DDP times itself as rarely as before."""
@@ -52,7 +53,7 @@ class DdpHooks:
                 model.module._set_ddp_runtime_logging_sample_rate(TORCH_RATE)
         self._models.clear()
 
-    def _make(self, name: str, real: Callable, args: tuple, kwargs: dict) -> None:
+    def _make(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
         real(*args, **kwargs)
         if not self._recorder.active:
             return
@@ -69,7 +70,7 @@ class DdpHooks:
         if _reports(ddp):
             ddp._set_ddp_runtime_logging_sample_rate(1)
 
-    def _forward(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _forward(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         self._recorder.forward()
         result = real(*args, **kwargs)
         model = self._models.get(id(args[0]))
@@ -88,19 +89,19 @@ class DdpHooks:
             else:
                 model.facts.quiet += 1
 
-    def _enter_no_sync(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _enter_no_sync(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         script = self._recorder.report.script
         script.no_sync = script.no_sync or self._recorder.lines.here()
         return real(*args, **kwargs)
 
-    def _buffers(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _buffers(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         nbytes = sum(buffer.nbytes for buffer in args[0].modules_buffers)
         if not nbytes:
             return real(*args, **kwargs)
         with self._recorder.during("buffers", "broadcast", nbytes):
             return real(*args, **kwargs)
 
-    def _search(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _search(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         """Time a reducer's search, which starts from the outputs; without any it is left out."""
         if not args[-1]:
             return real(*args, **kwargs)
@@ -108,7 +109,7 @@ class DdpHooks:
             return real(*args, **kwargs)
 
     def _ask(self, model: _Model) -> None:
-        data = model.module._get_ddp_logging_data()
+        data: dict[str, Any] = model.module._get_ddp_logging_data()
         model.facts.cap = data.get("bucket_cap_bytes", 0)
         model.facts.hook = data.get("comm_hook", "")
         ended = data.get("backward_compute_time_end", 0)

@@ -44,7 +44,7 @@ class GpuRecording:
         self.apart = clocks.ahead_of_calendar()
         return True
 
-    def taken(self) -> None:
+    def give_way(self) -> None:
         """Stop, because the script begins to profile."""
         self.end()
         self._may_begin = False

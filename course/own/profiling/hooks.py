@@ -1,52 +1,35 @@
-"""On a rank: the hooks by which a recorder sees what the script does. The script is not changed.
-
-The hooks are torch's public ones if there are any; otherwise they step between the script and the
-function that it calls. All are removed when the recorder has seen enough.
-"""
+"""On a rank: the hooks by which a recorder sees what the script does, until it has seen enough."""
 
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
 from types import ModuleType
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
-from torch.optim.optimizer import (
-    register_optimizer_step_post_hook,
-    register_optimizer_step_pre_hook,
-)
+from torch.utils.hooks import RemovableHandle
 
-from course.core import interceptor
+from course.core import dist_names
 from course.own.profiling.ddp import DdpHooks
 from course.own.profiling.gpus import GpuRecording
 from course.own.profiling.loaders import LoaderHooks
-from course.own.profiling.recorder import Recorder
+from course.own.profiling.recorder import During, Recorder
 from course.own.profiling.timeline import ASYNC, WAITS
-from course.own.watch import samples
-from course.own.watch.late_import import on_import
+from course.own.watch import frames, samples
+from course.own.watch.hook_set import COLLECTIVES, Args, Function, HookSet, Kwargs, note_group
 from course.own.watch.module_hook import ModuleHook
 
-PREFIXES = ("all_", "reduce", "broadcast", "gather", "scatter", "monitored_barrier")
-COLLECTIVES = tuple(
-    name for name in vars(dist) if name.startswith(PREFIXES) and name != "reduce_op"
-)
 # Not `isend` and `irecv`: `P2POp` compares them with its own. Their `wait` is seen.
-OTHERS = ("barrier", "send", "recv", "batch_isend_irecv")
+MESSAGES = (*COLLECTIVES, *dist_names.BARRIERS, "send", "recv", "batch_isend_irecv")
 HALF = (torch.float16, torch.bfloat16)
-
-
 # What DTensor sends with; a tensor is waited for when it is first used.
 FUNCTIONAL = "torch.distributed._functional_collectives"
 FUNCTIONS = ("all_reduce", "all_gather_tensor", "reduce_scatter_tensor", "all_to_all_single")
 # What writes a checkpoint, besides `torch.save`; most scripts import none of these modules.
 SAVES = {
     "torch.distributed.checkpoint": ("save", "async_save"),
-    "safetensors.torch": (
-        "save_file",
-        "serialize_file",
-    ),  # save_file calls the second
+    "safetensors.torch": ("save_file", "serialize_file"),  # the first calls the second
 }
 FRAMEWORKS = {"transformers.trainer": "Trainer", "accelerate.optimizer": "accelerate"}
 
@@ -57,54 +40,46 @@ class Hooks:
     def __init__(self, recorder: Recorder, recording: GpuRecording) -> None:
         self._recorder, self._recording = recorder, recording
         self._ddp, self._loaders = DdpHooks(recorder), LoaderHooks(recorder)
-        self._all = ExitStack()
+        self._all = HookSet()
         self._roots: dict[int, nn.Module] = {}
         self._buffers: set[int] = set()  # where those of the roots lie in memory
-        self._search: object = None
+        self._search: RemovableHandle | None = None
         self._clock: torch.optim.Optimizer | None = None
-        self._optimizing: list[AbstractContextManager] = []  # one may take another's step
+        self._optimizing: list[During] = []  # one may take another's step
         self._pending: dict[int, tuple[str, int, str]] = {}  # by work that goes on
 
     def install(self) -> None:
         """Install the hooks."""
-        self._between(self._join, ("init_process_group",))
-        self._between(self._collective, (*COLLECTIVES, *OTHERS))
-        self._between(self._wait, ("wait",), dist.Work)
-        self._between(self._backward, ("backward",), torch.autograd)
-        self._between(self._save, ("save",), torch)
-        self._all.enter_context(on_import(FUNCTIONAL, self._hook_functional))
+        hooks = self._all
+        hooks.around(self._join, ("init_process_group",))
+        hooks.around(self._collective, MESSAGES)
+        hooks.around(self._wait, ("wait",), dist.Work)
+        hooks.around(self._backward, ("backward",), torch.autograd)
+        hooks.around(self._save, ("save",), torch)
+        hooks.on_import(FUNCTIONAL, self._hook_functional)
         for module, names in SAVES.items():
-            self._all.enter_context(on_import(module, self._saver(names)))
+            hooks.on_import(module, self._saver(names))
         if torch.cuda.is_available():
-            self._between(self._copy, ("to", "cuda"), Tensor)
-        self._between(self._profile, ("start",), torch.profiler.profile)
-        self._ddp.install(self._between)
-        self._loaders.install(self._between)
+            hooks.around(self._copy, ("to", "cuda"), Tensor)
+        hooks.around(self._profile, ("start",), torch.profiler.profile)
+        self._ddp.install(hooks)
+        self._loaders.install(hooks)
         self._search = register_module_forward_pre_hook(self._first_calls)
-        self._all.callback(lambda: self._search.remove())
-        for register, hook in (
-            (register_optimizer_step_pre_hook, self._before_optimizer),
-            (register_optimizer_step_post_hook, self._after_optimizer),
-        ):
-            self._all.callback(register(hook).remove)
+        hooks.add(self._search)
+        hooks.steps(self._before_optimizer, self._after_optimizer)
 
     def remove(self) -> None:
         """Remove the hooks."""
-        self._all.close()
+        self._all.remove()
         self._ddp.remove()
-
-    def _between(self, around: Callable, names: tuple[str, ...], *homes: object) -> None:
-        self._all.enter_context(interceptor.intercepted(around, names, *([homes] if homes else [])))
 
     # -- messages ----------------------------------------------------------------------------------
 
-    def _join(self, name: str, real: Callable, args: tuple, kwargs: dict) -> None:
+    def _join(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
         real(*args, **kwargs)
-        report = self._recorder.report
-        report.backend = dist.get_backend()
-        report.rank, report.world = dist.get_rank(), dist.get_world_size()
+        note_group(self._recorder.report)
 
-    def _collective(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _collective(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         if not self._recorder.active:
             return real(*args, **kwargs)
         sent = list(samples.tensors([args, list(kwargs.values())]))
@@ -120,7 +95,7 @@ class Hooks:
             self._pending[id(work)] = name, nbytes, within
         return work
 
-    def _wait(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _wait(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         if self._recorder.kind in WAITS:  # it is part of another wait
             return real(*args, **kwargs)
         name, nbytes, within = self._pending.pop(id(args[0]), (name, 0, ""))
@@ -128,17 +103,17 @@ class Hooks:
             return real(*args, **kwargs)
 
     def _hook_functional(self, module: ModuleType) -> None:
-        self._between(self._begin, FUNCTIONS, module)
-        self._between(self._wait_tensor, ("wait_tensor",), module)
+        self._all.around(self._begin, FUNCTIONS, module)
+        self._all.around(self._wait_tensor, ("wait_tensor",), module)
 
-    def _begin(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _begin(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         result = real(*args, **kwargs)
         sent = getattr(result, "elem", None)  # of a tensor that has not been waited for
         if sent is not None and self._recorder.listening:
             self._pending[sent.data_ptr()] = name, sent.nbytes, self._recorder.kind
         return result
 
-    def _wait_tensor(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _wait_tensor(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         if self._recorder.kind in WAITS or not self._recorder.listening:
             return real(*args, **kwargs)
         name, nbytes, within = self._pending.pop(args[0].data_ptr(), (name, args[0].nbytes, ""))
@@ -151,14 +126,15 @@ class Hooks:
         """Find, in the warm-up, the modules that the script itself calls, and hook those alone."""
         recorder = self._recorder
         if recorder.warm:
-            self._search.remove()
+            if self._search:
+                self._search.remove()
         elif id(module) not in self._roots and recorder.outside:
             self._roots[id(module)] = module
             self._buffers |= {buffer.data_ptr() for buffer in module.buffers() if buffer.nbytes}
             self._note_sharding(module)
             hook = ModuleHook(self._called)
             handle = module.register_forward_pre_hook(hook, prepend=True, with_kwargs=True)
-            self._all.callback(handle.remove)
+            self._all.add(handle)
             recorder.forward()
 
     def _note_sharding(self, module: nn.Module) -> None:
@@ -180,14 +156,14 @@ class Hooks:
                 continue
             script.half |= bool(policy) and (policy.reduce_dtype or policy.param_dtype) in HALF
 
-    def _called(self, module: nn.Module, args: tuple, kwargs: dict) -> None:
+    def _called(self, module: nn.Module, args: Args, kwargs: Kwargs) -> None:
         """Note the samples with which the script calls a module."""
         if self._recorder.outside:
             if self._recorder.compares:
                 self._loaders.look(self._recorder.fed, (args, kwargs))
             self._recorder.forward()
 
-    def _backward(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _backward(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         with self._recorder.backward():
             return real(*args, **kwargs)
 
@@ -219,18 +195,18 @@ class Hooks:
     # -- other work --------------------------------------------------------------------------------
 
     def _saver(self, names: tuple[str, ...]) -> Callable[[ModuleType], None]:
-        return lambda module: self._between(self._save, names, module)
+        return lambda module: self._all.around(self._save, names, module)
 
-    def _save(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _save(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         self._recorder.report.script.async_save |= name == "async_save"
         with self._recorder.during("saving"):
             return real(*args, **kwargs)
 
-    def _profile(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        self._recording.taken()
+    def _profile(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        self._recording.give_way()
         return real(*args, **kwargs)
 
-    def _copy(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _copy(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         if args[0].is_cuda:
             return real(*args, **kwargs)
         with self._recorder.during("copies"):
@@ -239,8 +215,5 @@ class Hooks:
 
 def _framework() -> str:
     """The framework that takes this step, by the modules on the stack; "" if it is the script."""
-    frame, names = sys._getframe(1), set()
-    while frame is not None:
-        names.add(frame.f_globals.get("__name__"))
-        frame = frame.f_back
+    names = set(frames.modules(sys._getframe(1)))
     return next((known for module, known in FRAMEWORKS.items() if module in names), "")

@@ -1,15 +1,17 @@
 """On a rank: when the script's DataLoaders are started, and what they give."""
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 from torch.utils.data import DataLoader, IterableDataset, RandomSampler, SequentialSampler
-from torch.utils.data import dataloader as torchs
 
-from course.core import insides
 from course.own.profiling import timeline
 from course.own.profiling.recorder import Recorder
 from course.own.watch import samples
+from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
+from course.own.watch.loader_facts import length, sampler_of
 
 PLAIN = (RandomSampler, SequentialSampler)  # what a loader takes if it is given no sampler
 
@@ -23,35 +25,32 @@ class LoaderHooks:
         self._draws: dict[int, int] = {}  # by loader
         self._loaders: dict[int, int] = {}  # by iterator
 
-    def install(self, between: Callable) -> None:
-        """Begin to watch; `between` steps between callers and functions."""
-        iterators = insides.inside(torchs, "_BaseDataLoaderIter")
-        between(self._draw, ("__next__",), iterators)
-        between(self._choose, ("_next_index",), iterators)
-        between(self._open, ("__iter__",), DataLoader)
+    def install(self, hooks: HookSet) -> None:
+        """Begin to watch."""
+        hooks.loaders(self._open, self._draw, self._choose)
 
-    def look(self, see: Callable, batch: object) -> None:
+    def look(self, see: Callable[[list[int]], None], batch: object) -> None:
         """Pass the checksums of a batch's samples to `see`."""
         with self._recorder.during("watching"), suppress(RuntimeError, TypeError):  # odd tensors
             see(samples.rows(batch))
 
-    def _open(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _open(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         loader, recorder = args[0], self._recorder
         with recorder.during("input"):
             iterator = real(*args, **kwargs)
         if recorder.listening:
-            recorder.opened(iterator, _length(loader.dataset))
+            recorder.opened(iterator, length(loader.dataset))
             self._loaders[id(iterator)] = id(loader)
             facts = self._facts.setdefault(id(loader), _facts(loader))
             facts.opened += recorder.warm
         return iterator
 
-    def _draw(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _draw(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         with self._recorder.during("input"):
             batch = real(*args, **kwargs)
         if self._recorder.listening:
             self._count(args[0])
-            self.look(lambda rows: self._recorder.drew(args[0], rows), batch)
+            self.look(partial(self._recorder.drew, args[0]), batch)
         self._recorder.turn("loader")
         return batch
 
@@ -63,18 +62,18 @@ class LoaderHooks:
             most = max(self._draws, key=self._draws.__getitem__)
             self._recorder.report.script.loader = self._facts[most]
 
-    def _choose(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def _choose(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         indices = real(*args, **kwargs)
         self._recorder.chose(samples.marks(indices))
         return indices
 
 
-def _facts(loader: DataLoader) -> timeline.Loader:
-    sampler = getattr(loader.batch_sampler, "sampler", loader.sampler)
+def _facts(loader: DataLoader[Any]) -> timeline.Loader:
+    sampler = sampler_of(loader)
     known = "" if sampler is None or isinstance(sampler, PLAIN) else type(sampler).__name__
     stream = isinstance(loader.dataset, IterableDataset)
     return timeline.Loader(
-        batches=_length(loader),
+        batches=length(loader),
         workers=loader.num_workers,
         persistent=loader.persistent_workers,
         pinned=bool(loader.pin_memory),
@@ -82,10 +81,3 @@ def _facts(loader: DataLoader) -> timeline.Loader:
         sampler="" if stream else known,
         batch_sampler=not stream and loader.batch_size is None and loader.batch_sampler is not None,
     )
-
-
-def _length(sized: object) -> int:
-    """The length of a data set or a loader; 0 if it has none."""
-    with suppress(Exception):  # of the script's own code, or since a stream has none
-        return len(sized) if isinstance(sized, Sized) else 0
-    return 0

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import torch
 
-from course.own.profiling import timeline
 from course.own.profiling.gpus import GpuRecording, on_gpu
 from course.own.profiling.hooks import Hooks
 from course.own.profiling.recorder import Recorder
+from course.own.profiling.timeline import RankReport
+from course.own.watch import report_files
 from course.own.watch.lines import Lines
 
 
@@ -21,24 +22,22 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
     which the script joins, or else the environment's.
     """
     process = os.getpid()
-    world = int(os.environ.get("WORLD_SIZE", "1"))
-    report = timeline.RankReport(int(os.environ.get("RANK", "0")), world, 1)
+    report = RankReport(*report_files.launched_as(), 1)
     trace = folder / f"gpu-of-{process}.json"
 
     def end() -> None:
         hooks.remove()
-        # A loader's worker, or a process that only starts the ranks, reports nothing.
-        if os.getpid() != process or not (report.seen or report.backend or "RANK" in os.environ):
+        if os.getpid() != process or not (report.seen or report_files.is_of_a_rank(report)):
             return
         from course import hardware  # slow to import, so not before the steps have been watched
 
-        report.local = int(os.environ.get("LOCAL_WORLD_SIZE", report.world))
+        report.local = report_files.local_ranks(report.world)
         report.device = "cuda" if on_gpu() else "cpu"
         report.threads, report.cores = torch.get_num_threads(), hardware.cores()
         report.apart, report.blind = recording.apart, recording.blind
         if trace.exists():
             trace.rename(folder / f"gpu{report.rank}.json")
-        timeline.write(report, folder / f"rank{report.rank}.json")
+        report_files.write(report, folder)
 
     recording = GpuRecording(trace)
     recorder = Recorder(report, steps, Lines(script), recording, end)

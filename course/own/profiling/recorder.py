@@ -8,8 +8,9 @@ from course.own.profiling import gpus
 from course.own.profiling.clocks import Usage
 from course.own.profiling.gpus import GpuRecording
 from course.own.profiling.slices import Slices, again
+from course.own.profiling.stack_sampler import StackSampler
 from course.own.profiling.timeline import DdpPass, RankReport, Slice, TrainingStep
-from course.own.watch.lines import Lines, Sampler
+from course.own.watch.lines import Lines
 
 WARM_UP = 5  # steps: DDP rebuilds its buckets in the second, loaders start, memory is allocated
 COMPARE_EVERY = 4  # steps: in one of this many, what a model is called with is looked at
@@ -44,7 +45,7 @@ class Recorder:
         self._slices = Slices(lines.here)
         self._step = TrainingStep(self._slices.moment, 0.0)
         self._epochs: dict[int, TrainingStep] = {}  # by iterator: the step in which it was started
-        self._sampler = Sampler(lines, self._thread, lambda: self.kind)
+        self._sampler = StackSampler(lines, self._thread, lambda: self.kind)
         self._usage: Usage | None = None
 
     # -- what the hooks see ------------------------------------------------------------------------
@@ -149,7 +150,8 @@ class Recorder:
             return
         self._turns[clock] += 1
         if self._is_better(clock):
-            self.report.clock, self.report.seen, self.steps = clock, 0, []
+            self.report.clock, self.report.seen = clock, 0
+            self.steps = []
         if clock == self.report.clock:
             self._base = "python"
             self._end_step()

@@ -1,7 +1,7 @@
 """What each rank reports of its steps, as plain data: the rank writes it, `slow` reads it."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -182,13 +182,6 @@ class RankReport:
     on_gpu: list[TrainingStep] = field(default_factory=list)  # its GPU's work in `recorded`
 
 
-def write(report: Any, path: Path) -> None:
-    """Write a dataclass whole or not at all; a folder that is gone is not made again."""
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(asdict(report)))
-    part.replace(path)
-
-
 def read(path: Path) -> RankReport:
     """Read the report of a rank."""
     raw = json.loads(path.read_text())
@@ -196,28 +189,12 @@ def read(path: Path) -> RankReport:
     return RankReport(**raw | steps | {"script": _script(raw["script"])})
 
 
-def all_have_reported(folder: Path, everywhere: bool = False) -> bool:
-    """Whether all ranks of this machine have, or `everywhere`; one knows how many there are."""
-    files = list(folder.glob("rank*.json"))
-    count = "world" if everywhere else "local"
-    return bool(files) and len(files) == json.loads(files[0].read_text())[count]
-
-
-def go_on(folder: Path) -> bool:
-    """Whether the scripts of all ranks that have reported went on after it.
-
-    A script that has ended, or failed, ends its run itself, with an exit code of its own.
-    """
-    reports = [json.loads(path.read_text()) for path in folder.glob("rank*.json")]
-    return not any(each.get("is_over") for each in reports)
-
-
-def _script(raw: dict) -> ScriptFeatures:
+def _script(raw: dict[str, Any]) -> ScriptFeatures:
     loader = raw["loader"] and Loader(**raw["loader"])
     return ScriptFeatures(**raw | {"loader": loader, "ddp": [Ddp(**each) for each in raw["ddp"]]})
 
 
-def _step(raw: dict) -> TrainingStep:
+def _step(raw: dict[str, Any]) -> TrainingStep:
     slices = [Slice(**each) for each in raw["slices"]]
     return TrainingStep(
         **raw | {"slices": slices, "passes": [DdpPass(**each) for each in raw["passes"]]}

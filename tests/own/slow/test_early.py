@@ -7,7 +7,7 @@ import pytest
 from support.made_steps import STEP, computed, same
 
 from course.own import Answer, terminal
-from course.own.profiling import timeline
+from course.own.watch import report_files
 
 
 @pytest.mark.parametrize("passes", [40, 400])
@@ -22,7 +22,7 @@ def test_an_answer_is_printed_again_only_if_the_run_went_on(
     early = terminal._Early(question, tmp_path, False, args, lambda: made[0])
     assert not early.is_over() and lines == []
     for rank in ranks:
-        timeline.write(rank, tmp_path / f"rank{rank.rank}.json")
+        report_files.write(rank, tmp_path)
     assert not early.is_over() and not early.is_over()
     assert len(lines) == 1 and lines[0].startswith("\ncomputing: ")
     made[0] = passes
