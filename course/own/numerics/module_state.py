@@ -14,12 +14,13 @@ PREFIXES = ("module.", "_orig_mod.")  # of DDP, and of torch.compile
 
 def is_split(module: nn.Module) -> bool:
     """Whether its tensors are split over the ranks, other than by `fully_shard` on one axis."""
-    parts = [each for each in module.parameters() if hasattr(each, "device_mesh")]
-    if not parts:
+    meshes = [getattr(each, "device_mesh", None) for each in module.parameters()]
+    dimensions = [mesh.ndim for mesh in meshes if mesh is not None]
+    if not dimensions:
         return False
     fsdp = sys.modules.get("torch.distributed.fsdp")
     sharded = fsdp and any(isinstance(each, fsdp.FSDPModule) for each in module.modules())
-    return not sharded or any(each.device_mesh.ndim > 1 for each in parts)
+    return not sharded or max(dimensions) > 1
 
 
 def is_sharded(module: nn.Module) -> bool:

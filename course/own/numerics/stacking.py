@@ -29,7 +29,7 @@ def stack(batches: Sequence[Any]) -> Any:
     if isinstance(first, Mapping):
         if len({tuple(each) for each in batches}) > 1:
             raise Unlike("have different keys")
-        whole = copy.copy(first)
+        whole: Any = copy.copy(first)
         for key in first:
             whole[key] = stack([each[key] for each in batches])
         return whole

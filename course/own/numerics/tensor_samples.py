@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate, pairwise
 
 import numpy as np
 import torch
@@ -69,9 +70,6 @@ def together(tensors: Sequence[Tensor]) -> Tensor:
 
 def checksums(flat: np.ndarray, counts: Sequence[int]) -> list[int]:
     """A checksum for each of the parts that follow one another."""
-    raw, found, start = memoryview(flat.tobytes()), [], 0
-    for count in counts:
-        end = start + count * flat.itemsize
-        found.append(zlib.crc32(raw[start:end]))
-        start = end
-    return found
+    raw = memoryview(flat.tobytes())
+    ends = [count * flat.itemsize for count in accumulate(counts)]
+    return [zlib.crc32(raw[start:end]) for start, end in pairwise([0, *ends])]

@@ -62,7 +62,8 @@ class Slices:
 
     def cut(self) -> list[Slice]:
         """End a step here, and return its slices; the next step begins with the same kind."""
-        slices, self._ended, self.turn = self._ended, [], 0
+        slices, self.turn = self._ended, 0
+        self._ended = []
         return slices
 
     def beside(self, name: str, nbytes: int) -> None:
@@ -89,7 +90,8 @@ class Slices:
 
     def _cut_wait(self, ended: Slice) -> None:
         """Cut off the end of a slice, in which this thread waited while another one sent."""
-        sent, self._beside = self._beside, []
+        sent = self._beside
+        self._beside = []
         wait = ended.end - ended.start - ended.queued - ended.cpu
         if ended.kind not in COMPUTING or wait <= 0:
             return
