@@ -30,7 +30,7 @@ from course.notebook.diff import Diff
 from course.notebook.displays import CheckDisplay, CurvesDisplay
 from course.notebook.live import Live
 from course.own import (
-    NUMBERS,
+    NUMERICS,
     Answer,
     Comparison,
     answered,
@@ -115,7 +115,7 @@ class CourseMagics(Magics):
                 "--deep starts the script a second time, as the terminal has started it. In a "
                 f"cell, type: !python -m course right --deep -- {shlex.join(args.command)}"
             )
-        with watched(args.steps, args.stop, looks_at=NUMBERS) as session:
+        with watched(args.steps, args.stop, looks_at=NUMERICS) as session:
             run = session.run(args.command, Live(display=CurvesDisplay(), explain=session.ending))
             answer, ending = compared(run, session.folder), session.ending(run)
         if answer is None and run.unfinished:

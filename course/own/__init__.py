@@ -3,8 +3,9 @@
 Each of these imports only from those above it:
 
 finding      what can be named, and the one form in which all questions answer
-watch        on a rank: hooks, clocks, samples, stacks; plain data, files for each process
-numbers      on a rank: weights, gradients, samples, settings; a file for each rank
+watch        in each process: its stacks and its collectives; plain data, files for each process
+profiling    on a rank: the time of its steps, slice by slice; a file for each rank
+numerics     on a rank: weights, gradients, samples, settings; a file for each rank
 hang         plain data of all ranks in, why a run cannot go on or has failed out
 slow         plain data of all ranks in, causes out
 right        plain data of all ranks in, findings and a table out
@@ -37,11 +38,11 @@ _HOMES = {
     "terminal": "",
     "watch_ranks": "watched_run",
     "watched": "watched_run",
-    "NUMBERS": "watch.process",
+    "NUMERICS": "watch.process",
 }
 
 __all__ = [
-    "NUMBERS",
+    "NUMERICS",
     "Answer",
     "Cause",
     "Comparison",

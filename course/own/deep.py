@@ -11,16 +11,16 @@ from course.core import CourseError
 from course.own import session, shared
 from course.own.finding import Finding
 from course.own.hang.ending import INTERRUPTED, ITSELF, STOPPED, Ending
-from course.own.numbers import reading
-from course.own.numbers.record import COMMAND, Rank
+from course.own.numerics import reader
+from course.own.numerics.training import COMMAND, TrainingReport
 from course.own.right import of_one_process, verdict
 from course.own.right.of_one_process import Outcome
 from course.own.say import report
 from course.own.say.one_process import AgainstOneProcess
 from course.own.session import Session, exit_code
-from course.own.watch import timeline
+from course.own.watch import report_files
 from course.own.watch.command import say
-from course.own.watch.process import BATCHES, NUMBERS
+from course.own.watch.process import BATCHES, NUMERICS
 
 SPAWNED = "--multiprocessing-fork"  # a process that the script has started itself
 # What a launcher tells each rank of the group, which is another one in a world of one.
@@ -54,7 +54,7 @@ def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[Ending, AgainstO
     command = _command(kept)
     if ending.findings or ending.code or ending.ended not in (ITSELF, STOPPED):
         return ending, None
-    ranks = [reading.read(path) for path in sorted(several.glob("rank*.json"))]
+    ranks = [reader.read(path) for path in sorted(several.glob("rank*.json"))]
     verdict.demand(ranks)
     why = of_one_process.hindrance(ranks, len(list(kept.glob("*.pt")))) or _cannot_start(command)
     if why:
@@ -70,13 +70,13 @@ def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[Ending, AgainstO
 
 def _run(args: argparse.Namespace, folder: Path, more: dict[str, str]) -> Ending:
     """Run a command until all its ranks have taken the steps that are compared."""
-    one = Session(args, folder, None, of_one_process.STEPS, _have_stepped, NUMBERS, more)
+    one = Session(args, folder, None, of_one_process.STEPS, _have_stepped, NUMERICS, more)
     return one.finish()
 
 
 def _have_stepped(one: Session) -> bool:
     """Whether all ranks have reported their steps and go on."""
-    return timeline.all_have_reported(one.folder) and timeline.go_on(one.folder)
+    return report_files.all_have_reported(one.folder) and report_files.go_on(one.folder)
 
 
 def _command(kept: Path) -> dict | None:
@@ -103,8 +103,8 @@ def _alone(env: dict[str, str]) -> dict[str, str]:
     return found | ALONE
 
 
-def _outcome(ranks: list[Rank], folder: Path, ending: Ending) -> Outcome:
-    reports = [reading.read(path) for path in folder.glob("rank*.json")]
+def _outcome(ranks: list[TrainingReport], folder: Path, ending: Ending) -> Outcome:
+    reports = [reader.read(path) for path in folder.glob("rank*.json")]
     if ending.code or ending.ended not in (ITSELF, STOPPED):
         return of_one_process.not_compared(
             "the script fails on one process, or stands still, with the batches of all ranks"

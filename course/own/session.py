@@ -16,7 +16,7 @@ from course.own.hang.patience import Patience
 from course.own.say import report
 from course.own.shared import SharedFolder
 from course.own.watch.command import WatchedCommand, environment, say
-from course.own.watch.process import TIME
+from course.own.watch.process import PROFILING
 
 POLL_S = 0.5  # how often to check on ranks that other commands have started
 FOUND = 3  # the exit code if something was found
@@ -38,7 +38,7 @@ class Session:
         shared: SharedFolder | None,
         steps: int = 0,
         is_enough: Callable[["Session"], bool] = lambda _: False,
-        looks_at: str = TIME,
+        looks_at: str = PROFILING,
         more: Mapping[str, str] | None = None,
     ) -> None:
         self.folder, self.shared, self._looks_at = folder, shared, looks_at

@@ -15,9 +15,9 @@ from course.own.say import options, report
 from course.own.say.answer import Answer
 from course.own.say.comparison import Comparison, comparison
 from course.own.session import Session, exit_code
-from course.own.watch import timeline
+from course.own.watch import report_files
 from course.own.watch.command import say
-from course.own.watch.process import NUMBERS, TIME
+from course.own.watch.process import NUMERICS, PROFILING
 
 
 def run(argv: Sequence[str]) -> int:
@@ -36,7 +36,7 @@ def why(argv: Sequence[str]) -> int:
 
     The answer comes as soon as all ranks have seen enough, and again at the end if the run goes on.
     """
-    return _ask(Question("why", TIME, answers.answer), options.why(argv))
+    return _ask(Question("why", PROFILING, answers.answer), options.why(argv))
 
 
 def right(argv: Sequence[str]) -> int:
@@ -48,7 +48,7 @@ def right(argv: Sequence[str]) -> int:
     args = options.right(argv)
     if args.deep:
         return deep.right(args)
-    return _ask(Question("right", NUMBERS, comparison, goes_on=True), args)
+    return _ask(Question("right", NUMERICS, comparison, goes_on=True), args)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _has_faults(answer: Answer | Comparison) -> bool:
 
 def _more(question: Question, plain: dict) -> dict:
     """The part of an answer that the JSON has in addition to its findings."""
-    if question.looks_at == TIME:
+    if question.looks_at == PROFILING:
         return {"why": plain or None}
     return plain or {"ranks": 0, "steps": 0, "rows": []}
 
@@ -113,14 +113,14 @@ class EarlyAnswer:
         if not one.is_whole:
             return False
         everywhere = one.shared is not None  # not only on this machine
-        if not self._has_judged and timeline.all_have_reported(one.folder, everywhere):
+        if not self._has_judged and report_files.all_have_reported(one.folder, everywhere):
             self._has_judged = True
             with suppress(CourseError):  # the reports are too few, as the end will say
                 self.answer = self._question.answer(one.folder)
             if self.answer and self._may_print(self.answer):
                 self._text, self._at = str(self.answer), one.passes
                 say(f"\n{self._text}\n")
-        return self._has_judged and self._stop and timeline.go_on(one.folder)
+        return self._has_judged and self._stop and report_files.go_on(one.folder)
 
     def is_new(self, answer: Answer | Comparison, passes: int) -> bool:
         """Whether an answer differs from the printed one, or that may be far above by now.

@@ -13,11 +13,11 @@ from course.launch import Event, Reason, Run, SupervisorStarted, launch
 from course.own.hang.ending import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Ending, ending_of
 from course.own.hang.patience import Patience
 from course.own.hang.thresholds import PATIENCE_S
+from course.own.profiling.timeline import RankReport
 from course.own.say.answer import reports
-from course.own.watch import timeline
+from course.own.watch import report_files
 from course.own.watch.command import environment
-from course.own.watch.process import TIME
-from course.own.watch.timeline import RankReport
+from course.own.watch.process import PROFILING
 
 POLL_S = 0.2  # how often to check whether the run is over
 # A fault handler of ours writes the stacks, to a file that is read here.
@@ -42,7 +42,7 @@ class WatchedRun:
         steps: int = 0,
         stop: bool = False,
         patience: float = PATIENCE_S,
-        looks_at: str = TIME,
+        looks_at: str = PROFILING,
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="course-own-"))
         self._steps, self._may_stop, self._looks_at = steps, stop, looks_at
@@ -105,12 +105,12 @@ class WatchedRun:
                 return
 
     def _have_seen_enough(self) -> bool:
-        return timeline.all_have_reported(self.folder) and timeline.go_on(self.folder)
+        return report_files.all_have_reported(self.folder) and report_files.go_on(self.folder)
 
 
 @contextmanager
 def watched(
-    steps: int = 0, stop: bool = False, patience: float = PATIENCE_S, looks_at: str = TIME
+    steps: int = 0, stop: bool = False, patience: float = PATIENCE_S, looks_at: str = PROFILING
 ) -> Iterator[WatchedRun]:
     """Make one run, whose folder is removed at the end."""
     with contextlib.closing(WatchedRun(steps, stop, patience, looks_at)) as one:

@@ -13,7 +13,7 @@ from support import on_pretended_gpus as runner
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.launch import connect
 from course.own import Answer, watch_ranks
-from course.own.watch.timeline import NO_PROFILER, TAKEN, TOO_SHORT
+from course.own.profiling.timeline import NO_PROFILER, TAKEN, TOO_SHORT
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 

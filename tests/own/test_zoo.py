@@ -11,8 +11,8 @@ import pytest
 from course.core import CourseError
 from course.own import Answer, Ending, reports, watched
 from course.own.hang.ending import ITSELF
+from course.own.profiling.timeline import RankReport
 from course.own.slow.causes import KINDS
-from course.own.watch.timeline import RankReport
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 

@@ -2,7 +2,7 @@
 
 import sysconfig
 
-from course.own.watch.calls import Call, CallRecord
+from course.own.watch.calls import CallRecord, CollectiveCall
 from course.own.watch.rank_states import RankState
 from course.own.watch.snapshots import Snapshot, ThreadStack
 
@@ -45,7 +45,7 @@ def rank(
     threads = look.pop("threads", [ThreadStack("MainThread", frames)])
     fields = {"count": 100, "stood": 60.0, "idle": 60.0, "threads": threads} | look
     made = [
-        Call(n, n, before, name, 4, "float32[1]", "0", "", f"train.py:{line}")
+        CollectiveCall(n, n, before, name, 4, "float32[1]", "0", "", f"train.py:{line}")
         for n, (name, line, before) in enumerate(calls, 1)
     ]
     record = CallRecord(made, len(made), passes)

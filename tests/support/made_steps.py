@@ -4,7 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from course.own import Answer, Cause
-from course.own.watch.timeline import Ddp, Loader, Pass, RankReport, Script, Slice, Step
+from course.own.profiling.timeline import (
+    Ddp,
+    DdpPass,
+    Loader,
+    RankReport,
+    ScriptFeatures,
+    Slice,
+    TrainingStep,
+)
 
 MS = 1e-3
 MIB = 1 << 20
@@ -33,7 +41,7 @@ def step(
     overlap: float = 0.0,
     buckets: Sequence[int] = (25_000_000,),
     rows: Sequence[int] = (),
-) -> Step:
+) -> TrainingStep:
     """A step that begins at `start`; each backward pass ends with a `tail` in DDP, in ms."""
     moment, turn, placed, passes = start, 0, [], []
     for slice_ in slices:
@@ -44,16 +52,16 @@ def step(
             seconds += tail * MS
             communicating = (tail + overlap) * MS
             passes.append(
-                Pass(1, moment, ready, slice_.end, communicating, overlap * MS, list(buckets))
+                DdpPass(1, moment, ready, slice_.end, communicating, overlap * MS, list(buckets))
             )
         ended = moment + seconds
         busy = slice_.end if slice_.kind == "backward" else 0.0
         placed.append(replace(slice_, start=moment, end=ended, turn=turn, cpu=busy))
         moment = ended
-    return Step(start, moment, placed, passes, list(rows), list(rows))
+    return TrainingStep(start, moment, placed, passes, list(rows), list(rows))
 
 
-def rank(number: int, steps: Sequence[Step], world: int = 2, **more: object) -> RankReport:
+def rank(number: int, steps: Sequence[TrainingStep], world: int = 2, **more: object) -> RankReport:
     """A rank with these steps."""
     known = {
         "backend": "gloo",
@@ -68,9 +76,9 @@ def rank(number: int, steps: Sequence[Step], world: int = 2, **more: object) -> 
     return RankReport(number, world, world, **known | more, steps=list(steps))
 
 
-def script(*ddp: Ddp, **more: object) -> dict[str, Script]:
+def script(*ddp: Ddp, **more: object) -> dict[str, ScriptFeatures]:
     """Settings of a rank whose script has these DDP modules, and what else is given."""
-    return {"script": Script(ddp=list(ddp), **more)}
+    return {"script": ScriptFeatures(ddp=list(ddp), **more)}
 
 
 def loader(**facts: object) -> Loader:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from course.core import ROOT
 from course.own import Answer
-from course.own.watch import timeline
-from course.own.watch.timeline import RankReport
+from course.own.profiling import timeline
+from course.own.profiling.timeline import RankReport
 from support import solutions
 
 OWN = ROOT / "tests" / "own"

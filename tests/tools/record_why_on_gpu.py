@@ -16,8 +16,8 @@ from support import one_gpu
 
 from course.charts import traces
 from course.own import Answer
+from course.own.profiling import timeline
 from course.own.slow import devices
-from course.own.watch import timeline
 from course.own.watch.command import environment
 
 PLANT = Path(__file__).parents[1] / "own" / "slow" / "plants" / "on_gpus.py"

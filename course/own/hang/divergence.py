@@ -7,7 +7,7 @@ from dataclasses import replace
 from course.core import words
 from course.own.finding import Finding
 from course.own.hang.thresholds import FEW
-from course.own.watch.calls import Call
+from course.own.watch.calls import CollectiveCall
 from course.own.watch.rank_states import RankState
 
 
@@ -60,7 +60,7 @@ def _in_collectives(ranks: Sequence[RankState]) -> tuple[str, int] | None:
     return None
 
 
-def _key(call: Call | None) -> tuple | None:
+def _key(call: CollectiveCall | None) -> tuple | None:
     return call and (call.name, call.where, call.passes)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from course.own.numbers.record import Optimizer, Step
+from course.own.numerics.training import OptimizerReport, OptimizerStep
 from course.own.right.thresholds import DISTINCT, EXACT, MAJORITY, ROUNDING_16_BIT
 
 MEAN, OWN, APART, OTHER, NONE, BROKEN = "mean", "own", "apart", "other", "none", "not finite"
@@ -69,7 +69,7 @@ def multiple(now: np.ndarray, of: np.ndarray) -> tuple[float, float]:
     return factor, float(np.linalg.norm(now - factor * of)) / size if size else 0.0
 
 
-def _hooked(step: Step) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
+def _hooked(step: OptimizerStep) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
     """What the hooks of the last pass have made of each gradient, of several hooks all together."""
     found: dict[int, tuple[str, np.ndarray, np.ndarray]] = {}
     flat = step.samples("hooked") if step.hooked else np.zeros(0)
@@ -89,7 +89,9 @@ def _hooked(step: Step) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
 class Compared:
     """An optimizer of the script on all ranks, `number` in the order in which they step."""
 
-    def __init__(self, number: int, on_rank: Sequence[Optimizer], ranks: Sequence[int]) -> None:
+    def __init__(
+        self, number: int, on_rank: Sequence[OptimizerReport], ranks: Sequence[int]
+    ) -> None:
         self.number, self.on_rank, self.ranks = number, on_rank, ranks
 
     @property
@@ -114,13 +116,13 @@ class Compared:
         return None
 
     @cached_property
-    def steps(self) -> list[tuple[Step, ...]]:
+    def steps(self) -> list[tuple[OptimizerStep, ...]]:
         """The steps that all ranks have taken together."""
         rows = list(zip(*[each.watched for each in self.on_rank], strict=False))
         return rows[: self.skip[0] - 1] if self.skip else rows
 
     @cached_property
-    def whole(self) -> list[tuple[int, tuple[Step, ...]]]:
+    def whole(self) -> list[tuple[int, tuple[OptimizerStep, ...]]]:
         """The steps whose gradients were looked at, with their numbers."""
         return [
             (number, row)
@@ -134,7 +136,7 @@ class Compared:
         for start, end in pairwise(np.cumsum([0, *counts])):
             yield flat[..., start:end]
 
-    def samples(self, row: Sequence[Step], place: str) -> np.ndarray:
+    def samples(self, row: Sequence[OptimizerStep], place: str) -> np.ndarray:
         """The samples of a place, a row for each rank, without what was there before the step."""
         found = np.stack([step.samples(place) for step in row])
         if place in ("first", "used"):
@@ -202,7 +204,7 @@ class Compared:
                 found.append(number)
         return found
 
-    def hooked(self, row: Sequence[Step]) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
+    def hooked(self, row: Sequence[OptimizerStep]) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
         """For each parameter with a hook of the script's: its line, the gradients before and after.
 
         Each array has a row for each rank. On a rank without such a hook both are 1.

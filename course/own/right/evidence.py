@@ -3,7 +3,13 @@
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from course.own.numbers.record import Iteration, Optimizer, Pass, Rank, Step
+from course.own.numerics.training import (
+    BackwardPass,
+    LoaderPass,
+    OptimizerReport,
+    OptimizerStep,
+    TrainingReport,
+)
 from course.own.right.compared import MEAN, OTHER, Compared, Kind
 from course.own.right.thresholds import MAJORITY
 
@@ -11,7 +17,7 @@ from course.own.right.thresholds import MAJORITY
 class Evidence:
     """The reports of all ranks, in order."""
 
-    def __init__(self, ranks: Sequence[Rank]) -> None:
+    def __init__(self, ranks: Sequence[TrainingReport]) -> None:
         self.ranks = sorted(ranks, key=lambda rank: rank.rank)
         self.count = len(self.ranks)
         self.numbers = [rank.rank for rank in self.ranks]
@@ -26,7 +32,7 @@ class Evidence:
         return found
 
     @cached_property
-    def step_rows(self) -> list[tuple[Step, ...]]:
+    def step_rows(self) -> list[tuple[OptimizerStep, ...]]:
         """The steps of all optimizers, those of all ranks beside one another."""
         return [row for optimizer in self.optimizers for row in optimizer.steps]
 
@@ -107,15 +113,15 @@ class Evidence:
             for second in range(first + 1, self.count):
                 yield first, second
 
-    def training(self, place: int) -> list[Iteration]:
+    def training(self, place: int) -> list[LoaderPass]:
         """The passes over a loader that fed the training of a rank."""
         return [each for each in self.ranks[place].iterations if each.batches]
 
-    def loader(self) -> Iteration | None:
+    def loader(self) -> LoaderPass | None:
         """The pass that fed the first steps of the first rank."""
         return next(iter(self.training(0)), None)
 
-    def passes(self, row: Sequence[Step]) -> list[tuple[Pass, ...]]:
+    def passes(self, row: Sequence[OptimizerStep]) -> list[tuple[BackwardPass, ...]]:
         """The backward passes of a step, those of all ranks beside one another."""
         return list(zip(*[step.latest for step in row], strict=False))
 
@@ -143,7 +149,7 @@ class Evidence:
         return next((rank.unseen[look] for rank in self.ranks if look in rank.unseen), "")
 
 
-def _form(optimizer: Optimizer) -> tuple:
+def _form(optimizer: OptimizerReport) -> tuple:
     """The shapes of its parameters, and how many numbers each has; shards may be uneven."""
     return tuple(optimizer.shapes), () if optimizer.sharded else tuple(optimizer.counts)
 

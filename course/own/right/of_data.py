@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from course.own.finding import Finding
-from course.own.numbers.record import Iteration
+from course.own.numerics.training import LoaderPass
 from course.own.right import causes, table
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
@@ -65,7 +65,7 @@ def _same_data(evidence: Evidence, first: int, second: int, share: float) -> Res
     )
 
 
-def _cure(loader: Iteration | None) -> str:
+def _cure(loader: LoaderPass | None) -> str:
     if loader is None:
         return "Draw from a generator that is seeded with the rank as well, or divide the data."
     if loader.stream:

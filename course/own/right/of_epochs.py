@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.numbers.record import Iteration
+from course.own.numerics.training import LoaderPass
 from course.own.right import causes, of_overlaps, table
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
@@ -35,7 +35,7 @@ def share(evidence: Evidence) -> Result:
         yield Row(table.SHARE, NOT_SEEN, "how the data is divided is the script's own affair")
 
 
-def _repeats(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+def _repeats(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     """Each worker of a loader gives the whole stream."""
     for each in rows:
         if not each.stream or each.workers < 2:
@@ -60,7 +60,7 @@ def _repeats(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     return None
 
 
-def _divided_twice(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     for each in rows:
         if each.twice:
             return causes.PART_OF_THE_DATA.finding(
@@ -95,7 +95,7 @@ def _divided_twice(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | N
     return None
 
 
-def _samples_by_index(rows: Sequence[Iteration]) -> dict[int, int] | None:
+def _samples_by_index(rows: Sequence[LoaderPass]) -> dict[int, int] | None:
     """What each index gives on a rank; None if that is not seen, or changes by chance."""
     known: dict[int, int] = {}
     again = 0
@@ -107,11 +107,11 @@ def _samples_by_index(rows: Sequence[Iteration]) -> dict[int, int] | None:
     return known if again - len(known) >= ENOUGH else None
 
 
-def _flat(each: Iteration) -> list[int]:
+def _flat(each: LoaderPass) -> list[int]:
     return [row for batch in each.rows for row in batch]
 
 
-def _wrong_replicas(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+def _wrong_replicas(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     for each in rows:
         if each.replicas is not None and each.replicas != evidence.count and not each.twice:
             too_many = each.replicas > evidence.count
@@ -126,7 +126,7 @@ def _wrong_replicas(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | 
     return None
 
 
-def _overlaps(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+def _overlaps(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     """Ranks draw from the same samples without sharing them out."""
     for first, second in evidence.pairs:
         for mine, theirs in zip(evidence.training(first), evidence.training(second), strict=False):
@@ -153,7 +153,7 @@ def _overlaps(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     return None
 
 
-def _by_seed(mine: Iteration, theirs: Iteration) -> str:
+def _by_seed(mine: LoaderPass, theirs: LoaderPass) -> str:
     if mine.replicas is None:
         return ", since each draws from all of the data"
     return f", since their samplers have the seeds {mine.seed} and {theirs.seed}"
@@ -175,7 +175,7 @@ def order(evidence: Evidence) -> Result:
                 where=ours.opened_at,
             )
             return
-    by_sampler: dict[int, list[Iteration]] = {}
+    by_sampler: dict[int, list[LoaderPass]] = {}
     for each in shuffled:
         by_sampler.setdefault(each.sampler, []).append(each)
     for rows in by_sampler.values():

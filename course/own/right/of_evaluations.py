@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.numbers.record import Iteration
+from course.own.numerics.training import LoaderPass
 from course.own.right import causes, table
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
@@ -36,12 +36,12 @@ def evaluation(evidence: Evidence) -> Result:
     yield _row(evidence, by_rank)
 
 
-def _is_one(iteration: Iteration) -> bool:
+def _is_one(iteration: LoaderPass) -> bool:
     """Whether a model was only asked about its batches, to its end."""
     return bool(iteration.asks and iteration.is_over and not iteration.batches)
 
 
-def _is_dealt(evidence: Evidence, iteration: Iteration) -> bool:
+def _is_dealt(evidence: Evidence, iteration: LoaderPass) -> bool:
     """Whether a sampler gives this rank a share of known size."""
     return (
         iteration.replicas == evidence.count
@@ -50,11 +50,11 @@ def _is_dealt(evidence: Evidence, iteration: Iteration) -> bool:
     )
 
 
-def _share(evidence: Evidence, iteration: Iteration) -> str:
+def _share(evidence: Evidence, iteration: LoaderPass) -> str:
     return f"{iteration.total // evidence.count:,} of {words.plural(iteration.length, 'sample')}"
 
 
-def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Finding | None:
+def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """One rank alone evaluates what was dealt to it."""
     places = [place for place, rows in enumerate(by_rank) if rows]
     if len(places) > 1:
@@ -72,7 +72,7 @@ def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Find
     )
 
 
-def _not_added_up(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Finding | None:
+def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """All ranks evaluate shares, one rank reports its own, and nothing is sent."""
     rows = list(zip(*by_rank, strict=False))
     found = []
@@ -97,7 +97,7 @@ def _not_added_up(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Fin
     )
 
 
-def _repeats(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Finding | None:
+def _repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """The ranks add up a count in which the repeated samples are."""
     for rows in by_rank:
         for iteration in rows:
@@ -118,7 +118,7 @@ def _repeats(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Finding 
     return None
 
 
-def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Finding | None:
+def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """The ranks gather what each has, and the script counts as many as all had, repeats as well."""
     for row in zip(*by_rank, strict=False):
         iteration, total = row[0], sum(rank.given for rank in row)
@@ -139,7 +139,7 @@ def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> F
     return None
 
 
-def _row(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Row:
+def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
     """What is known where nothing is wrong."""
     firsts = [rows[0] for rows in by_rank if rows]
     iteration = firsts[0]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.numbers.record import Pass
+from course.own.numerics.training import BackwardPass
 from course.own.right import causes, table
 from course.own.right.compared import MEAN, OTHER, OWN, Compared
 from course.own.right.evidence import Evidence
@@ -156,7 +156,7 @@ def _past_ddp(steps: str, bypassed: str) -> Finding:
     )
 
 
-def _in_ddp(steps: str, passes: Sequence[Pass]) -> Finding:
+def _in_ddp(steps: str, passes: Sequence[BackwardPass]) -> Finding:
     """The model is in DDP, which averages in none of the passes."""
     if passes and not any(each.syncs for each in passes):
         return causes.NOT_AVERAGED.finding(
@@ -175,7 +175,9 @@ def _in_ddp(steps: str, passes: Sequence[Pass]) -> Finding:
     )
 
 
-def _nothing_averaged(evidence: Evidence, optimizer: Compared, passes: Sequence[Pass]) -> Finding:
+def _nothing_averaged(
+    evidence: Evidence, optimizer: Compared, passes: Sequence[BackwardPass]
+) -> Finding:
     """Nothing averages the gradients, or what the ranks send does not reach the optimizer."""
     sent = sum(evidence.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
     says = (

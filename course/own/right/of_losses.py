@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from course.own.finding import Finding
-from course.own.numbers.record import Part, Pass, Step
+from course.own.numerics.training import BackwardPass, LossTerm, OptimizerStep
 from course.own.right import causes, table
 from course.own.right.compared import MEAN, OTHER, Compared
 from course.own.right.evidence import Evidence
@@ -58,18 +58,18 @@ def targets(evidence: Evidence) -> Result:
     )
 
 
-def _divisor(part: Part) -> str:
+def _divisor(part: LossTerm) -> str:
     """By how much a part is divided: a mean by its terms, a sum by what the script says."""
     return f"{1 / part.weight:.4g}" if part.name == "sum" else str(part.terms)
 
 
-def _weights(row: tuple[Step, ...], several: bool) -> list[list[float]]:
+def _weights(row: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]:
     """What a target counts in the passes of all ranks, relative to the first; none if unread.
 
     Those of each line are a list: losses of several lines, such as those of a GAN, are not parts
     of one batch. A loss of `several` parts may be read too.
     """
-    found: dict[str, list[Pass]] = {}
+    found: dict[str, list[BackwardPass]] = {}
     for step in row:
         for each in step.latest:
             found.setdefault(each.line, []).append(each)
@@ -78,7 +78,7 @@ def _weights(row: tuple[Step, ...], several: bool) -> list[list[float]]:
     return weights if whole else []
 
 
-def _relative(each: Pass, first: Pass, several: bool) -> float:
+def _relative(each: BackwardPass, first: BackwardPass, several: bool) -> float:
     """How many times as much a target counts in a pass as in another.
 
     0 if a loss was not read, or if that is not the same for all its parts: each may then have a
@@ -100,7 +100,7 @@ def _times(weights: list[list[float]]) -> float:
     return max(max(each) / min(each) for each in weights)
 
 
-def _weight(each: Pass) -> float:
+def _weight(each: BackwardPass) -> float:
     """What a target counts; 0 if the loss was not read, or has several parts."""
     if not each.parts or len(each.parts) > 1 or not each.parts[0].terms:
         return 0.0
@@ -157,7 +157,7 @@ def near(value: float, other: float) -> bool:
     return abs(value - other) <= FACTOR * abs(other)
 
 
-def sum_of_weights(step: Step) -> float:
+def sum_of_weights(step: OptimizerStep) -> float:
     """What all targets of a step count together; 0 if that could not be read, or is scaled."""
     if not step.latest or any(p.scaled or not _weight(p) for p in step.latest):
         return 0.0

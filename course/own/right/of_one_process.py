@@ -11,7 +11,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from course.own.finding import Finding
-from course.own.numbers.record import KEPT_BATCHES, Optimizer, Rank, Step
+from course.own.numerics.training import (
+    KEPT_BATCHES,
+    OptimizerReport,
+    OptimizerStep,
+    TrainingReport,
+)
 from course.own.right import causes, of_gradients, of_losses, table
 from course.own.right.compared import OWN, Compared, multiple
 from course.own.right.evidence import Evidence
@@ -40,7 +45,7 @@ class Outcome:
     parameters: list[Difference] = field(default_factory=list)
 
 
-def hindrance(ranks: Sequence[Rank], batches: int) -> str:
+def hindrance(ranks: Sequence[TrainingReport], batches: int) -> str:
     """Why no run on one process could be compared with these; "" if it could.
 
     `batches` is the number of batches that the ranks have kept.
@@ -58,7 +63,7 @@ def hindrance(ranks: Sequence[Rank], batches: int) -> str:
     return "" if batches else "the batches do not come from a DataLoader, so they cannot be stacked"
 
 
-def of(ranks: Sequence[Rank], alone: Rank) -> Outcome:
+def of(ranks: Sequence[TrainingReport], alone: TrainingReport) -> Outcome:
     """Compare the ranks' gradients in the first step with those of the process that was `alone`."""
     evidence = Evidence(ranks)
     pairs = list(zip(evidence.optimizers, alone.optimizers, strict=False))
@@ -79,7 +84,9 @@ def not_compared(why: str) -> Outcome:
 class _Pair:
     """An optimizer on all ranks, and on one process."""
 
-    def __init__(self, evidence: Evidence, ranks: Compared, one: Optimizer, alone: Rank) -> None:
+    def __init__(
+        self, evidence: Evidence, ranks: Compared, one: OptimizerReport, alone: TrainingReport
+    ) -> None:
         self._evidence, self._ranks, self._alone, self._of_one = evidence, ranks, alone, one
         self._row, self._step = ranks.steps[0], one.watched[0]
         clips = any(step.clips or any(p.scaled for p in step.latest) for step in self._row)
@@ -266,6 +273,6 @@ class _Pair:
         return found
 
 
-def _is_uneven(row: Sequence[Step]) -> bool:
+def _is_uneven(row: Sequence[OptimizerStep]) -> bool:
     terms = [each.parts[0].terms for step in row for each in step.latest if each.parts]
     return bool(terms) and max(terms) > UNEVEN * min(terms)

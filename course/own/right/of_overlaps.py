@@ -11,8 +11,8 @@ from itertools import combinations
 from statistics import median
 
 from course.own.finding import Finding
-from course.own.numbers.choosing import is_chosen
-from course.own.numbers.record import Iteration
+from course.own.numerics.sample_choice import is_chosen
+from course.own.numerics.training import LoaderPass
 from course.own.right import causes
 from course.own.right.evidence import Evidence
 from course.own.right.thresholds import BY_CHANCE, ENOUGH, MAJORITY, MANY, REPEATS, SAME, TOGETHER
@@ -42,7 +42,7 @@ class Common:
         return self.apart < TOGETHER
 
 
-def common(first: Iteration, second: Iteration) -> Common:
+def common(first: LoaderPass, second: LoaderPass) -> Common:
     """Compare what a hash has chosen of two passes."""
     rare = max(first.one_in, second.one_in)
     chosen = [
@@ -59,7 +59,7 @@ def common(first: Iteration, second: Iteration) -> Common:
     return Common(len(both) * rare, len(both) / min(len(ours), len(theirs)), again, apart)
 
 
-def own_order(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+def own_order(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     """The script's own sampler deals from another order on each rank."""
     passes = [
         each
@@ -83,12 +83,12 @@ def own_order(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     )
 
 
-def _is_known(iteration: Iteration) -> bool:
+def _is_known(iteration: LoaderPass) -> bool:
     """Whether it is known what the script's own sampler gave, to the end of an epoch."""
     return bool(iteration.chosen and not iteration.stream and iteration.is_over)
 
 
-def _is_shared_out(each: Sequence[Iteration]) -> bool:
+def _is_shared_out(each: Sequence[LoaderPass]) -> bool:
     """Whether the ranks together draw about as many samples as there are."""
     length, drawn = each[0].length, sum(iteration.given for iteration in each)
     batch = max(iteration.given / max(1, iteration.drawn) for iteration in each)
@@ -96,7 +96,7 @@ def _is_shared_out(each: Sequence[Iteration]) -> bool:
     return len({iteration.length for iteration in each}) == 1 and abs(drawn - length) <= slack
 
 
-def _is_by_chance(each: Sequence[Iteration]) -> bool:
+def _is_by_chance(each: Sequence[LoaderPass]) -> bool:
     """Whether any two ranks have as much in common as if each drew its part by itself."""
     found = [common(*pair) for pair in combinations(each, 2)]
     share = sum(one.share for one in found) / len(found)
@@ -106,7 +106,7 @@ def _is_by_chance(each: Sequence[Iteration]) -> bool:
     )
 
 
-def one_stream(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+def one_stream(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     """Ranks read one stream to the end, each all of it, in an order that is a little different."""
     for each in zip(*map(evidence.training, range(evidence.count)), strict=False):
         if not evidence.is_tied or not all(iteration.stream for iteration in each):
@@ -131,7 +131,7 @@ def one_stream(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     return None
 
 
-def _is_aligned(first: Iteration, second: Iteration) -> bool:
+def _is_aligned(first: LoaderPass, second: LoaderPass) -> bool:
     """Whether both have the same batches: each may go on with a part of them."""
     pairs = list(zip(first.rows, second.rows, strict=False))
     same = sum(set(ours) == set(theirs) for ours, theirs in pairs)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from course.own.finding import Finding
-from course.own.numbers.record import Iteration, Load
+from course.own.numerics.training import LoadedFile, LoaderPass
 from course.own.right import causes, table
 from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one
@@ -80,7 +80,7 @@ def _other_steps(evidence: Evidence) -> Finding | None:
     return None
 
 
-def _of_training(loads: list[Load]) -> list[Load]:
+def _of_training(loads: list[LoadedFile]) -> list[LoadedFile]:
     """The files read before the first step that have an optimizer's state."""
     return [each for each in loads if each.optimizer and not each.passes]
 
@@ -126,7 +126,7 @@ def _first_epoch(evidence: Evidence) -> Finding | None:
     )
 
 
-def _shuffles(each: Iteration) -> bool:
+def _shuffles(each: LoaderPass) -> bool:
     return each.kind == "DistributedSampler" and each.shuffles
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.numbers.record import Other
+from course.own.numerics.training import InferenceModel
 from course.own.right import causes, table
 from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one
@@ -168,11 +168,11 @@ def others(evidence: Evidence) -> Result:
     yield Row(table.OTHERS, EQUAL if calls else NOT_SEEN, says)
 
 
-def _called_alike(evidence: Evidence) -> list[list[Other]]:
+def _called_alike(evidence: Evidence) -> list[list[InferenceModel]]:
     """The models that all ranks first called at the same line after the same step."""
     by_rank = []
     for rank in evidence.ranks:
-        found: dict[tuple, Other] = {}
+        found: dict[tuple, InferenceModel] = {}
         for each in rank.others:
             key = each.name, each.line, each.steps
             number = sum(other[:3] == key for other in found)

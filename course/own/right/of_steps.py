@@ -7,7 +7,7 @@ import numpy as np
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.numbers.record import Step
+from course.own.numerics.training import OptimizerStep
 from course.own.right import causes, table
 from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one
@@ -74,7 +74,7 @@ def finite(evidence: Evidence) -> Result:
         yield Row(table.FINITE, NOT_SEEN, "no step of an optimizer was seen")
 
 
-def _is_finite(step: Step) -> bool:
+def _is_finite(step: OptimizerStep) -> bool:
     return "own" not in step.gradients or bool(np.isfinite(step.samples("own")).all())
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from course.core import CourseError
 from course.own.finding import Finding
-from course.own.numbers.record import Rank
+from course.own.numerics.training import TrainingReport
 from course.own.right import (
     causes,
     of_changes,
@@ -57,7 +57,7 @@ class Verdict:
     steps: int = 0
 
 
-def of(ranks: Sequence[Rank]) -> Verdict:
+def of(ranks: Sequence[TrainingReport]) -> Verdict:
     """The verdict on what the ranks report; raises `CourseError` where that is too little."""
     demand(ranks)
     evidence = Evidence(ranks)
@@ -94,7 +94,7 @@ def _place(finding: Finding) -> tuple[bool, int]:
     return finding.note, ORDER.index(name)
 
 
-def demand(ranks: Sequence[Rank]) -> None:
+def demand(ranks: Sequence[TrainingReport]) -> None:
     """Raise `CourseError` where the reports are too few to compare."""
     if not ranks:
         raise CourseError("No rank came to its end, so nothing was seen of any step.")

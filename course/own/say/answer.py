@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 from course.core import words
 from course.own.finding import Finding
+from course.own.profiling import timeline
+from course.own.profiling.timeline import RankReport
 from course.own.say import report, text
 from course.own.slow import devices, typical
 from course.own.slow.cause import Cause
 from course.own.slow.causes.computing import Computing
 from course.own.slow.diagnosis import diagnose
-from course.own.watch import timeline
-from course.own.watch.timeline import RankReport
 
 if TYPE_CHECKING:
     from course.drawing import Picture

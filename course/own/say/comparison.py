@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.numbers import reading
-from course.own.numbers.record import Rank
+from course.own.numerics import reader
+from course.own.numerics.training import TrainingReport
 from course.own.right import verdict
 from course.own.right.table import DIFFERS, MUST_DIFFER, NOT_SEEN, Row
 from course.own.say import report
@@ -25,7 +25,7 @@ def comparison(folder: Path) -> "Comparison | None":
 
     Raises `CourseError` if the reports are too few to judge by.
     """
-    ranks = [reading.read(path) for path in sorted(folder.glob("rank*.json"))]
+    ranks = [reader.read(path) for path in sorted(folder.glob("rank*.json"))]
     return Comparison(ranks) if ranks else None
 
 
@@ -40,7 +40,7 @@ class Comparison:
     Raises `CourseError` if the reports are too few to judge by.
     """
 
-    def __init__(self, ranks: list[Rank]) -> None:
+    def __init__(self, ranks: list[TrainingReport]) -> None:
         self.verdict = verdict.of(ranks)
 
     @property

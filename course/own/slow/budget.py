@@ -14,12 +14,19 @@ from functools import cached_property
 from itertools import chain
 from statistics import fmean
 
+from course.own.profiling.timeline import (
+    Ddp,
+    DdpPass,
+    RankReport,
+    ScriptFeatures,
+    Slice,
+    TrainingStep,
+)
 from course.own.slow import crowd, epochs, step_times
 from course.own.slow.lateness import Late, Turns, late, turns
 from course.own.slow.step_times import TRAFFIC, RankTimes, StepTimes
 from course.own.slow.thresholds import MEETS, STARVED
 from course.own.slow.traffic import Traffic
-from course.own.watch.timeline import Ddp, Pass, RankReport, Script, Slice, Step
 
 
 class Budget:
@@ -38,12 +45,12 @@ class Budget:
         if all(rank.device != "cuda" for rank in ranks):
             step_times.cap(self.times)
 
-    def of_rank(self, rank: RankReport) -> list[Step]:
+    def of_rank(self, rank: RankReport) -> list[TrainingStep]:
         """The steps of a rank that count: those in which every rank was watched."""
         return rank.steps[: len(self.weights)]
 
     @property
-    def script(self) -> Script:
+    def script(self) -> ScriptFeatures:
         """What the script has, by the first rank's report."""
         return self.ranks[0].script
 
@@ -144,7 +151,7 @@ class Budget:
         return lateness.even if lateness else self.times
 
     @property
-    def passes(self) -> list[Pass]:
+    def passes(self) -> list[DdpPass]:
         """DDP's reports on the last backward pass of each step and rank."""
         steps = [step for rank in self.ranks for step in self.of_rank(rank)]
         return [step.passes[-1] for step in steps if step.passes]
@@ -204,7 +211,7 @@ class Budget:
         return mine
 
 
-def _cut(step: Step, iterating: float) -> list[Slice]:
+def _cut(step: TrainingStep, iterating: float) -> list[Slice]:
     """The slices of a step; a slice in which a thread did two things in turn is cut in two.
 
     What is left of a backward slice after DDP's last gradient is a tail: there the thread only

@@ -1,7 +1,7 @@
 """What other programs take of the machine, so that ranks look slow which are not."""
 
+from course.own.profiling.timeline import RankReport
 from course.own.slow.thresholds import BUSY
-from course.own.watch.timeline import RankReport
 
 
 def elsewhere(ranks: list[RankReport]) -> float:

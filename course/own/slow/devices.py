@@ -14,18 +14,18 @@ from pathlib import Path
 
 from course.charts import intervals, traces
 from course.core import CourseError
-from course.own.slow.thresholds import FEWEST
-from course.own.watch.timeline import (
+from course.own.profiling.timeline import (
     COMPUTING,
     KERNELS,
     NOTHING,
     TOO_SHORT,
     WAITS,
-    Pass,
+    DdpPass,
     RankReport,
     Slice,
-    Step,
+    TrainingStep,
 )
+from course.own.slow.thresholds import FEWEST
 
 Stretch = tuple[float, float, traces.Activity | None]
 
@@ -55,7 +55,7 @@ def see(rank: RankReport, trace: Path) -> None:
         rank.on_gpu = steps(activities, rank.recorded)
 
 
-def steps(activities: list[traces.Activity], host: list[Step]) -> list[Step]:
+def steps(activities: list[traces.Activity], host: list[TrainingStep]) -> list[TrainingStep]:
     """The GPU's own steps, one fewer than those of the main thread on the same clock.
 
     Each lasts until the GPU has done everything that the main thread launched in its own step.
@@ -71,7 +71,7 @@ def steps(activities: list[traces.Activity], host: list[Step]) -> list[Step]:
     return own
 
 
-def _end(activities: list[traces.Activity], step: Step) -> float:
+def _end(activities: list[traces.Activity], step: TrainingStep) -> float:
     return max((each.end for each in activities if each.launched < step.end), default=step.end)
 
 
@@ -145,15 +145,15 @@ def _joined(slices: Iterable[Slice]) -> list[Slice]:
 
 
 def _passes(
-    activities: list[traces.Activity], slices: list[Slice], reported: list[Pass]
-) -> list[Pass]:
+    activities: list[traces.Activity], slices: list[Slice], reported: list[DdpPass]
+) -> list[DdpPass]:
     """The overlap of the backward pass and the messages; DDP `reported` the buckets."""
     sent = intervals.union((each.start, each.end) for each in activities if each.is_message)
     backward = intervals.union((each.start, each.end) for each in slices if each.kind == "backward")
     if not sent or not backward:
         return []
     return [
-        Pass(
+        DdpPass(
             reported[-1].module if reported else 0,
             backward[0][0],
             backward[-1][1],

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from course.core import CourseError, words
+from course.own.profiling.timeline import RankReport
 from course.own.slow import crowd, openings
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause, percent
@@ -10,7 +11,6 @@ from course.own.slow.causes import KINDS
 from course.own.slow.causes.computing import Computing
 from course.own.slow.step_times import mean
 from course.own.slow.thresholds import CLEARLY_LARGER, FEWEST, MATTERS, SHOWN
-from course.own.watch.timeline import RankReport
 
 
 @dataclass

@@ -7,8 +7,8 @@ they are as frequent in a mean as in the whole training.
 from itertools import pairwise
 from statistics import fmean
 
+from course.own.profiling.timeline import RankReport
 from course.own.slow.thresholds import FEWEST
-from course.own.watch.timeline import RankReport
 
 
 def openings(ranks: list[RankReport]) -> list[bool]:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from course.own.profiling.timeline import OWN
 from course.own.slow.step_times import StepTimes, evened, length, levelled, mean, without
 from course.own.slow.thresholds import IN_TURNS, LEAST, PART, STEADY
-from course.own.watch.timeline import OWN
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from itertools import combinations, pairwise
 from statistics import fmean
 
+from course.own.profiling.timeline import RankReport
 from course.own.slow.budget import Budget
 from course.own.slow.thresholds import ENOUGH, SAME_BATCHES
 from course.own.slow.traffic import is_sum_in_forward
-from course.own.watch.timeline import RankReport
 
 
 def are_same(budget: Budget) -> bool | None:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from statistics import fmean, median, median_low
 
+from course.own.profiling.timeline import OWN
 from course.own.slow.thresholds import USUAL
-from course.own.watch.timeline import OWN
 
 # The traffic of messages: the model's gradients and parameters; gradients of passes after which no
 # step is taken; buffers; the script's own messages; messages from one rank to another.

@@ -2,9 +2,9 @@
 
 from collections import Counter
 
+from course.own.profiling.timeline import ASYNC, RankReport, Slice
 from course.own.slow.thresholds import LOSS, OF_GRADIENTS
 from course.own.watch.calls import POINT_TO_POINT
-from course.own.watch.timeline import ASYNC, RankReport, Slice
 
 OBJECTS = ("barrier", "object", "monitored")
 

@@ -3,10 +3,10 @@
 from dataclasses import asdict, dataclass, replace
 from statistics import median_low
 
+from course.own.profiling.timeline import WAITS, Slice
 from course.own.slow import epochs
 from course.own.slow.budget import Budget
 from course.own.slow.thresholds import SHORT
-from course.own.watch.timeline import WAITS, Slice
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""On a rank: see what a script does, and write it down as plain data, a file for each rank."""
+"""In every process of a watched command: where it stands, and which collectives it calls."""

@@ -39,7 +39,7 @@ POINT_TO_POINT = (
 
 
 @dataclass(frozen=True)
-class Call:
+class CollectiveCall:
     """One collective: the `number` of the call, and of the backward passes begun before it.
 
     `order` counts those of all ranks together, 0 for the others. `nbytes` and `shape` are those of
@@ -88,15 +88,17 @@ class Calls:
         where = self._where(frame.f_back)
         if where is None:  # a collective that another one is made of
             return
-        name, given = frame.f_code.co_name, frame.f_locals
-        tensor = next((given[each] for each in SENT if given.get(each) is not None), None)
+        name, arguments = frame.f_code.co_name, frame.f_locals
+        tensor: Any = next(
+            (arguments[each] for each in SENT if arguments.get(each) is not None), None
+        )
         if isinstance(tensor, (list, tuple)):
             tensor = tensor[0] if tensor else None
         nbytes, shape = 0, ""
         if hasattr(tensor, "numel"):
             nbytes = tensor.numel() * tensor.element_size()
             shape = f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
-        group = getattr(given.get("group"), "group_name", DEFAULT)
+        group = getattr(arguments.get("group"), "group_name", DEFAULT)
         self.number += 1
         of_all = group == DEFAULT and name not in POINT_TO_POINT
         self._order += of_all
@@ -148,7 +150,7 @@ def _kind(code: CodeType) -> str:
     return os.path.basename(file) if user_files.is_users(file) else ""
 
 
-def _before(home: object, name: str, ours: Callable) -> None:
+def _before(home: object, name: str, ours: Callable[..., None]) -> None:
     """Call `ours`, with the same arguments, before a function of a module.
 
     The function must raise nothing and wait for nothing, or our frame would show. A torch without
@@ -170,7 +172,7 @@ def _before(home: object, name: str, ours: Callable) -> None:
 class CallRecord:
     """What `Calls` has written: the last calls, the oldest first, and the counts."""
 
-    calls: list[Call] = field(default_factory=list)
+    calls: list[CollectiveCall] = field(default_factory=list)
     count: int = 0
     passes: int = 0
     gradients: int = 0  # bytes of those that DDP averages
@@ -185,15 +187,15 @@ def read(path: Path) -> CallRecord:
     if len(data) < HEAD.size:
         return CallRecord()
     slots = [data[HEAD.size + n * SLOT :][:SLOT].rstrip(b"\0") for n in range(SLOTS)]
-    found = [_call(slot.decode(errors="replace")) for slot in slots if slot]
-    calls = sorted(filter(None, found), key=lambda call: call.number)
+    records = [_call(slot.decode(errors="replace")) for slot in slots if slot]
+    calls = sorted(filter(None, records), key=lambda call: call.number)
     return CallRecord(calls, *HEAD.unpack_from(data))
 
 
-def _call(line: str) -> Call | None:
+def _call(line: str) -> CollectiveCall | None:
     parts = line.split("\t")
     if len(parts) != 9:  # it was being written when the process ended
         return None
     numbers = [int(each) for each in (*parts[:3], parts[4])]
     number, order, passes, nbytes = numbers
-    return Call(number, order, passes, parts[3], nbytes, *parts[5:])
+    return CollectiveCall(number, order, passes, parts[3], nbytes, *parts[5:])

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import psutil
 
 from course.core import CourseError
 from course.launch import process_tree
-from course.own.watch.process import FOLDER, LOOKS_AT, RANK, REPORTS, STEPS, TIME, WORLD
+from course.own.watch.process import FOLDER, LOOKS_AT, PROFILING, RANK, REPORTS, STEPS, WORLD
 
 ENTRY = Path(__file__).with_name("entry")
 POLL_S = 0.5  # how often to check what the processes have written
@@ -32,27 +33,27 @@ def environment(
     steps: int = 0,
     rank: tuple[int, int] | None = None,
     reports: Path | None = None,
-    looks_at: str = TIME,
+    looks_at: str = PROFILING,
 ) -> dict[str, str]:
     """Return the variables that have every Python process of a command watched.
 
-    With `steps`, their time or numbers (`looks_at`) are watched as well, and written to `reports`,
+    With `steps`, the room `looks_at` also records their time or numerics, and written to `reports`,
     if not to the same folder. `rank` is the process's own and how many there are, where the command
     is one rank.
     """
     path = os.environ.get("PYTHONPATH")
-    found = {
+    variables = {
         "PYTHONPATH": os.pathsep.join([str(ENTRY), *([path] if path else [])]),
         FOLDER: str(folder.resolve()),
     }
     if steps:
-        found |= {STEPS: str(steps), REPORTS: str((reports or folder).resolve())}
-        found[LOOKS_AT] = looks_at
+        variables |= {STEPS: str(steps), REPORTS: str((reports or folder).resolve())}
+        variables[LOOKS_AT] = looks_at
     if rank:
-        found |= {RANK: str(rank[0]), WORLD: str(rank[1])}
+        variables |= {RANK: str(rank[0]), WORLD: str(rank[1])}
     if "TORCH_FR_BUFFER_SIZE" not in os.environ:
-        found["TORCH_FR_BUFFER_SIZE"] = "64"  # torch keeps its last collectives, for a hang
-    return found
+        variables["TORCH_FR_BUFFER_SIZE"] = "64"  # torch keeps its last collectives, for a hang
+    return variables
 
 
 class WatchedCommand:
@@ -106,16 +107,16 @@ class WatchedCommand:
 
     def _below(self) -> list[psutil.Process]:
         """The command's living processes, which have its folder in their environment."""
-        found = []
+        processes = []
         for process in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.Error):
                 if process.environ().get(FOLDER) == self._folder:
-                    found.append(process)
-        return found
+                    processes.append(process)
+        return processes
 
 
 @contextmanager
-def _signals(process: subprocess.Popen) -> Iterator[None]:
+def _signals(process: subprocess.Popen[bytes]) -> Iterator[None]:
     """Pass a scheduler's signals on to the command; SIGTERM also interrupts this process."""
 
     def pass_on(number: int, _: FrameType | None) -> None:
@@ -125,11 +126,10 @@ def _signals(process: subprocess.Popen) -> Iterator[None]:
         process.send_signal(number)
         raise KeyboardInterrupt
 
-    try:
-        before = {number: signal.signal(number, pass_on) for number in PASSED_ON}
+    before: dict[signal.Signals, Any] = {}
+    with contextlib.suppress(ValueError):  # in a thread of a notebook's kernel
+        before |= {number: signal.signal(number, pass_on) for number in PASSED_ON}
         before[signal.SIGTERM] = signal.signal(signal.SIGTERM, stop)
-    except ValueError:  # in a thread of a notebook's kernel
-        before = {}
     try:
         yield
     finally:

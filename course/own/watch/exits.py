@@ -7,7 +7,7 @@ if it cannot open the script.
 import errno
 import os
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from course.own.watch import snapshots
 
@@ -22,7 +22,7 @@ def note(writer: snapshots.SnapshotWriter) -> None:
         text = f"can't open file {os.path.abspath(script)!r}: {says}"
         writer.left = snapshots.failure(text, [])
 
-    def exit(status: object = None, /) -> NoReturn:
+    def exit(status: Any = None, /) -> NoReturn:
         if status:  # 0 and None are no failure
             text = status if isinstance(status, str) else f"{BY_NUMBER}{status})"
             writer.left = snapshots.failure(text, list(snapshots.walk(sys._getframe(1))))

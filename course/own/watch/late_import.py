@@ -36,7 +36,7 @@ class _Finder(MetaPathFinder):
     def __init__(self, name: str, act: OnImport) -> None:
         self._name, self._act = name, act
 
-    def find_spec(
+    def find_spec(  # pyrefly: ignore[missing-override-decorator]  # Python 3.11 has none
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return the spec that the other finders find; its loader then calls `act`."""
@@ -52,5 +52,5 @@ class _Finder(MetaPathFinder):
             execute(module)
             self._act(module)
 
-        spec.loader.exec_module = exec_module
+        spec.loader.exec_module = exec_module  # pyrefly: ignore[method-assign]
         return spec

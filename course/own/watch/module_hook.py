@@ -10,11 +10,11 @@ class ModuleHook:
     What is pickled in its place is in Python's own library, so that the file can be read anywhere.
     """
 
-    def __init__(self, call: Callable) -> None:
+    def __init__(self, call: Callable[..., None]) -> None:
         self._call = call
 
     def __call__(self, *args: object) -> None:
         self._call(*args)
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[object, ...]:
         return getattr, (nullcontext(), "__exit__")

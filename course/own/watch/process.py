@@ -18,8 +18,8 @@ from course.own.watch.late_import import on_import
 
 FOLDER = "COURSE_WATCH"  # the folder to which each process writes
 STEPS = "COURSE_WATCH_STEPS"  # for how many steps each rank is watched
-LOOKS_AT = "COURSE_WATCH_LOOKS_AT"  # ... and what of them: TIME for `why`, NUMBERS for `right`
-TIME, NUMBERS = "watch", "numbers"  # the sub-room whose `observer` looks at that
+LOOKS_AT = "COURSE_WATCH_LOOKS_AT"  # ... and by which room: one of the next two
+PROFILING, NUMERICS = "profiling", "numerics"  # for `why` and for `right`; each has an `observer`
 REPORTS = "COURSE_WATCH_REPORTS"  # the folder for what it has seen of them
 BATCHES = "COURSE_WATCH_BATCHES"  # the folder for what its loaders give, for `right --deep`
 RANK, WORLD = "COURSE_RANK", "COURSE_WORLD"  # which rank it is, where a scheduler started it
@@ -40,7 +40,7 @@ def begin() -> None:
     if rank is not None:
         os.environ[CLAIMED] = str(os.getpid())
     if _may_be_a_rank(rank):
-        _look(Path(folder), rank)
+        _record(Path(folder), rank)
     os.register_at_fork(after_in_child=_state.clear)
     _state["import"] = late = on_import("torch", lambda _: _with_torch(Path(folder), rank))
     late.__enter__()
@@ -50,10 +50,10 @@ def _with_torch(folder: Path, rank: int | None) -> None:
     """Record calls, now that torch is imported, and have `why` or `right` watch steps."""
     with suppress(Exception):  # a failure of ours never reaches the script
         if "calls" not in _state:
-            _look(folder, rank)
+            _record(folder, rank)
         _state["calls"].install()
         if (steps := os.environ.get(STEPS)) and _may_be_a_rank(rank):
-            observer = import_module(f"course.own.{os.environ.get(LOOKS_AT, TIME)}.observer")
+            observer = import_module(f"course.own.{os.environ.get(LOOKS_AT, PROFILING)}.observer")
             reports = Path(os.environ.get(REPORTS, folder))
             _at_end(observer.observe(reports, int(steps), sys.argv[0]))
         _at_end_of_child()
@@ -64,7 +64,7 @@ def _may_be_a_rank(rank: int | None) -> bool:
     return rank is not None or not any(each in " ".join(sys.orig_argv) for each in NO_RANKS)
 
 
-def _look(folder: Path, rank: int | None) -> None:
+def _record(folder: Path, rank: int | None) -> None:
     from course.own.watch import exits
     from course.own.watch.calls import Calls
     from course.own.watch.snapshots import SnapshotWriter
@@ -72,11 +72,11 @@ def _look(folder: Path, rank: int | None) -> None:
     own = folder / f"{os.uname().nodename}-{os.getpid()}"
     own.mkdir(exist_ok=True)
     calls = Calls(own / "calls")
-    looker = SnapshotWriter(own, calls, rank, _number(WORLD, "WORLD_SIZE") or 1)
-    _state.update(calls=calls, looker=looker)
-    looker.start()
-    exits.note(looker)
-    _at_end(lambda: looker.end(_error()))
+    writer = SnapshotWriter(own, calls, rank, _number(WORLD, "WORLD_SIZE") or 1)
+    _state.update(calls=calls, writer=writer)
+    writer.start()
+    exits.note(writer)
+    _at_end(lambda: writer.end(_error()))
 
 
 def _at_end(call: Callable[[], None]) -> None:
@@ -112,5 +112,5 @@ def _error() -> BaseException | None:
 
 
 def _number(*names: str) -> int | None:
-    found = next((os.environ[name] for name in names if os.environ.get(name)), "")
-    return int(found) if found.isdecimal() else None
+    number = next((os.environ[name] for name in names if os.environ.get(name)), "")
+    return int(number) if number.isdecimal() else None

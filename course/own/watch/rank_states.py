@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from course.own.watch import calls, snapshots
-from course.own.watch.calls import Call, CallRecord
+from course.own.watch.calls import CallRecord, CollectiveCall
 from course.own.watch.snapshots import ASK, Snapshot
 from course.own.watch.thresholds import BUSY_CORE, GONE_S, STALE_S
 
@@ -38,7 +38,7 @@ class RankState:
         return self.snapshot.rank or 0
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[CollectiveCall]:
         """The rank's last collectives, the oldest first."""
         return self.record.calls
 

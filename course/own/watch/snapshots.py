@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from course.core import user_files
 from course.own.watch import usage
@@ -162,8 +163,8 @@ class SnapshotWriter:
         for ident in sorted(frames, key=lambda each: each != self._main):
             stack = list(walk(frames[ident]))
             if ident == self._main or any(file.endswith(C10D) for file, _, _ in stack):
-                found = errors.get(ident)
-                error = found[1] if isinstance(found, tuple) else found
+                current = errors.get(ident)
+                error = current[1] if isinstance(current, tuple) else current
                 raised = _thrown(error) if error is not None else ThreadStack("", [])
                 name = names.get(ident, "a thread")
                 yield ThreadStack(name, stack, raised.error, raised.error_at)
@@ -206,6 +207,7 @@ class SnapshotWriter:
 
 
 def walk(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
+    """The first frames of a stack, from a frame outwards: file, line and function."""
     for _ in range(DEEP):
         if frame is None:
             return
@@ -215,14 +217,14 @@ def walk(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
 
 def _signature(frame: FrameType | None) -> list[tuple[int, int]]:
     """The instructions at which a stack stands, without those inside of a loop that only waits."""
-    found: list[tuple[int, int]] = []
+    signature: list[tuple[int, int]] = []
     while frame is not None:
         if os.path.basename(frame.f_code.co_filename) in WAITING:
-            found = [POLLS, (id(frame.f_code), 0)]
+            signature = [POLLS, (id(frame.f_code), 0)]
         else:
-            found.append((id(frame.f_code), frame.f_lasti))
+            signature.append((id(frame.f_code), frame.f_lasti))
         frame = frame.f_back
-    return found
+    return signature
 
 
 def _thrown(error: BaseException) -> ThreadStack:
@@ -246,7 +248,7 @@ def _unused(error: BaseException) -> list[str]:
     indices = [int(each) for each in numbers if each.isdecimal()]
     trace = error.__traceback__
     while indices and trace is not None:
-        module = trace.tb_frame.f_locals.get("self")
+        module: Any = trace.tb_frame.f_locals.get("self")
         if type(module).__name__ == "DistributedDataParallel":
             ignored = getattr(module, "parameters_to_ignore", ())
             names = [
@@ -262,6 +264,8 @@ def _unused(error: BaseException) -> list[str]:
 def _pending() -> list[str]:
     """The last collectives that this torch has begun and not ended, by its flight recorder."""
     dump = getattr(sys.modules.get("torch._C._distributed_c10d"), "_dump_fr_trace_json", None)
+    if dump is None:
+        return []
     with suppress(Exception):  # torch promises neither the name nor what it returns
         trace = json.loads(dump())
         waiting = [each for each in trace["entries"] if not each["retired"]]

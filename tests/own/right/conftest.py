@@ -7,7 +7,7 @@ import pytest
 
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.launch import warm_up
-from course.own import NUMBERS, Comparison, compared, watched
+from course.own import NUMERICS, Comparison, compared, watched
 
 PLANTS = Path(__file__).with_name("plants")
 
@@ -27,7 +27,7 @@ def judge(warm_ranks: None) -> Judge:
 
     def ask(script: Path, *words: str, count: int = 2) -> Comparison:
         ranks = ["torchrun", "--standalone", "--nproc-per-node", str(count)]
-        with watched(20, looks_at=NUMBERS) as one:
+        with watched(20, looks_at=NUMERICS) as one:
             run = one.run([*ranks, str(script), *words])
             assert run.ok, run.text(run.first_failed)
             answer = compared(run, one.folder)

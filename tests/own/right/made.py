@@ -9,17 +9,17 @@ from collections.abc import Callable
 import numpy as np
 
 from course.own.finding import Finding
-from course.own.numbers.record import (
-    Iteration,
-    Load,
-    Optimizer,
-    Other,
-    Part,
-    Pass,
-    Rank,
-    Step,
-    Wrapped,
-    Written,
+from course.own.numerics.training import (
+    BackwardPass,
+    DdpModel,
+    InferenceModel,
+    LoadedFile,
+    LoaderPass,
+    LossTerm,
+    OptimizerReport,
+    OptimizerStep,
+    TrainingReport,
+    WrittenFile,
 )
 from course.own.right import verdict
 
@@ -36,11 +36,12 @@ def marks(weights: np.ndarray) -> list[int]:
 
 
 def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool = True,
-          equal_start: bool = True) -> list[Rank]:  # fmt: skip
+          equal_start: bool = True) -> list[TrainingReport]:  # fmt: skip
     """What so many ranks report of a training in which `fault` changes something.
 
     It is called for each rank and step with the step's ``own`` gradients of all ranks, the ``used``
-    one of this rank, ``first``, ``base``, and the `Step` under ``step``; it may change any of them.
+    one of this rank, ``first``, ``base``, and the `OptimizerStep` under ``step``; it may change any
+    of them.
     """
     random = np.random.default_rng(0)
     made = [_rank(number, count, ddp) for number in range(count)]
@@ -49,7 +50,7 @@ def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool
     for number in range(1, STEPS + 1):
         own = random.normal(size=(count, sum(COUNTS)))
         for place, rank in enumerate(made):
-            step = Step(
+            step = OptimizerStep(
                 number * passes, number, LINE, [0.1], "momentum=0", marks(weights[place]), [], True
             )
             step.latest = [_pass(place, number, each, passes) for each in range(passes)]
@@ -73,23 +74,26 @@ def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool
     return made
 
 
-def _rank(number: int, count: int, ddp: bool) -> Rank:
+def _rank(number: int, count: int, ddp: bool) -> TrainingReport:
     shapes = [f"[{each}]" for each in COUNTS]
-    optimizer = Optimizer("SGD", "train.py:20", NAMES, shapes, ["train.py:10"] * 2, COUNTS)
-    rank = Rank(number, count, count, "here", "gloo", optimizers=[optimizer], is_over=True)
+    optimizer = OptimizerReport("SGD", "train.py:20", NAMES, shapes, ["train.py:10"] * 2, COUNTS)
+    rank = TrainingReport(
+        number, count, count, "here", "gloo", optimizers=[optimizer], is_over=True
+    )
     rank.passes = STEPS
-    rank.wrapped = [Wrapped("train.py:19", NAMES, marks(np.zeros(sum(COUNTS))))] if ddp else []
+    rank.wrapped = [DdpModel("train.py:19", NAMES, marks(np.zeros(sum(COUNTS))))] if ddp else []
     return rank
 
 
-def _pass(rank: int, step: int, each: int, passes: int) -> Pass:
+def _pass(rank: int, step: int, each: int, passes: int) -> BackwardPass:
     rows = [zlib.crc32(f"{rank} {step} {each} {row}".encode()) for row in range(BATCH)]
-    part = Part("NllLoss", BATCH, 1 / BATCH / passes)
-    return Pass("train.py:29", "train.py:28", rows, "training", "float32", True, parts=[part],
-                loss=1.0)  # fmt: skip
+    part = LossTerm("NllLoss", BATCH, 1 / BATCH / passes)
+    return BackwardPass(
+        "train.py:29", "train.py:28", rows, "training", "float32", True, parts=[part], loss=1.0
+    )
 
 
-def iteration(rank: int, epoch: int = 0, **more: object) -> Iteration:
+def iteration(rank: int, epoch: int = 0, **more: object) -> LoaderPass:
     """A pass over a loader with a DistributedSampler, whose samples no other rank has."""
     rows = [
         [zlib.crc32(f"{rank} {epoch} {batch} {row}".encode()) for row in range(BATCH)]
@@ -98,36 +102,36 @@ def iteration(rank: int, epoch: int = 0, **more: object) -> Iteration:
     plain = {"kind": "DistributedSampler",
              "length": 1000, "epoch": epoch, "seed": 0, "rank": rank, "replicas": 2,
              "shuffles": True, "batches": 4, "rows": rows, "opened_at": "train.py:25"}  # fmt: skip
-    return Iteration(1, 2, made_at="train.py:15", **plain | more)
+    return LoaderPass(1, 2, made_at="train.py:15", **plain | more)
 
 
-def evaluation(rank: int, **more: object) -> Iteration:
+def evaluation(rank: int, **more: object) -> LoaderPass:
     """A pass over a loader whose 1,000 samples were dealt to evaluate them, and sent."""
     plain = {"total": 1000, "shuffles": False, "batches": 0, "asks": 4, "is_over": True,
              "messages": 1, "sums": [1000.0], "reports": int(rank == 0)}  # fmt: skip
     return iteration(rank, **plain | more)
 
 
-def load(**more: object) -> Load:
+def load(**more: object) -> LoadedFile:
     """A checkpoint with an optimizer's state that was read before the first step."""
-    return Load("/runs/last.pt", "train.py:14", **{"optimizer": True, "numbers": {}} | more)
+    return LoadedFile("/runs/last.pt", "train.py:14", **{"optimizer": True, "numbers": {}} | more)
 
 
-def other(checksum: int, **more: object) -> Other:
+def other(checksum: int, **more: object) -> InferenceModel:
     """A teacher that is called without gradients."""
-    return Other("Linear", "train.py:27", "train.py:12", checksum, **more)
+    return InferenceModel("Linear", "train.py:27", "train.py:12", checksum, **more)
 
 
-def written(path: str) -> Written:
+def written(path: str) -> WrittenFile:
     """A file that was overwritten."""
-    return Written(path, "train.py:40")
+    return WrittenFile(path, "train.py:40")
 
 
-def faults(ranks: list[Rank]) -> list[Finding]:
+def faults(ranks: list[TrainingReport]) -> list[Finding]:
     """What is found, without notes."""
     return [each for each in verdict.of(ranks).findings if not each.note]
 
 
-def named(ranks: list[Rank]) -> list[tuple[str, int | None]]:
+def named(ranks: list[TrainingReport]) -> list[tuple[str, int | None]]:
     """The names and ranks of the faults."""
     return [(each.what, each.rank) for each in faults(ranks)]

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from own.right import made, wrong
 
-from course.own.numbers.record import Part, Rank
+from course.own.numerics.training import LossTerm, TrainingReport
 from course.own.right import of_one_process
 from course.own.right.of_one_process import Outcome
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN
 
 
-def one_process(ranks: Sequence[Rank], times: float = 1.0, by: list[int] | None = None) -> Rank:
+def one_process(
+    ranks: Sequence[TrainingReport], times: float = 1.0, by: list[int] | None = None
+) -> TrainingReport:
     """What one process reports whose gradient is the mean of the ranks' own, or `times` that.
 
     `by` are weights of the ranks.
@@ -63,7 +65,7 @@ def test_a_loss_that_grows_with_the_batch_is_not_judged() -> None:
     """A sum over a rank's batch, or one that is divided by a fixed number."""
     ranks = made.ranks()
     alone = one_process(ranks, 2)
-    for parts in ([Part("NllLoss", 16, 1 / 8)], [Part("NllLoss", 16, 1.0)], None):
+    for parts in ([LossTerm("NllLoss", 16, 1 / 8)], [LossTerm("NllLoss", 16, 1.0)], None):
         alone.optimizers[0].watched[0].latest[0].parts = parts
         outcome = of_one_process.of(ranks, alone)
         assert outcome.row.state == DIFFERS and outcome.findings == []
@@ -104,7 +106,7 @@ def test_a_mean_of_means_is_proven_by_the_weights() -> None:
 def test_targets_that_are_nearly_as_many_are_not_judged() -> None:
     def nearly(rank: int, step: int, happens: dict) -> None:
         terms = 100 + 5 * rank
-        happens["step"].latest[0].parts = [Part("NllLoss", terms, 1 / terms)]
+        happens["step"].latest[0].parts = [LossTerm("NllLoss", terms, 1 / terms)]
 
     ranks = made.ranks(fault=nearly)
     outcome = of_one_process.of(ranks, one_process(ranks, by=[100, 105]))
@@ -182,5 +184,5 @@ def test_what_hinders_it_is_known_before_the_second_run() -> None:
     assert "fully_shard" in of_one_process.hindrance(ranks, 4)
 
 
-def _first(rank: Rank) -> object:
+def _first(rank: TrainingReport) -> object:
     return rank.optimizers[0].watched[0]

@@ -7,12 +7,12 @@ import pytest
 from own.right import made
 from own.right.made import named
 
-from course.own.numbers.record import Rank, Worker
+from course.own.numerics.training import RandomWorker, TrainingReport
 from course.own.right import table, verdict
 from course.own.right.table import EQUAL, NOT_SEEN
 
 
-def with_epochs(*epochs: list[int], **more: object) -> list[Rank]:
+def with_epochs(*epochs: list[int], **more: object) -> list[TrainingReport]:
     """Two ranks whose samplers are in these epochs."""
     ranks = made.ranks()
     for rank, mine in zip(ranks, epochs, strict=True):
@@ -55,7 +55,7 @@ def test_workers_that_all_give_the_whole_stream() -> None:
 def test_workers_of_two_ranks_that_draw_the_same() -> None:
     ranks = with_epochs([0], [0], workers=1)
     for rank in ranks:
-        rank.workers = [Worker(rank.rank, 0, "numpy", 99)]
+        rank.workers = [RandomWorker(rank.rank, 0, "numpy", 99)]
     assert named(ranks) == [("same data", None)]
     ranks[1].workers[0].state = 98
     assert named(ranks) == []
@@ -73,7 +73,7 @@ def test_files_of_several_ranks() -> None:
     assert named(ranks) == []
 
 
-def with_evaluations(count: int = 2, **more: object) -> list[Rank]:
+def with_evaluations(count: int = 2, **more: object) -> list[TrainingReport]:
     """Ranks that evaluate what was dealt to them."""
     ranks = made.ranks(count)
     for rank in ranks:
@@ -82,7 +82,7 @@ def with_evaluations(count: int = 2, **more: object) -> list[Rank]:
     return ranks
 
 
-def row(ranks: list[Rank], name: str) -> str:
+def row(ranks: list[TrainingReport], name: str) -> str:
     """The state of a row of the table."""
     return next(each.state for each in verdict.of(ranks).rows if each.row == name)
 
@@ -136,7 +136,7 @@ def test_an_evaluation_that_gathers_what_was_repeated_counts_it(library: str) ->
         assert named(with_evaluations(**plain | more)) == [], more
 
 
-def with_own_samplers(*orders: list[int], **more: object) -> list[Rank]:
+def with_own_samplers(*orders: list[int], **more: object) -> list[TrainingReport]:
     """Ranks whose own samplers gave these samples of 64, in batches of 8."""
     ranks = made.ranks(len(orders))
     for rank, order in zip(ranks, orders, strict=True):
@@ -184,7 +184,7 @@ def test_one_rank_may_evaluate_all_samples() -> None:
     assert named(ranks) == [] and row(ranks, table.EVALUATION) == EQUAL
 
 
-def resumed(*lines: str) -> list[Rank]:
+def resumed(*lines: str) -> list[TrainingReport]:
     """Ranks whose optimizer took up its state at these lines, or not."""
     ranks = made.ranks(len(lines))
     for rank, line in zip(ranks, lines, strict=True):

@@ -9,7 +9,7 @@ from own.right import made
 from own.right.made import named
 from own.right.wrong import added, alone, hook, same_rows, undivided, unequal_targets
 
-from course.own.numbers.record import Part
+from course.own.numerics.training import LossTerm
 from course.own.right import table, verdict
 from course.own.right.table import NOT_SEEN
 from course.own.right.verdict import Verdict
@@ -70,7 +70,7 @@ def test_a_few_uneven_batches_are_no_fault() -> None:
 def test_a_sum_that_the_loss_has_divided_is_right() -> None:
     def divided(rank: int, step: int, happens: dict) -> None:
         added(rank, step, happens)
-        happens["step"].latest[0].parts = [Part("NllLoss", 8, 1 / 16)]
+        happens["step"].latest[0].parts = [LossTerm("NllLoss", 8, 1 / 16)]
 
     assert named(made.ranks(fault=divided, ddp=False)) == []
 

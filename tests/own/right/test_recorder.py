@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from course.own.numbers import reading
+from course.own.numerics import reader
 
 # Trains, and prints each loss and the end of a weight to the last bit.
 TRAINS = """
@@ -20,6 +20,7 @@ for step in range(12):
     if step == 3:
         model[0].bias.data.copy_(torch.ones(16))
     loss = model(torch.randn(4, 8)).square().mean()
+    torch.autograd.backward([model[0].bias.sum() * 0, model[0].bias.sum() * 0])
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), 0.1)
     optimizer.step()
@@ -46,14 +47,14 @@ WATCHES = """
 import os, sys
 from pathlib import Path
 os.environ |= {"RANK": "0", "WORLD_SIZE": "1"}
-from course.own.numbers import observer
+from course.own.numerics import observer
 observer.observe(Path(sys.argv[1]), 5, sys.argv[0])
 """
 BREAKS = """
-from course.own.numbers import graph, module_state, optimizers, sampling, watcher
+from course.own.numerics import loss_graph, module_state, optimizers, recorder, tensor_samples
 def fails(*args, **kwargs):
     raise RuntimeError("a look that fails")
-sampling.together = sampling.values = graph.reductions = module_state.modes = fails
+tensor_samples.together = tensor_samples.values = loss_graph.reductions = module_state.modes = fails
 """
 
 
@@ -72,20 +73,20 @@ def test_the_numbers_are_the_same_bit_for_bit_with_and_without_a_broken_watcher(
     alone = printed(tmp_path, TRAINS)
     assert len(alone.splitlines()) == 12
     assert printed(tmp_path, WATCHES, TRAINS) == alone
-    seen = reading.read(tmp_path / "rank0.json")
+    seen = reader.read(tmp_path / "rank0.json")
     assert not seen.unseen and len(seen.optimizers[0].watched) == 5
     assert seen.optimizers[0].steps == 12 and seen.is_over
     assert printed(tmp_path, WATCHES, BREAKS, TRAINS) == alone
-    seen = reading.read(tmp_path / "rank0.json")
+    seen = reader.read(tmp_path / "rank0.json")
     assert "RuntimeError: a look that fails" in seen.unseen.values()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("room", ["numbers", "watch"])
+@pytest.mark.parametrize("room", ["numerics", "profiling"])
 def test_a_model_can_be_copied_and_saved_whole_without_what_watches_it(
     tmp_path: Path, room: str
 ) -> None:
-    watches = WATCHES.replace("own.numbers", f"own.{room}")
+    watches = WATCHES.replace("own.numerics", f"own.{room}")
     imports = "import torch\nfrom torch import nn\n"
     alone = printed(tmp_path, imports, KEEPS)
     assert alone.count("False ") == 6

@@ -33,7 +33,7 @@ from own.right.wrong import (
 )
 
 from course.core import CourseError
-from course.own.numbers.record import Change, Loose, Rank
+from course.own.numerics.training import LooseParameter, TrainingReport, WeightChange
 from course.own.right import causes, verdict
 
 # The fault, how the training is made, what is named first, on which rank.
@@ -98,13 +98,13 @@ def test_weights_that_differ_at_the_start_come_before_all_else() -> None:
 def test_the_line_that_changed_weights_on_one_rank_alone_is_named() -> None:
     ranks = made.ranks(3, fault=drifts)
     for each in ranks:
-        each.changes = [Change("apply", "train.py:11", 0)]
-    ranks[1].changes.append(Change("copy_", "train.py:34", 5))
+        each.changes = [WeightChange("apply", "train.py:11", 0)]
+    ranks[1].changes.append(WeightChange("copy_", "train.py:34", 5))
     assert [(each.what, each.rank, each.where) for each in faults(ranks)] == [
         ("drift", 1, "train.py:34")
     ]
     ranks = made.ranks(ddp=False, equal_start=False)
-    ranks[0].changes = [Change("load_state_dict", "train.py:12", 0)]
+    ranks[0].changes = [WeightChange("load_state_dict", "train.py:12", 0)]
     found = faults(ranks)[0]
     assert (found.what, found.rank, found.where) == ("start", 0, "train.py:12")
 
@@ -142,9 +142,9 @@ def test_models_that_are_called_late_are_compared_at_the_same_call() -> None:
 
 
 def test_parameters_that_no_optimizer_has() -> None:
-    def with_loose(**more: object) -> list[Rank]:
+    def with_loose(**more: object) -> list[TrainingReport]:
         ranks = made.ranks()
-        loose = Loose("head.bias", "train.py:11", 12, late=False, of=4, missing=1)
+        loose = LooseParameter("head.bias", "train.py:11", 12, late=False, of=4, missing=1)
         for each in ranks:
             each.loose = [replace(loose, **more)]
         return ranks

@@ -5,7 +5,7 @@ from collections import UserDict, namedtuple
 import pytest
 import torch
 
-from course.own.numbers.stacking import Unlike, stack
+from course.own.numerics.stacking import Unlike, stack
 
 Pair = namedtuple("Pair", "x y")
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from own.right import made
 
-from course.own.numbers.record import Part, Step
+from course.own.numerics.training import LossTerm, OptimizerStep
 
 
 def alone(rank: int, step: int, happens: dict) -> None:
@@ -50,7 +50,7 @@ def clips_before(rank: int, step: int, happens: dict) -> None:
     happens["step"].clips = ["train.py:31"]
 
 
-def hook(before: np.ndarray, after: np.ndarray, step: Step) -> None:
+def hook(before: np.ndarray, after: np.ndarray, step: OptimizerStep) -> None:
     """A hook of the script changes the gradient of the first parameter."""
     size = made.COUNTS[0]
     step.hooked = [(0, size, "train.py:18")]
@@ -128,13 +128,13 @@ def drifts(rank: int, step: int, happens: dict) -> None:
 def unequal_targets(rank: int, step: int, happens: dict) -> None:
     """Each rank divides by its own targets."""
     terms = 8 if rank else 2
-    happens["step"].latest[0].parts = [Part("NllLoss", terms, 1 / terms)]
+    happens["step"].latest[0].parts = [LossTerm("NllLoss", terms, 1 / terms)]
 
 
 def undivided(rank: int, step: int, happens: dict) -> None:
     """The losses of several passes are not divided."""
     for each in happens["step"].latest:
-        each.parts = [Part("NllLoss", 8, 1 / 8)]
+        each.parts = [LossTerm("NllLoss", 8, 1 / 8)]
 
 
 def too_fast(rank: int, step: int, happens: dict) -> None:

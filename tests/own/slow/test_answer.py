@@ -9,10 +9,10 @@ from support.made_steps import MIB, STEP, computed, did, message, ranks, same, s
 
 from course.own import Answer
 from course.own import answer as answer_in
+from course.own.profiling.timeline import Ddp, RankReport
 from course.own.slow import meetings
 from course.own.slow.step_times import mean
-from course.own.watch import timeline
-from course.own.watch.timeline import Ddp
+from course.own.watch import report_files
 
 WORK = [*computed(), STEP]  # 62 ms
 
@@ -71,13 +71,13 @@ def test_an_answer_on_some_of_the_ranks_says_so_and_blames_none() -> None:
 
 
 def test_an_answer_rests_on_the_ranks_that_have_reported(tmp_path: Path) -> None:
-    assert answer_in(tmp_path) is None and not timeline.all_have_reported(tmp_path)
+    assert answer_in(tmp_path) is None and not report_files.all_have_reported(tmp_path)
     first, second = same(*WORK, tail=2.0)
-    timeline.write(first, tmp_path / "rank0.json")
+    report_files.write(first, tmp_path)
     assert "on 1 rank of 2" in text(answer_in(tmp_path))
-    assert not timeline.all_have_reported(tmp_path)
-    timeline.write(second, tmp_path / "rank1.json")
-    assert "on 2 ranks" in text(answer_in(tmp_path)) and timeline.all_have_reported(tmp_path)
+    assert not report_files.all_have_reported(tmp_path)
+    report_files.write(second, tmp_path)
+    assert "on 2 ranks" in text(answer_in(tmp_path)) and report_files.all_have_reported(tmp_path)
 
 
 def test_ranks_of_two_machines_are_all_expected_once_one_of_the_other_has_reported(
@@ -85,16 +85,16 @@ def test_ranks_of_two_machines_are_all_expected_once_one_of_the_other_has_report
 ) -> None:
     reported = [replace(each, local=2) for each in same(*WORK, count=4, tail=2.0)]
     for each in reported[:2]:
-        timeline.write(each, tmp_path / f"rank{each.rank}.json")
-    assert timeline.all_have_reported(tmp_path)
-    assert not timeline.all_have_reported(tmp_path, everywhere=True)
+        report_files.write(each, tmp_path)
+    assert report_files.all_have_reported(tmp_path)
+    assert not report_files.all_have_reported(tmp_path, everywhere=True)
     others = "the ranks of other machines"
     assert others in text(answer_in(tmp_path)) and "of 4" not in text(answer_in(tmp_path))
-    timeline.write(reported[2], tmp_path / "rank2.json")
+    report_files.write(reported[2], tmp_path)
     assert others not in text(answer_in(tmp_path))
     assert "on 3 ranks of 4" in text(answer_in(tmp_path))
-    timeline.write(reported[3], tmp_path / "rank3.json")
-    assert timeline.all_have_reported(tmp_path, everywhere=True)
+    report_files.write(reported[3], tmp_path)
+    assert report_files.all_have_reported(tmp_path, everywhere=True)
     assert others not in text(answer_in(tmp_path)) and "on 4 ranks" in text(answer_in(tmp_path))
 
 
@@ -119,7 +119,7 @@ def test_what_waited_for_a_core_is_a_stretch_of_its_own_in_the_picture() -> None
 FLAG = "train.py:20"
 
 
-def in_turn(*more: object) -> list[timeline.RankReport]:
+def in_turn(*more: object) -> list[RankReport]:
     """Two ranks, of which in each step another one is late by 200 ms, and the other waits."""
     one = [did("forward", 220), did("backward", 40), STEP, *more]
     other = [did("forward", 20), did("backward", 40), STEP, *more]

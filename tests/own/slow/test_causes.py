@@ -7,7 +7,7 @@ from support.made_steps import MIB, STEP, computed, did, first, message, ranks, 
 
 from course.core import CourseError
 from course.own import Answer
-from course.own.watch.timeline import Ddp
+from course.own.profiling.timeline import Ddp
 
 # A message in which the first rank waits so long for the second.
 ONE_TO_ONE = message("recv", 50, 4 * MIB, "train.py:5")

@@ -18,7 +18,7 @@ from support.made_steps import (
 )
 
 from course.own import Answer
-from course.own.watch.timeline import ASYNC
+from course.own.profiling.timeline import ASYNC
 
 
 def test_messages_begin_when_backward_is_over() -> None:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from course.own.watch import clocks
+from course.own.profiling import clocks
 
 COMPUTES = """
 import time

@@ -6,8 +6,8 @@ import pytest
 from support.made_steps import STEP, computed, did, first, loader, ranks, same, script
 
 from course.own import Answer
+from course.own.profiling.timeline import RankReport
 from course.own.slow.thresholds import CROWDED
-from course.own.watch.timeline import RankReport
 
 
 @pytest.mark.parametrize("starved", [True, False])

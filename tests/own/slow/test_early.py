@@ -8,7 +8,7 @@ import pytest
 from support.made_steps import STEP, computed, same
 
 from course.own import Answer, terminal
-from course.own.watch import timeline
+from course.own.watch import report_files
 
 
 @pytest.mark.parametrize("passes", [40, 400])
@@ -24,7 +24,7 @@ def test_an_answer_is_printed_again_only_if_the_run_went_on(
     early = terminal.EarlyAnswer(question, args)
     assert not early.is_enough(run) and lines == []
     for rank in ranks:
-        timeline.write(rank, tmp_path / f"rank{rank.rank}.json")
+        report_files.write(rank, tmp_path / f"rank{rank.rank}.json")
     assert not early.is_enough(run) and not early.is_enough(run)
     assert len(lines) == 1 and lines[0].startswith("\ncomputing: ")
     assert early.is_new(early.answer, passes) == (passes == 400)

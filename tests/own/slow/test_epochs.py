@@ -4,9 +4,9 @@ import pytest
 from support.made_steps import STEP, computed, did, loader, same, script
 
 from course.own import Answer
+from course.own.profiling.timeline import Loader, RankReport
 from course.own.slow import epochs, openings
 from course.own.slow.budget import Budget
-from course.own.watch.timeline import Loader, RankReport
 
 WORK = [*computed(), STEP]  # 62 ms
 

@@ -23,7 +23,7 @@ def loaded(code: str) -> list[str]:
 @pytest.mark.parametrize(
     ("code", "heavy"),
     [
-        ("import course.own.watch.observer", NEVER + HEAVY_ON_A_RANK),
+        ("import course.own.profiling.observer", NEVER + HEAVY_ON_A_RANK),
         ("from course.own import Answer, answer; from course.own.slow import causes", NEVER),
     ],
     ids=["on a rank", "the answer"],

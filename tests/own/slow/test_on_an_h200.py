@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from course.own import Answer
+from course.own.profiling import timeline
 from course.own.slow import devices
-from course.own.watch import timeline
 
 RECORDED = Path(__file__).with_name("recorded") / "h200.json.xz"
 # What was planted: the first cause, whose fault it is, and the least share of a step.

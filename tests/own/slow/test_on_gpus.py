@@ -10,8 +10,15 @@ from support.made_steps import rank
 
 from course.charts.traces import Activity, activities
 from course.own import Answer
+from course.own.profiling.timeline import (
+    NO_PROFILER,
+    NOTHING,
+    TOO_SHORT,
+    RankReport,
+    Slice,
+    TrainingStep,
+)
 from course.own.slow import devices
-from course.own.watch.timeline import NO_PROFILER, NOTHING, TOO_SHORT, RankReport, Slice, Step
 
 # Torch's own traces of A100s, trimmed, from HolisticTraceAnalysis (recorded/LICENSE): parameters
 # that go to the GPU from pageable memory, and a part of a backward pass on one of two ranks.
@@ -25,7 +32,7 @@ def done(name: str, start: float, end: float, launched: float) -> Activity:
     return Activity(name, start, end, launched)
 
 
-def host(*parts: tuple[str, float], start: float = 0.0, **more: object) -> Step:
+def host(*parts: tuple[str, float], start: float = 0.0, **more: object) -> TrainingStep:
     """What the main thread did in a step, in ms: kinds, and how long each took."""
     slices, moment, turn = [], start, 0
     for kind, length in parts:
@@ -34,10 +41,10 @@ def host(*parts: tuple[str, float], start: float = 0.0, **more: object) -> Step:
             Slice(kind, moment, moment + length, where=f"train.py:{len(slices)}", turn=turn)
         )
         moment += length
-    return Step(start, moment, slices, **more)
+    return TrainingStep(start, moment, slices, **more)
 
 
-def kinds(step: Step) -> list[tuple[str, float, float]]:
+def kinds(step: TrainingStep) -> list[tuple[str, float, float]]:
     """A step's slices, in the same unit."""
     return [(each.kind, each.start, each.end) for each in step.slices]
 
@@ -103,7 +110,10 @@ def test_an_idle_gpu_waits_for_what_the_main_thread_does():
 
 def test_a_wait_for_others_is_told_as_the_main_thread_told_its_call():
     meets = Slice("collective", 10, 11, where="train.py:9", name="all_reduce", nbytes=4)
-    steps = [Step(0, 10, [Slice("forward", 0, 10)]), Step(10, 20, [meets, Slice("python", 11, 20)])]
+    steps = [
+        TrainingStep(0, 10, [Slice("forward", 0, 10)]),
+        TrainingStep(10, 20, [meets, Slice("python", 11, 20)]),
+    ]
     work = [
         done("gemm", 0, 12, 0),
         done(NCCL, 12, 15, 10.5),
@@ -214,8 +224,8 @@ def test_a_recorded_trace_is_told_as_a_look_at_each_microsecond_tells_it(name: s
     found = activities(RECORDED / f"{name}.json")
     assert len(found) == len(raw)
     begin, end = min(each.launched for each in found), max(each.end for each in found)
-    steps = [Step(begin - 1, begin, [Slice("forward", begin - 1, begin)])]
-    steps += [Step(begin, end, [Slice("backward", begin, end)])]
+    steps = [TrainingStep(begin - 1, begin, [Slice("forward", begin - 1, begin)])]
+    steps += [TrainingStep(begin, end, [Slice("backward", begin, end)])]
     (step,) = devices.steps(found, steps)
 
     seen = dict.fromkeys(("backward", "tail", "copies", "launching"), 0)

@@ -6,7 +6,7 @@ import pytest
 from support.made_steps import MIB, STEP, computed, did, loader, message, same, script
 
 from course.own import Answer
-from course.own.watch.timeline import Ddp
+from course.own.profiling.timeline import Ddp
 
 WORK = [*computed(), STEP]
 SMALL = [message("all_reduce", 1, 60_000, "train.py:10") for _ in range(60)]

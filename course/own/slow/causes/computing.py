@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Self
 
 from course.own.finding import Known
+from course.own.profiling.timeline import COMPUTING
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
 from course.own.slow.thresholds import NEARLY_ALL
-from course.own.watch.timeline import COMPUTING
 
 
 class Computing(Cause):

@@ -6,11 +6,11 @@ from typing import ClassVar, Self
 
 from course.core import words
 from course.own.finding import Known
+from course.own.profiling.timeline import ASYNC, Slice
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
 from course.own.slow.thresholds import OVERLAPS, SMALL
 from course.own.slow.traffic import is_sum_in_forward
-from course.own.watch.timeline import ASYNC, Slice
 
 USUAL_CAP = 25 << 20  # bytes of a bucket, as DDP makes them
 PRICE = "That is the price of the memory that sharded weights save."

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Self
 
 from course.own.finding import Known
+from course.own.profiling.timeline import PARTS
 from course.own.slow import meetings
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
-from course.own.watch.timeline import PARTS
 
 ALIKE = (
     "Give all ranks the same work in each step: deal the samples so that their batches are of "

@@ -28,7 +28,8 @@ def _next() -> None:
     """Import the module of this name that Python would have found without ours."""
     ours = sys.modules.pop("sitecustomize")
     try:
-        import sitecustomize  # noqa: F401  # the environment's own, now that ours is off the path
+        # The environment's own, now that ours is off the path.
+        import sitecustomize  # noqa: F401  # pyrefly: ignore[missing-import]
     except ModuleNotFoundError as error:
         if error.name != "sitecustomize":
             raise

@@ -1,0 +1,55 @@
+"""On a rank: who clips gradients, and whether a scaler's factor is still in them."""
+
+import torch
+from torch import nn
+
+from course.own.numerics.context import RankContext
+from course.own.numerics.optimizers import OptimizerProbe
+from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
+
+CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")
+
+
+class Clipping:
+    """Sees what comes between a backward pass and a step, by torch's own functions for that."""
+
+    def __init__(self, context: RankContext, optimizers: dict[int, OptimizerProbe]) -> None:
+        _, self._lines, self._fence = context
+        self._optimizers = optimizers
+        self.scaled = self._unscaled = False
+
+    def install(self, hooks: HookSet) -> None:
+        """Begin."""
+        hooks.around(self._clip, CLIPS, nn.utils, nn.utils.clip_grad)
+        hooks.around(self._scale, ("scale",), torch.amp.GradScaler)
+        hooks.around(self._unscale, ("unscale_",), torch.amp.GradScaler)
+
+    def begin_step(self) -> None:
+        """A step has been taken."""
+        self.scaled = self._unscaled = False
+
+    def _clip(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        if self._fence.is_ours:
+            with self._fence.around("clipping"):
+                self._note(self._lines.here())
+        return real(*args, **kwargs)
+
+    def _note(self, line: str) -> None:
+        for each in self._optimizers.values():
+            each.look_first()
+            if each.got or each.report.sharded:
+                each.clips.append(line)
+                if self.scaled and not self._unscaled:
+                    each.early_clip = line
+
+    def _scale(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        self.scaled |= args[0].is_enabled()
+        return real(*args, **kwargs)
+
+    def _unscale(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        self._unscaled = True
+        if self._fence.is_ours:
+            with self._fence.around("own gradient"):
+                for each in self._optimizers.values():
+                    each.look_first()
+        return real(*args, **kwargs)

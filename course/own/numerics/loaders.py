@@ -1,0 +1,238 @@
+"""On a rank: the script's DataLoaders, their samplers, and what their workers draw at random."""
+
+import builtins
+import json
+import os
+import random
+import sys
+import weakref
+import zlib
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, RandomSampler
+
+from course.own.numerics import sample_choice
+from course.own.numerics.context import RankContext
+from course.own.numerics.loop_counters import Counts, counts
+from course.own.numerics.training import LoaderPass
+from course.own.watch import frames, samples
+from course.own.watch.hook_set import Args, Around, Function, HookSet, Kwargs
+from course.own.watch.loader_facts import length, sampler_of
+
+FIRST = 64  # indices of an iteration that are kept
+BATCHES = 8  # of an iteration whose samples are kept
+KEPT = 64  # iterations of a run
+LOOKED = 2  # batches of a worker
+ALL = 2**20  # samples of a batch
+TORCHS = ("RandomSampler", "SequentialSampler", "DistributedSampler", "WeightedRandomSampler")
+LIBRARIES = {"accelerate.data_loader": "accelerate", "transformers.trainer": "Trainer"}
+
+
+class Loaders:
+    """Watches every DataLoader of the script, to its end."""
+
+    def __init__(self, context: RankContext, folder: Path) -> None:
+        self._report, self._lines, self._fence = context
+        self._folder = folder
+        self._made: dict[int, str] = {}
+        self._numbers: dict[int, tuple[weakref.ref[Any], int]] = {}  # of loaders and samplers
+        self._count = self._fetches = 0
+        self._going: dict[int, LoaderPass] = {}
+        self._last: LoaderPass | None = None
+        self._counts: dict[int, Counts] = {}  # by iteration: what was counted before it
+
+    def install(self, hooks: HookSet) -> None:
+        """Begin."""
+        hooks.around(self._print, ("print",), builtins)
+        hooks.around(self._make, ("__init__",), DataLoader)
+        hooks.loaders(self._open, self._draw, self._choose)
+        fetchers = sys.modules.get("torch.utils.data._utils.fetch")
+        for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
+            if hasattr(fetchers, name):
+                hooks.around(self._fetch, ("fetch",), getattr(fetchers, name))
+        for name, home, method, ours in (
+            ("accelerate.data_loader", "DataLoaderStateMixin", "end", self._end),
+            ("accelerate.accelerator", "Accelerator", "gather_for_metrics", self._gather),
+        ):
+            hooks.on_import(name, partial(_hook_method, hooks, ours, home, method))
+
+    def note_training(self) -> None:
+        """A backward pass begins, on what was drawn last."""
+        if self._last is not None:
+            self._last.batches += 1
+            self._last = None
+
+    def note_inference(self) -> None:
+        """A model is called without gradients, on what was drawn last."""
+        if self._last is not None:
+            self._last.asks += 1
+
+    @property
+    def evaluation(self) -> LoaderPass | None:
+        """The pass over a loader that was evaluated last, if nothing was drawn or trained since."""
+        return self._last if self._last is not None and self._last.asks else None
+
+    def note_report(self) -> None:
+        """The script prints or writes something, perhaps what an evaluation came to."""
+        if (evaluation := self.evaluation) is not None and evaluation.is_over:
+            evaluation.reports += 1
+
+    def _print(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
+        if self._fence.is_ours:
+            self.note_report()
+        real(*args, **kwargs)
+
+    def _make(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
+        real(*args, **kwargs)
+        if self._fence.is_ours:
+            with self._fence.around("loaders"):
+                self._made[id(args[0])] = self._lines.here()
+
+    def _open(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        iterator = real(*args, **kwargs)
+        if self._fence.is_ours and len(self._report.iterations) < KEPT:
+            with self._fence.around("loaders"):
+                started = self._describe(args[0])
+                self._report.iterations.append(started)
+                self._going[id(iterator)] = started
+                if before := counts(sys._getframe(1), self._lines.is_own):
+                    self._counts[id(started)] = before
+        return iterator
+
+    def _describe(self, loader: DataLoader[Any]) -> LoaderPass:
+        stream = isinstance(loader.dataset, IterableDataset)
+        sampler = sampler_of(loader)
+        started = LoaderPass(
+            self._number(loader),
+            self._number(loader if sampler is None or stream else sampler),
+            "" if stream or sampler is None else type(sampler).__name__,
+            self._made.get(id(loader), ""),
+            length(loader.dataset),
+            opened_at=self._lines.here(),
+            stream=stream,
+            workers=loader.num_workers,
+            library=_library(),
+        )
+        if isinstance(sampler, DistributedSampler):
+            started.twice = type(loader.batch_sampler).__name__ == "BatchSamplerShard"
+            started.epoch, started.seed = sampler.epoch, sampler.seed
+            started.rank, started.replicas = sampler.rank, sampler.num_replicas
+            started.shuffles, started.total = sampler.shuffle, sampler.total_size
+        if isinstance(sampler, RandomSampler):
+            started.shuffles, started.replaces = True, sampler.replacement
+        return started
+
+    def _number(self, each: object) -> int:
+        known = self._numbers.get(id(each))
+        if known is None or known[0]() is not each:
+            self._count += 1
+            known = self._numbers[id(each)] = weakref.ref(each), self._count
+        return known[1]
+
+    def _draw(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        going = self._going.get(id(args[0]))
+        try:
+            batch = real(*args, **kwargs)
+        except StopIteration:
+            if going is not None:
+                going.is_over = True
+                self._note_counts(going)
+            raise
+        if going is not None and self._fence.is_ours:
+            self._last = going
+            going.drawn += 1
+            with self._fence.around("samples"):
+                if len(going.rows) < BATCHES:
+                    going.rows.append(samples.rows(batch))
+                if going.stream:
+                    sample_choice.choose(going, samples.rows(batch, ALL))
+                    going.given += 1
+        return batch
+
+    def _end(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        """accelerate draws a batch ahead: this is when the script is done with the last one."""
+        if self._fence.is_ours:
+            with self._fence.around("evaluation"):
+                number = self._number(getattr(args[0], "base_dataloader", args[0]))
+                of_it = [each for each in self._report.iterations if each.loader == number]
+                if of_it and of_it[-1].is_over:
+                    self._note_counts(of_it[-1])
+        return real(*args, **kwargs)
+
+    def _gather(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        if self._last is not None and self._fence.is_ours:
+            self._last.cuts = True
+        return real(*args, **kwargs)
+
+    def _note_counts(self, going: LoaderPass) -> None:
+        """A pass is over: by how much have the numbers grown around it?"""
+        with self._fence.around("evaluation"):
+            before = self._counts.get(id(going))
+            after = counts(sys._getframe(1), self._lines.is_own)
+            if before and after and going.asks:
+                going.counted = before.grown(after)[:FIRST]
+                going.cuts |= after.can_cut
+
+    def _choose(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        indices = real(*args, **kwargs)
+        going = self._going.get(id(args[0]))
+        if going is not None and self._fence.is_ours and not going.stream:
+            with self._fence.around("samples"):
+                marks = samples.marks(indices, ALL)
+                going.indices += marks[: max(0, FIRST - len(going.indices))]
+                if going.kind not in TORCHS:
+                    sample_choice.choose(going, marks)
+                going.given += len(marks)
+        return indices
+
+    def _fetch(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        """Note in a worker that this rank has forked whether the data set draws random numbers."""
+        if os.getpid() == self._fence.process or self._fetches >= LOOKED:
+            return real(*args, **kwargs)
+        self._fetches += 1
+        before = _states()
+        batch = real(*args, **kwargs)
+        with suppress(Exception):
+            after = _states()
+            drawn = {kind: state for kind, state in before.items() if after.get(kind) != state}
+            self._tell(drawn)
+        return batch
+
+    def _tell(self, drawn: dict[str, int]) -> None:
+        info = torch.utils.data.get_worker_info()
+        if info is None or not drawn:
+            return
+        name = f"drawn-{self._report.rank}-{os.getpid()}.json"
+        path = self._folder / name
+        if not path.exists():
+            path.write_text(json.dumps({"number": info.id, "drawn": drawn}))
+
+
+def _states() -> dict[str, int]:
+    """The state of each generator of this process, as a checksum."""
+    states = {
+        "torch": zlib.crc32(torch.get_rng_state().numpy().tobytes()),
+        "random": zlib.crc32(repr(random.getstate()).encode()),
+    }
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        state = numpy.random.get_state()
+        states["numpy"] = zlib.crc32(state[1].tobytes() + str(state[2]).encode())
+    return states
+
+
+def _hook_method(hooks: HookSet, ours: Around, home: str, method: str, module: ModuleType) -> None:
+    """Step in at a method of a class, if this release of the library has that class."""
+    if hasattr(module, home):
+        hooks.around(ours, (method,), getattr(module, home))
+
+
+def _library() -> str:
+    """The library that iterates this loader, by the modules on the stack; "" if none does."""
+    stack = frames.modules(sys._getframe(1))
+    return next((LIBRARIES[name] for name in stack if name in LIBRARIES), "")

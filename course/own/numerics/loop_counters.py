@@ -1,0 +1,93 @@
+"""On a rank: what a function of the script counts while it goes through a loader.
+
+A count of samples is a number that is there before the first batch and has grown after the last
+one. It is read where the script keeps it: in a local, in a dictionary, or in an object of its own.
+A count beside which nothing else grows may be there to be printed. Where a list of answers grows,
+the script can still drop some.
+"""
+
+import dis
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from numbers import Real
+from types import CodeType, FrameType
+
+from torch import Tensor
+
+from course.own.watch.frames import outwards
+
+MOST = 500  # numbers of a function
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The numbers of a function at one moment, by where they are kept, and all that called it.
+
+    `lists` has the lengths of its lists.
+    """
+
+    codes: tuple[CodeType, ...]
+    numbers: dict[tuple[str, ...], float]
+    lists: dict[tuple[str, ...], int]
+
+    def grown(self, after: "Counts") -> list[int]:
+        """By how much each has grown, where that is a whole number; none where it is no count."""
+        longer = any(after.lists.get(name, 0) > length for name, length in self.lists.items())
+        if after.codes != self.codes or longer:
+            return []
+        grown = [
+            after.numbers[name] - value
+            for name, value in self.numbers.items()
+            if after.numbers.get(name, value) > value
+        ]
+        whole = {int(each) for each in grown if each == int(each)}
+        return sorted(whole) if len(grown) > 1 else []
+
+    @property
+    def can_cut(self) -> bool:
+        """Whether one of the functions cuts something to a length that it has computed."""
+        return any(map(_can_cut, self.codes))
+
+
+def counts(frame: FrameType | None, is_own: Callable[[CodeType], bool]) -> Counts | None:
+    """The counts of the innermost function of the script, from a frame outwards."""
+    own = [each for each in outwards(frame) if is_own(each.f_code)]
+    if not own:
+        return None
+    innermost = own[0]
+    numbers: dict[tuple[str, ...], float] = {}
+    lists: dict[tuple[str, ...], int] = {}
+    home = innermost.f_globals.get("__name__")
+    for name, value in list(innermost.f_locals.items()):
+        inside = value if type(value) is dict else {}
+        if type(value).__module__ == home and not isinstance(value, type):
+            inside = getattr(value, "__dict__", {})
+        for place, each in [((name,), value), *(((name, str(k)), v) for k, v in inside.items())]:
+            if type(each) is list:
+                lists[place] = len(each)
+            elif len(numbers) < MOST and (number := _number(each)) is not None:
+                numbers[place] = number
+    return Counts(tuple(each.f_code for each in own), numbers, lists)
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, Tensor):
+        plain = value.device.type == "cpu" and value.numel() == 1 and not value.is_complex()
+        return float(value.detach()) if plain else None
+    if isinstance(value, Real) and not isinstance(value, bool):  # numpy's are among them
+        with suppress(OverflowError):
+            number = float(value)
+            return number if abs(number) < 2**53 else None
+    return None
+
+
+@lru_cache(maxsize=256)
+def _can_cut(code: CodeType) -> bool:
+    """Whether the end of a slice in it, such as ``x[:n]``, is no constant."""
+    return any(
+        now.opname in ("BUILD_SLICE", "BINARY_SLICE") and last.opname != "LOAD_CONST"
+        for last, now in pairwise(dis.get_instructions(code))
+    )

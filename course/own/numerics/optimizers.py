@@ -1,0 +1,215 @@
+"""On a rank: the optimizers of the script, and the gradients that its parameters get."""
+
+import weakref
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from course.own.numerics import tensor_samples
+from course.own.numerics.training import BackwardPass, OptimizerReport, OptimizerStep
+
+REGISTER = Tensor.register_hook  # before anything stands between
+WHOLE, EACH = 3, 5  # steps at the start whose gradients are looked at, and then each fifth
+NO_SETTINGS = ("params", "lr", "param_names", "initial_lr")
+
+
+@dataclass
+class OptimizerProbe:
+    """An optimizer of the script, its parameters in order, and what was seen since its step."""
+
+    optimizer: Any
+    report: OptimizerReport
+    parameters: list[nn.Parameter] = field(default_factory=list)
+    identities: frozenset[int] = frozenset()  # of these
+    share: int = 0
+    # Gradients that parameters got: which parameter, a sample of it, and of what was there before.
+    entries: list[tuple[int, Tensor, Tensor | None]] = field(default_factory=list)
+    # What hooks of the script made of gradients: which parameter, which line, before and after.
+    hooked: list[tuple[int, str, Tensor, Tensor]] = field(default_factory=list)
+    got: set[int] = field(default_factory=set)  # the parameters that got one, by identity
+    first: tuple[Tensor, list[int]] | None = None
+    passes: list[BackwardPass] = field(default_factory=list)
+    clips: list[str] = field(default_factory=list)
+    early_clip: str = ""
+    positive: bool = False  # whether its rate has been above 0
+    before: Tensor | None = None
+    used: tuple[Tensor, list[int]] | None = None
+    places: list[int] = field(default_factory=list)  # of its parameters in memory
+    views: list[Tensor] = field(default_factory=list)  # of these, made once
+    inside: bool = False  # whether it is taking a step
+    closure: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the gradients of the step that comes are looked at."""
+        number = self.report.steps + 1
+        return number <= WHOLE or number % EACH == 0
+
+    def settle(
+        self, name_of: Callable[[nn.Parameter], str], made: Callable[[nn.Parameter], str]
+    ) -> None:
+        """Take in the optimizer's parameters, which may have become more."""
+        parameters = [each for group in self.optimizer.param_groups for each in group["params"]]
+        if len(parameters) == len(self.parameters):
+            return
+        self.parameters, self.identities = parameters, frozenset(map(id, parameters))
+        self.share = tensor_samples.share(len(parameters))
+        report = self.report
+        report.names = [name_of(each) for each in parameters]
+        report.made = [made(each) for each in parameters]
+        report.shapes = [str(list(each.shape)) for each in parameters]
+        report.counts = [tensor_samples.size(each, self.share) for each in parameters]
+        report.sharded = any(hasattr(each, "to_local") for each in parameters)
+        report.frozen = not any(each.requires_grad for each in parameters)
+
+    def gradients(self) -> tuple[Tensor, list[int]]:
+        """Samples of all gradients as they are now, and how many of each; 0 where there is none."""
+        grads = [each.grad for each in self.parameters]
+        samples = [tensor_samples.copied(grad, self.share) for grad in grads if grad is not None]
+        sizes = iter([each.numel() for each in samples])
+        return tensor_samples.together(samples), [
+            0 if grad is None else next(sizes) for grad in grads
+        ]
+
+    def weights(self) -> Tensor:
+        """Samples of all weights as they are now."""
+        if self.report.sharded:
+            views = [tensor_samples.values(each, self.share) for each in self.parameters]
+            return tensor_samples.together(views)
+        at = [each.data_ptr() for each in self.parameters]
+        if at != self.places:
+            self.places = at
+            self.views = [tensor_samples.values(each, self.share) for each in self.parameters]
+        return tensor_samples.together(self.views)
+
+    def look_first(self) -> None:
+        """Sample the gradients before they are unscaled, clipped or used."""
+        if self.first is None and self.is_whole and self.entries:
+            self.first = self.gradients()
+
+    def settings(self) -> tuple[list[float], str]:
+        """The rates of its groups, and all its other numbers as text."""
+        groups = self.optimizer.param_groups
+        rates = [float(group.get("lr", 0.0)) for group in groups]
+        rest = [
+            sorted((key, str(value)) for key, value in group.items()
+                   if key not in NO_SETTINGS and _plain(value))
+            for group in groups
+        ]  # fmt: skip
+        return rates, "; ".join(", ".join(f"{k}={v}" for k, v in group) for group in rest)
+
+    def clear(self) -> None:
+        """Begin the next step."""
+        self.entries = []
+        self.hooked = []
+        self.got = set()
+        self.passes = []
+        self.clips = []
+        self.first = self.used = self.before = None
+        self.early_clip, self.closure = "", False
+
+
+def spread(flat: np.ndarray, sizes: list[int], counts: list[int]) -> np.ndarray:
+    """Samples of the gradients that are there, with zeros for those that are not."""
+    if sizes == counts:
+        return flat
+    parts: list[np.ndarray] = []
+    start = 0
+    for size, count in zip(sizes, counts, strict=True):
+        part = flat[start : start + size]
+        parts.append(part if size == count else np.zeros(count, np.float32))
+        start += size
+    return np.concatenate(parts)
+
+
+def finish(probe: OptimizerProbe, step: OptimizerStep) -> None:
+    """Put what was sampled in this step into its report: one copy from the device for each kind."""
+    counts = probe.report.counts
+    if probe.before is not None:
+        step.before = tensor_samples.checksums(probe.before.cpu().numpy(), counts)
+    after = probe.weights().cpu().numpy()
+    step.after = tensor_samples.checksums(after, counts)
+    step.finite = bool(np.isfinite(after).all())
+    if probe.used is None:
+        return
+    step.got = [id(each) in probe.got for each in probe.parameters]
+    if probe.report.sharded and probe.first is not None:
+        first, used = (each[0].cpu().numpy() for each in (probe.first, probe.used))
+        square = float(first @ first)
+        step.scale = float(used @ first) / square if square and len(used) == len(first) else 0.0
+    if not probe.entries:
+        return
+    step.entries = [
+        (place, new.numel(), 0 if old is None else old.numel()) for place, new, old in probe.entries
+    ]
+    parts = [each for entry in probe.entries for each in entry[1:] if each is not None]
+    step.keep("entries", tensor_samples.together(parts).cpu().numpy())
+    for place, gradients in (("first", probe.first or probe.used), ("used", probe.used)):
+        step.keep(place, spread(gradients[0].cpu().numpy(), gradients[1], counts))
+    if probe.hooked:
+        step.hooked = [(place, new.numel(), line) for place, line, new, _ in probe.hooked]
+        parts = [each for hook in probe.hooked for each in hook[2:]]
+        step.keep("hooked", tensor_samples.together(parts).cpu().numpy())
+    parameters = map(tensor_samples.local, probe.parameters)
+    norms = [torch.linalg.vector_norm(each, dtype=torch.float32) for each in parameters]
+    step.norms = torch.stack(norms).cpu().tolist()
+
+
+def _plain(value: object) -> bool:
+    return isinstance(value, (int, float, str, bool, tuple)) or (
+        isinstance(value, Tensor) and value.numel() == 1
+    )
+
+
+class GradientProbes:
+    """The parameters whose gradients are seen, each with a hook of ours.
+
+    `got` has the identities of those that got one. Only while it `looks` are they looked at, since
+    the hooks run in each pass, once for each parameter, and must cost next to nothing.
+    """
+
+    def __init__(self, see: Callable[[nn.Parameter, Tensor], None]) -> None:
+        self._see = see
+        self.got: set[int] = set()
+        self.looks = False
+        self._known: dict[int, weakref.ref[nn.Parameter]] = {}
+        self._frozen: list[weakref.ref[nn.Parameter]] = []
+        self._handles: list[Any] = []
+
+    def add(self, parameters: Iterable[nn.Parameter]) -> None:
+        """See the gradients of these parameters, too; of frozen ones, once they are not."""
+        for each in parameters:
+            known = self._known.get(id(each))
+            if known is not None and known() is each:
+                continue
+            if each.requires_grad:
+                self._known[id(each)] = weakref.ref(each)
+                self._handles.append(REGISTER(each, self._hook(each)))
+            else:
+                self._frozen.append(weakref.ref(each))
+
+    def add_thawed(self) -> None:
+        """See the gradients of parameters that were frozen and no longer are."""
+        frozen = self._frozen
+        self._frozen = []
+        self.add(each for ref in frozen if (each := ref()) is not None)
+
+    def _hook(self, parameter: nn.Parameter) -> Callable[[Tensor], None]:
+        ref, key = weakref.ref(parameter), id(parameter)
+
+        def hook(gradient: Tensor) -> None:
+            self.got.add(key)
+            if self.looks and (known := ref()) is not None:
+                self._see(known, gradient)
+
+        return hook
+
+    def remove(self) -> None:
+        """Take all hooks away."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []

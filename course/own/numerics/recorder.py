@@ -1,0 +1,278 @@
+"""On a rank: take in what the script does with its numbers, step by step."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.utils.hooks import RemovableHandle
+
+from course.own.numerics import loss_graph, tensor_samples
+from course.own.numerics.clipping import Clipping
+from course.own.numerics.collectives import Collectives
+from course.own.numerics.context import RankContext
+from course.own.numerics.files import Files
+from course.own.numerics.loaders import Loaders
+from course.own.numerics.loose import LooseSearch
+from course.own.numerics.loss_graph import Reduction
+from course.own.numerics.model_calls import ModelCalls
+from course.own.numerics.optimizers import EACH, WHOLE, GradientProbes, OptimizerProbe, finish
+from course.own.numerics.schedules import Schedules, note_rate
+from course.own.numerics.training import BackwardPass, OptimizerReport, OptimizerStep
+from course.own.numerics.user_hooks import UserHooks
+from course.own.numerics.weight_changes import WeightChanges
+from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
+
+PASSES = 32  # that are kept of a step
+
+
+class NumericsRecorder:
+    """Between the script and a `TrainingReport`, until each optimizer has taken `count` steps.
+
+    What costs next to nothing goes on to the end of the script: loaders, files, rates.
+    """
+
+    def __init__(
+        self, context: RankContext, count: int, folder: Path, full: Callable[[], None]
+    ) -> None:
+        self.report, self._lines, self._fence = context
+        self._count, self._full, self.is_full = count, full, False
+        self._loaders = loaders = Loaders(context, folder)
+        self._models = ModelCalls(context, self._steps, loaders.note_inference)
+        self._files = Files(context, loaders.note_report)
+        self._collectives = Collectives(context, self._phase, lambda: loaders.evaluation)
+        self._gradients = GradientProbes(self._got)
+        self._optimizers: dict[int, OptimizerProbe] = {}  # by identity
+        self._made_at: dict[int, str] = {}
+        self._places: dict[int, tuple[OptimizerProbe, int]] = {}  # by parameter
+        # Passes whose numbers are not read yet, with the reductions of the loss, and the loss.
+        self._unread: list[tuple[BackwardPass, list[Reduction] | None, Tensor | None]] = []
+        self._loose = LooseSearch(self.report, self._models)
+        self._schedules = Schedules(context)
+        self._clipping = Clipping(context, self._optimizers)
+        self._changes = WeightChanges(context)
+        self._user_hooks = UserHooks(context, self._sample, self._note_hooked)
+        self._depth = 0  # of steps of optimizers inside one another
+        self._window, self._whole = HookSet(), HookSet()  # hooks for the window, and to the end
+
+    # -- hooks -------------------------------------------------------------------------------------
+
+    def install(self) -> None:
+        """Begin to watch."""
+        window, whole = self._window, self._whole
+        self._models.install(window)
+        self._collectives.install(window, whole)
+        window.around(self._backward, ("backward",), torch.autograd)
+        self._clipping.install(window)
+        self._user_hooks.install(window)
+        self._changes.install(window)
+        whole.around(self._make, ("__init__",), Optimizer)
+        whole.around(self._restore, ("load_state_dict",), Optimizer)
+        self._schedules.install(whole)
+        self._loaders.install(whole)
+        self._files.install(whole)
+        whole.steps(self._before_step, self._after_step)
+
+    def close(self) -> None:
+        """End the window of steps: what costs something is taken away."""
+        if not self.is_full:
+            self.is_full = True
+            self._gradients.remove()
+            self._note_others()
+            self._models.close()
+            self._collectives.close()
+            self._window.remove()
+            homes = {home for each in self._optimizers.values() for home in each.places}
+            self._changes.keep(homes | self._places.keys())
+            for each in self._optimizers.values():
+                each.clear()
+                each.views.clear()
+                each.places.clear()
+
+    def end(self) -> None:
+        """End the watch."""
+        self.close()
+        self._note_others()
+        self._models.remove()
+        self._files.remove()
+        self._whole.remove()
+
+    def _note_others(self) -> None:
+        for each, other in self._models.others.items():
+            other.trains = self._models.first_weights[each] in self._places
+        self.report.others = list(self._models.others.values())
+
+    def _steps(self) -> int:
+        return sum(each.report.steps for each in self._optimizers.values())
+
+    def _phase(self) -> str:
+        """The part of a step that goes on, for the count of messages."""
+        models = self._models
+        if models.in_backward:
+            return "backward"
+        return "step" if self._depth else "forward" if models.is_inside else "between"
+
+    # -- backward passes and what comes after them -------------------------------------------------
+
+    def _backward(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        if not self._fence.is_ours or self._models.in_backward:
+            return real(*args, **kwargs)
+        pass_, self._models.pass_ = self._models.pass_, BackwardPass()
+        handles: list[RemovableHandle] = []
+        with self._fence.around("backward passes"):
+            self._begin_pass(pass_)
+        parts, root = None, loss_graph.root(args, kwargs)
+        with self._fence.around("what one target counts"):
+            parts = loss_graph.reductions(root, handles.append)
+        self._models.in_backward = True
+        try:
+            return real(*args, **kwargs)
+        finally:
+            self._models.in_backward = False
+            for handle in handles:
+                handle.remove()
+            with self._fence.around("what one target counts"):
+                self._end_pass(pass_, parts, root)
+
+    def _begin_pass(self, pass_: BackwardPass) -> None:
+        self.report.passes += 1
+        self._collectives.order += pass_.syncs
+        pass_.line, pass_.scaled = self._lines.here(), self._clipping.scaled
+        self._loaders.note_training()
+        if self.report.passes <= EACH or self.report.passes % EACH == 0:
+            self._gradients.add(self._models.parameters())
+            self._gradients.add_thawed()
+        for each in self._optimizers.values():
+            self._settle(each)
+        self._gradients.got.clear()
+        self._gradients.looks = self.report.passes <= WHOLE or any(
+            each.is_whole for each in self._optimizers.values()
+        )
+        if self._depth:
+            for each in self._optimizers.values():
+                each.closure |= each.inside
+
+    def _end_pass(
+        self, pass_: BackwardPass, parts: list[Reduction] | None, root: Tensor | None
+    ) -> None:
+        loss = root.detach() if root is not None and root.numel() == 1 else None
+        for each in self._optimizers.values():
+            each.got |= self._gradients.got & each.identities
+            if each.got or each.report.sharded:
+                each.first = each.gradients() if each.report.sharded and each.is_whole else None
+                if len(each.passes) < PASSES:
+                    each.passes.append(pass_)
+        self._unread.append((pass_, parts, loss))
+
+    def _read(self) -> None:
+        """Read the numbers of the passes, once they can be had without waiting for a device."""
+        for pass_, parts, loss in self._unread:
+            pass_.loss = None if loss is None else float(loss)
+            if parts is not None and all(each.factor is not None for each in parts):
+                pass_.parts = [loss_graph.part(each) for each in parts]
+        self._unread.clear()
+
+    def _got(self, parameter: nn.Parameter, gradient: Tensor) -> None:
+        with self._fence.around("own gradient"):
+            known = self._places.get(id(parameter))
+            if known is None:
+                if self._optimizers:
+                    self._loose.note_gradient(parameter, self._places.keys())
+                return
+            probe, place = known
+            if probe.is_whole:
+                new, old = tensor_samples.copied(gradient, probe.share), parameter.grad
+                old = None if old is None else tensor_samples.copied(old, probe.share)
+                probe.entries.append((place, new, old))
+
+    def _sample(self, parameter: int, gradient: Tensor) -> Tensor | None:
+        known = self._places.get(parameter)
+        if known is None or not (self._gradients.looks and known[0].is_whole):
+            return None
+        return tensor_samples.copied(gradient, known[0].share)
+
+    def _note_hooked(self, parameter: int, line: str, before: Tensor, after: Tensor) -> None:
+        probe, place = self._places[parameter]
+        probe.hooked.append((place, line, before, after))
+
+    # -- optimizers --------------------------------------------------------------------------------
+
+    def _make(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
+        real(*args, **kwargs)
+        if self._fence.is_ours:
+            with self._fence.around("lines"):
+                self._loose.optimizer_made()
+                self._made_at[id(args[0])] = self._lines.here()
+                self._know(args[0])
+
+    def _restore(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        if self._fence.is_ours:
+            with self._fence.around("resume"):
+                state = args[1] if len(args) > 1 else kwargs["state_dict"]
+                report = self._know(args[0]).report
+                if state["state"] and not report.steps:  # accelerate's prepare loads an empty one
+                    report.restored = report.restored or self._lines.here()
+        return real(*args, **kwargs)
+
+    def _know(self, optimizer: Optimizer) -> OptimizerProbe:
+        probe = self._optimizers.get(id(optimizer))
+        if probe is None:
+            made_at = self._made_at.get(id(optimizer), "")
+            report = OptimizerReport(type(optimizer).__name__, made_at)
+            probe = self._optimizers[id(optimizer)] = OptimizerProbe(optimizer, report)
+        return probe
+
+    def _settle(self, probe: OptimizerProbe) -> None:
+        before = len(probe.parameters)
+        probe.settle(self._models.name, self._models.made_at)
+        if len(probe.parameters) != before:
+            for place, parameter in enumerate(probe.parameters):
+                self._places[id(parameter)] = probe, place
+            self._gradients.add(probe.parameters)
+
+    def _before_step(self, optimizer: Optimizer, *_: object) -> None:
+        self._depth += 1
+        if self._depth > 1 or not self._fence.is_ours:  # of one that shares out its work
+            return
+        with self._fence.around("steps"):
+            probe = self._know(optimizer)
+            self._loaders.note_training()  # also after the window, in which a backward pass says so
+            note_rate(probe)
+            if not self.is_full:
+                self._settle(probe)
+                probe.inside = True
+                if probe.is_whole and (probe.entries or probe.report.sharded):
+                    probe.used = probe.gradients()
+                probe.before = probe.weights()
+
+    def _after_step(self, optimizer: Optimizer, *_: object) -> None:
+        self._depth -= 1
+        if self._depth or not self._fence.is_ours:
+            return
+        with self._fence.around("steps"):
+            self._take_step(self._know(optimizer))
+
+    def _take_step(self, probe: OptimizerProbe) -> None:
+        report = probe.report
+        probe.inside = False
+        if not self.is_full and len(report.watched) < self._count:
+            self._read()
+            rates, settings = probe.settings()
+            step = OptimizerStep(
+                self.report.passes, self._collectives.order, self._lines.here(), rates, settings,
+                [], [], True, probe.passes, clips=probe.clips, early_clip=probe.early_clip,
+                pending=self._collectives.take_pending(), schedules=self._schedules.count,
+                schedule_line=self._schedules.line, closure=probe.closure,
+            )  # fmt: skip
+            finish(probe, step)
+            report.watched.append(step)
+            if report not in self.report.optimizers:
+                self.report.optimizers.append(report)
+        self._schedules.count = 0
+        self._clipping.begin_step()
+        report.steps += 1
+        probe.clear()
+        if not self.is_full and len(report.watched) >= self._count:
+            self.close()
+            self._full()

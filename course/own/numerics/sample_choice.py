@@ -1,0 +1,27 @@
+"""On a rank: choose some of the samples that a pass over a loader gives, on all ranks alike.
+
+A hash chooses, so a sample that two ranks draw is chosen on both or on none. What the chosen ones
+have in common is the share that all have, however long the pass is.
+"""
+
+from collections.abc import Iterable
+
+from course.own.numerics.training import LoaderPass
+
+MOST = 1024  # samples of a pass that are kept
+RAREST = 2**24  # one in so many: values that are all alike would never become fewer
+MIX, WORD = 0x9E3779B97F4A7C15, 2**64 - 1
+
+
+def is_chosen(value: int, one_in: int) -> bool:
+    """Whether a sample is among one in so many."""
+    return ((value * MIX & WORD) >> 32) % one_in == 0
+
+
+def choose(going: LoaderPass, values: Iterable[int]) -> None:
+    """Add the chosen samples of a batch; once they are too many, fewer are chosen of all."""
+    going.chosen += [(each, going.given) for each in values if is_chosen(each, going.one_in)]
+    while len(going.chosen) > MOST and going.one_in < RAREST:
+        going.one_in *= 2
+        going.chosen = [each for each in going.chosen if is_chosen(each[0], going.one_in)]
+    del going.chosen[MOST:]

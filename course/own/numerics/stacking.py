@@ -1,0 +1,66 @@
+"""On a rank: the batches of several ranks as one, the samples of each after those of the last."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+PLAIN = (str, bytes, int, float)  # of which a list has one for each sample
+
+
+class Unlike(ValueError):
+    """Batches that cannot be put together; its text says why, after "the batches"."""
+
+
+def stack(batches: Sequence[Any]) -> Any:
+    """Return one batch with the samples of all; the batches themselves stay as they are.
+
+    A list or a tuple has a field at each place, as DataLoader's own collation makes it, unless it
+    is a list of texts or numbers. Raises `Unlike`; nothing is padded, because a script's padding
+    is unknown.
+    """
+    first = batches[0]
+    if len({type(each) for each in batches}) > 1:
+        raise Unlike("are of several types")
+    if isinstance(first, Tensor):
+        return _tensors(batches)
+    if isinstance(first, Mapping):
+        if len({tuple(each) for each in batches}) > 1:
+            raise Unlike("have different keys")
+        whole: Any = copy.copy(first)
+        for key in first:
+            whole[key] = stack([each[key] for each in batches])
+        return whole
+    if isinstance(first, (list, tuple)):
+        return _lists(batches)
+    if isinstance(first, (*PLAIN, type(None))):
+        if any(each != first for each in batches):
+            raise Unlike("have a number or a text of their own on each rank")
+        return first
+    raise Unlike(f"have a {type(first).__name__}")
+
+
+def _tensors(batches: Sequence[Tensor]) -> Tensor:
+    first = batches[0]
+    if first.ndim == 0:
+        if any(not torch.equal(each, first) for each in batches):
+            raise Unlike("have a number of their own on each rank")
+        return first.clone()
+    if first.layout is not torch.strided or first.is_nested:
+        raise Unlike("have sparse or nested tensors")
+    shapes = sorted({tuple(each.shape) for each in batches})
+    if len({(each.shape[1:], each.dtype) for each in batches}) > 1:
+        raise Unlike(f"have different shapes, such as {list(shapes[0])} and {list(shapes[-1])}")
+    return torch.cat(list(batches))
+
+
+def _lists(batches: Sequence[Any]) -> Any:
+    first = batches[0]
+    if first and all(isinstance(each, PLAIN) for batch in batches for each in batch):
+        return type(first)(each for batch in batches for each in batch)
+    if len({len(each) for each in batches}) > 1:
+        raise Unlike("have lists of different lengths")
+    fields = [stack(each) for each in zip(*batches, strict=True)]
+    return type(first)(*fields) if hasattr(first, "_fields") else type(first)(fields)

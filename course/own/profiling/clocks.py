@@ -1,0 +1,118 @@
+"""On a rank: the time, how long a thread waited for a core, and how busy the machine was."""
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+from course.own.watch import usage
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def ahead_of_calendar() -> float:
+    """Seconds that the clock of the recorder, ``perf_counter``, is ahead of that of the calendar.
+
+    Of several readings the shortest counts, because during the others the thread may have waited
+    for a core.
+    """
+    readings = []
+    for _ in range(5):
+        before, calendar, after = time.perf_counter(), time.time(), time.perf_counter()
+        readings.append((after - before, (before + after) / 2 - calendar))
+    return min(readings)[1]
+
+
+class RunQueue:
+    """Seconds for which the thread that made it was ready to run, and waited for a core.
+
+    Linux counts them for each thread (Documentation/scheduler/sched-stats.rst). Elsewhere they
+    are 0.
+    """
+
+    def __init__(self) -> None:
+        self._file: int | None = None
+        with contextlib.suppress(OSError):
+            self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+
+    def seconds(self) -> float:
+        """The seconds so far."""
+        if self._file is None:
+            return 0.0
+        return int(os.pread(self._file, 64, 0).split()[1]) / 1e9
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            os.close(self._file)
+
+
+class NetworkQueues:
+    """The threads that send and receive for torch: how long they waited for a core, and ran."""
+
+    NAMES = ("gloo", "pt_gloo")  # as Gloo and torch call them
+
+    def __init__(self) -> None:
+        self._files: list[int] = []
+
+    def find(self) -> None:
+        """Find the threads, which start when the ranks join."""
+        self.close()
+        for thread in Path("/proc/self/task").glob("*"):
+            with contextlib.suppress(OSError):
+                if (thread / "comm").read_text().startswith(self.NAMES):
+                    flags = os.O_RDONLY | os.O_CLOEXEC
+                    self._files.append(os.open(thread / "schedstat", flags))
+
+    def seconds(self) -> list[tuple[float, float]]:
+        """Of each thread, how long it has waited for a core and how long it has run."""
+        times = []
+        with contextlib.suppress(OSError):  # a thread has ended
+            for file in self._files:
+                ran, waited, _ = os.pread(file, 64, 0).split()
+                times.append((int(waited) / 1e9, int(ran) / 1e9))
+        return times
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in self._files:
+            os.close(file)
+        self._files = []
+
+
+class Usage:
+    """What this process and its machine have used since this object was made."""
+
+    def __init__(self) -> None:
+        self._start = _counters()
+
+    def so_far(self) -> dict[str, float]:
+        """Seconds by the names that a `RankReport` has for them."""
+        names = ("watched_s", "cpu_s", "busy_s", "queued_s")
+        both = zip(names, _counters(), self._start, strict=True)
+        return {name: now - then for name, now, then in both}
+
+
+def _counters() -> tuple[float, ...]:
+    return (time.perf_counter(), _computed(), _machine_busy(), usage.queued())
+
+
+def _computed() -> float:
+    """Seconds that this process has computed, and those that it started, as a loader's workers."""
+    ended = os.times()
+    below = ended.children_user + ended.children_system + usage.computed_below(os.getpid())
+    return time.process_time() + below
+
+
+def _machine_busy() -> float:
+    """Seconds that the cores of this machine have been busy, all together; 0 outside of Linux.
+
+    Those count, too, which a hypervisor has given to other machines.
+    """
+    try:
+        with open("/proc/stat") as file:
+            counts = map(int, file.readline().split()[1:9])
+            user, nice, system, _, _, irq, softirq, steal = counts
+    except OSError:
+        return 0.0
+    return (user + nice + system + irq + softirq + steal) / TICKS

@@ -1,0 +1,16 @@
+"""On a rank: the frames of a stack, for what is rare: a generator takes longer than a loop."""
+
+from collections.abc import Iterator
+from types import FrameType
+
+
+def outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    """A frame, the one that called it, and so on."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def modules(frame: FrameType | None) -> Iterator[str]:
+    """The names of the modules whose functions are on a stack, from a frame outwards."""
+    return (str(each.f_globals.get("__name__", "")) for each in outwards(frame))
