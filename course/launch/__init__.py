@@ -33,10 +33,12 @@ from course.launch.place import Here
 from course.launch.process_tree import kill_tree, still_the_same
 from course.launch.run import ABORTED, RAISED, TRACEBACK, Line, Run, brief
 from course.launch.sandbox import Sandbox
+from course.launch.warm_imports import SINGLE_THREADED
 
 __all__ = [
     "ABORTED",
     "RAISED",
+    "SINGLE_THREADED",
     "TRACEBACK",
     "Done",
     "Event",

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from course.core import ROOT, CourseError
-from course.launch.warm_imports import SINGLE_THREADED
+from course.launch import SINGLE_THREADED
 from course.own.fit.account import Account
 from course.own.fit.command import Script
 

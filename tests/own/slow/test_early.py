@@ -19,12 +19,12 @@ def test_an_answer_is_printed_again_only_if_the_run_went_on(
     monkeypatch.setattr(terminal, "say", lines.append)
     ranks = same(*computed(), STEP, tail=2.0)
     args = argparse.Namespace(stop=False, quiet=False)
-    question = terminal.Question("why", "time", lambda folder: Answer(ranks))
+    question = terminal.Question("why", "profiling", lambda folder: Answer(ranks))
     run = SimpleNamespace(folder=tmp_path, shared=None, is_whole=True, passes=26)
     early = terminal.EarlyAnswer(question, args)
     assert not early.is_enough(run) and lines == []
     for rank in ranks:
-        report_files.write(rank, tmp_path / f"rank{rank.rank}.json")
+        report_files.write(rank, tmp_path)
     assert not early.is_enough(run) and not early.is_enough(run)
     assert len(lines) == 1 and lines[0].startswith("\ncomputing: ")
     assert early.is_new(early.answer, passes) == (passes == 400)
