@@ -1,22 +1,22 @@
 """One's own script: where it hangs, why it is slow, whether it is right, on which GPUs it fits.
 
-Each of these imports only from those above it:
+Each of these imports only from those above it; CONTRIBUTING.md lists the folders in this order.
 
 finding      the one form in which all questions answer
-watch        on a rank: hooks, clocks, samples, stacks; plain data, files for each process
-numbers      on a rank: weights, gradients, samples, settings; a file for each rank
-hang         plain data of all ranks in, why a run cannot go on or has failed out
-slow         plain data of all ranks in, causes out
-right        plain data of all ranks in, findings and a table out
-say          findings for people and programs
-fit          a rehearsal on tensors without memory, what it needs on each GPU out
-watched_run  a run in a notebook, whose processes are watched
-session      the same in a terminal; `shared` if several commands make one run
-deep         two runs in a terminal, on several ranks and on one process, compared
-terminal     the tools as commands in a terminal
+watch        on a rank: hooks, clocks, samples and stacks become plain data, in files per process
+numbers      on a rank: weights, gradients, samples and settings become a file for each rank
+hang         decides from the data of all ranks why a run cannot go on, or why it has failed
+slow         finds in the data of all ranks the causes of a long step
+right        finds in the data of all ranks what is wrong, and makes a table of what was compared
+say          shows findings to people and programs
+fit          rehearses on tensors without memory, and adds up what each GPU needs
+watched_run  runs a command in a notebook, and has its processes watched
+session      does the same in a terminal, with `shared` if several commands make one run
+deep         compares two runs in a terminal: on several ranks, and on one process
+terminal     makes the tools commands of a terminal
 
-Every process of a watched command imports from here and must start as fast as without. So a name
-is looked up when it is asked for.
+Every process of a watched command imports this package, and must start as fast as an unwatched one.
+So a name is imported when it is first used.
 """
 
 from importlib import import_module
@@ -63,7 +63,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """A name of this face, from the module that has it; or that module itself."""
+    """Return a name of this face from the module that has it, or that module itself."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = ".".join(filter(None, [__name__, _HOMES[name]]))

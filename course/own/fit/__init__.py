@@ -1,1 +1,1 @@
-"""Whether a script fits: a rehearsal on tensors without memory, and what it says of real cards."""
+"""Does a script fit? A rehearsal on tensors without memory tells which real GPUs suffice."""

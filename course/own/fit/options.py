@@ -1,4 +1,4 @@
-"""What one may write after `fit`, in a terminal and in a notebook, and the answer to it."""
+"""The options of `fit`, in a terminal and in a notebook, and the answer to them."""
 
 import argparse
 
@@ -11,7 +11,7 @@ GPUS, MEMORY = "1,2,4,8", "24,80"
 
 
 def fit_answer(args: argparse.Namespace) -> Answer:
-    """Rehearse the command, and say where it fits; raises `CourseError` with what is wrong."""
+    """Rehearse the command, and return where it fits; raises `CourseError` if it cannot be."""
     with stage.stage(command.script(args.command)) as open_stage:
         result = answer.answer(open_stage, args.gpus, args.memory)
     result.alone = args.step_ms and args.step_ms / 1000
