@@ -1,1 +1,1 @@
-"""Why a run cannot go on, or has failed: plain data of all ranks in, findings out."""
+"""Why can a run not go on, or why has it failed? Data of all ranks become findings."""

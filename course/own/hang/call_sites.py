@@ -1,4 +1,4 @@
-"""Where the threads of a rank stand: the collective in which each waits, and the user's line."""
+"""Find where the threads of a rank stand: in which collective each waits, at which user's line."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from course.own.watch.rank_states import RankState
 from course.own.watch.snapshots import ThreadStack
 
 FATAL = re.compile(r"^Fatal Python error: (.*)$", re.MULTILINE)
-# What a thread does that waits for no rank, by the end of a file's path and a function's name.
+# What a thread does that does not wait for a rank, by the end of a file's path and a function.
 DOING = (
     ("utils/data/dataloader.py", "_try_get_data", "waits for a worker of its DataLoader"),
     ("subprocess.py", "wait", "waits for a program that it started"),
