@@ -1,1 +1,1 @@
-"""On a rank: the numbers of a training, as plain data: gradients, weights, samples, settings."""
+"""On a rank: note the numbers of a training: gradients, weights, samples, settings."""

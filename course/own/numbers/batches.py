@@ -30,8 +30,8 @@ BYTES = 2**30  # of batches that a rank keeps
 class Batches:
     """Keeps batches in `folder`, or gives those that are there.
 
-    A batch is known by its loader's iteration and its place in that, both counted from 0: the same
-    script comes to the same iterations on one process.
+    A batch is identified by its loader's iteration and its place in that, both counted from 0. The
+    same script comes to the same iterations on one process.
     """
 
     def __init__(self, folder: Path, report: Rank, fence: Fence, is_over: Callable[[], bool]):
@@ -44,7 +44,7 @@ class Batches:
         self._all = ExitStack()
 
     def install(self) -> None:
-        """Begin; it goes on to the end of the script."""
+        """Install the hooks, which stay to the end of the script."""
         self._between(self._open, "__iter__", DataLoader)
         self._between(self._draw, "__next__", insides.inside(torchs, "_BaseDataLoaderIter"))
         self._between(self._normalize, "forward", nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
@@ -83,7 +83,7 @@ class Batches:
     def _keep(self, batch: object, iteration: int, number: int) -> None:
         if self._bytes < BYTES:
             path = self._folder / f"{self._report.rank}-{iteration}-{number}.pt"
-            torch.save(stack([batch]), path)  # a copy: of a view, the whole would be saved
+            torch.save(stack([batch]), path)  # a copy: torch saves the whole of a view
             self._bytes += path.stat().st_size
 
     def _of_all(self, batch: object, iteration: int, number: int) -> object:
@@ -99,7 +99,7 @@ class Batches:
 
 
 def _without_chance() -> None:
-    """Seed as on any rank and on one process, and switch dropout off, however it is called."""
+    """Seed all ranks and the one process alike, and switch dropout off, however it is called."""
     torch.manual_seed(0)
     random.seed(0)
     for name in vars(functional):

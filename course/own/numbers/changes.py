@@ -1,4 +1,4 @@
-"""On a rank: the lines of the script that change weights, other than by an optimizer's step."""
+"""On a rank: note the lines of the script that change weights, other than an optimizer's step."""
 
 from collections.abc import Callable, Set
 
@@ -23,18 +23,18 @@ class Changes:
         self._tensors: dict[tuple[str, int], set[int]] = {}  # of each change
 
     def install(self, between: Callable) -> None:
-        """Begin; `between` steps between callers and functions."""
+        """Install the hooks; `between` steps between callers and functions of torch's."""
         between(self._change, INITS, nn.init)
         between(self._change, ("apply", "load_state_dict"), nn.Module)
         between(self._change, ("copy_",), Tensor)
 
     def keep(self, weights: Set[int]) -> None:
-        """Forget changes of tensors that are none of these, such as those of a teacher."""
+        """Keep only the changes of these weights; forget those of others, such as a teacher's."""
         touched = zip(self._report.changes, self._tensors.values(), strict=True)
         self._report.changes = [each for each, tensors in touched if tensors & weights]
 
     def _change(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        # A copy is made often, and most often to what is no weight.
+        # Copies are frequent, and most of them do not go to a weight.
         if self._fence.is_ours and args and (name != "copy_" or args[0].is_leaf):
             with self._fence.around("lines"):
                 self._note(args[0], name)

@@ -1,4 +1,4 @@
-"""On a rank: who clips gradients, and whether a scaler's factor is still in them."""
+"""On a rank: note which line clips gradients, and whether a scaler's factor is still in them."""
 
 from collections.abc import Callable
 
@@ -13,20 +13,20 @@ CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")
 
 
 class Clipping:
-    """Sees what comes between a backward pass and a step, by torch's own functions for that."""
+    """Watches torch's functions for what comes between a backward pass and a step."""
 
     def __init__(self, lines: Lines, fence: Fence, optimizers: dict[int, Watched]) -> None:
         self._lines, self._fence, self._optimizers = lines, fence, optimizers
         self.scaled = self._unscaled = False
 
     def install(self, between: Callable) -> None:
-        """Begin; `between` steps between callers and functions."""
+        """Install the hooks; `between` steps between callers and functions of torch's."""
         between(self._clip, CLIPS, nn.utils, nn.utils.clip_grad)
         between(self._scale, ("scale",), torch.amp.GradScaler)
         between(self._unscale, ("unscale_",), torch.amp.GradScaler)
 
     def begin_step(self) -> None:
-        """A step has been taken."""
+        """Forget what was seen, since a step has been taken."""
         self.scaled = self._unscaled = False
 
     def _clip(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:

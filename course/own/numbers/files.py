@@ -1,4 +1,4 @@
-"""On a rank: the files that the script overwrites or loads, by audit events and torch's functions.
+"""On a rank: note the files that the script overwrites or loads, by audit events and torch.
 
 They tell whether several ranks write one file, and whether a training goes on from its own state.
 """
@@ -21,7 +21,7 @@ NOT_FILES = ("/dev/", "/proc/", "/sys/")
 
 
 class Files:
-    """Notes which files are overwritten. What appends, creates or patches a file is left alone.
+    """Notes which files are opened to be overwritten, and not to append, create (`x`) or patch.
 
     `on_write` is called for each of them.
     """
@@ -36,7 +36,7 @@ class Files:
         self._active = True
 
     def install(self, between: Callable, enter: Callable) -> None:
-        """Begin; `between` steps between callers and functions, `enter` takes a context."""
+        """Install the hooks; `between` wraps a function of torch's, `enter` takes a context."""
         between(self._save, ("save",), torch)
         between(self._load, ("load",), torch)
         enter(
@@ -44,7 +44,7 @@ class Files:
                 "safetensors.torch", lambda module: between(self._store, ("save_file",), module)
             )
         )
-        sys.addaudithook(self._event)  # it cannot be taken away, and costs little
+        sys.addaudithook(self._event)  # an audit hook cannot be removed, and costs little
 
     def remove(self) -> None:
         """End the watch."""
@@ -115,11 +115,11 @@ class Files:
 
 
 def _kind(path: str | os.PathLike, content: object) -> tuple[str, list[str]]:
-    """What tells that a script would save such a file again: its folder and what is in it."""
+    """Return the mark of a file that a script loads or saves: its folder and what is in it."""
     keys = sorted(map(str, content)) if isinstance(content, Mapping) else [type(content).__name__]
     return os.path.dirname(os.path.realpath(os.fsdecode(path))), keys
 
 
 def _is_optimizers(value: object) -> bool:
-    """Whether it is the state of an optimizer that has any, such as momentum."""
+    """Return whether a value is the state of an optimizer that has some, such as momentum."""
     return isinstance(value, Mapping) and "param_groups" in value and bool(value.get("state"))

@@ -1,4 +1,4 @@
-"""On a rank: hooks of the script on its parameters, and what they make of a gradient.
+"""On a rank: note the hooks of the script on its parameters, and how they change a gradient.
 
 Autograd calls all hooks on a parameter, of either kind, before DDP sends the gradient, in whatever
 order they were registered. So such a hook changes a rank's own gradient, never the average.
@@ -20,17 +20,17 @@ Tell = Callable[[int, str, Tensor, Tensor], None]
 
 
 class GradientHooks:
-    """Puts each hook of the script into one that also has its gradient seen, before and after.
+    """Wraps each hook of the script, so that its gradient is seen before and after.
 
-    `sample` returns a copy of some values of a parameter's gradient, or None if it is not looked
-    at; `tell` gets both copies, and the line that registered the hook.
+    `sample` returns a copy of some values of a parameter's gradient, or None if this one is not
+    looked at; `tell` gets both copies, and the line that registered the hook.
     """
 
     def __init__(self, lines: Lines, fence: Fence, sample: Sample, tell: Tell) -> None:
         self._lines, self._fence, self._sample, self._tell = lines, fence, sample, tell
 
     def install(self, between: Callable) -> None:
-        """Begin; `between` steps between callers and functions."""
+        """Install the wrapper; `between` steps between callers and functions of torch's."""
         between(self._register, (ON_GRADIENT, ON_PARAMETER), torch.Tensor)
 
     def _register(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
@@ -39,7 +39,7 @@ class GradientHooks:
         parameter, hook = args
         with self._fence.around("gradient hooks"):
             caller = sys._getframe(2)
-            if self._lines.is_own(caller.f_code):  # a library knows what it does
+            if self._lines.is_own(caller.f_code):  # a library's own hooks are trusted
                 around = self._around_gradient if name == ON_GRADIENT else self._around_parameter
                 hook = around(hook, id(parameter), self._lines.of(caller))
         return real(parameter, hook)

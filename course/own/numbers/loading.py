@@ -1,4 +1,4 @@
-"""On a rank: the script's DataLoaders, their samplers, and what their workers draw at random."""
+"""On a rank: watch the script's DataLoaders, their samplers, and the workers' random numbers."""
 
 import builtins
 import json
@@ -36,7 +36,7 @@ LIBRARIES = {"accelerate.data_loader": "accelerate", "transformers.trainer": "Tr
 
 
 class Loading:
-    """Watches every DataLoader of the script, to its end."""
+    """Watches every DataLoader until the script ends."""
 
     def __init__(self, report: Rank, lines: Lines, fence: Fence, folder: Path) -> None:
         self._report, self._lines, self._fence, self._folder = report, lines, fence, folder
@@ -48,7 +48,7 @@ class Loading:
         self._counts: dict[int, Counts] = {}  # by iteration: what was counted before it
 
     def install(self, between: Callable, enter: Callable) -> None:
-        """Begin; `between` steps between callers and functions, `enter` takes a context."""
+        """Install the hooks; `between` wraps functions of torch's, `enter` takes a context."""
         iterators = insides.inside(torchs, "_BaseDataLoaderIter")
         between(self._print, ("print",), builtins)
         between(self._make, ("__init__",), DataLoader)
@@ -73,23 +73,23 @@ class Loading:
             between(around, (name,), getattr(module, home))
 
     def trained(self) -> None:
-        """A backward pass begins, on what was drawn last."""
+        """Note that a backward pass begins, on what was drawn last."""
         if self._last is not None:
             self._last.batches += 1
             self._last = None
 
     def asked(self) -> None:
-        """A model is called without gradients, on what was drawn last."""
+        """Note that a model is called without gradients, on what was drawn last."""
         if self._last is not None:
             self._last.asks += 1
 
     @property
     def evaluation(self) -> Iteration | None:
-        """The pass over a loader that was evaluated last, if nothing was drawn or trained since."""
+        """Return the pass over a loader that was evaluated last, if nothing came after it."""
         return self._last if self._last is not None and self._last.asks else None
 
     def reported(self) -> None:
-        """The script prints or writes something, perhaps what an evaluation came to."""
+        """Note that the script prints or writes something, perhaps the result of an evaluation."""
         if (evaluation := self.evaluation) is not None and evaluation.is_over:
             evaluation.reports += 1
 
@@ -169,7 +169,7 @@ class Loading:
         return batch
 
     def _end(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        """accelerate draws a batch ahead: this is when the script is done with the last one."""
+        """Note the end of a pass; accelerate draws ahead, and calls this after the last batch."""
         if self._fence.is_ours:
             with self._fence.around("evaluation"):
                 number = self._number(getattr(args[0], "base_dataloader", args[0]))
@@ -184,7 +184,7 @@ class Loading:
         return real(*args, **kwargs)
 
     def _note_counts(self, going: Iteration) -> None:
-        """A pass is over: by how much have the numbers grown around it?"""
+        """Note, at the end of a pass, by how much the numbers around it have grown."""
         with self._fence.around("evaluation"):
             before = self._counts.get(id(going))
             after = counts(sys._getframe(1), self._lines.is_own)
@@ -205,7 +205,7 @@ class Loading:
         return indices
 
     def _fetch(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        """Note in a worker that this rank has forked whether the data set draws random numbers."""
+        """Note, in a worker that this rank forked, whether the data set draws random numbers."""
         if os.getpid() == self._fence.process or self._fetches >= LOOKED:
             return real(*args, **kwargs)
         self._fetches += 1
@@ -228,7 +228,7 @@ class Loading:
 
 
 def _states() -> dict[str, int]:
-    """The state of each generator of this process, as a checksum."""
+    """Return the state of each random generator of this process, as a checksum."""
     found = {
         "torch": zlib.crc32(torch.get_rng_state().numpy().tobytes()),
         "random": zlib.crc32(repr(random.getstate()).encode()),
@@ -241,7 +241,7 @@ def _states() -> dict[str, int]:
 
 
 def _library() -> str:
-    """The library that iterates this loader, by the modules on the stack; "" if none does."""
+    """Return the library that iterates a loader, by the modules on the stack; "" if none does."""
     frame = sys._getframe(1)
     while frame is not None:
         if known := LIBRARIES.get(frame.f_globals.get("__name__", "")):

@@ -1,4 +1,4 @@
-"""On a rank: the models that the script itself calls: with which samples, in which mode."""
+"""On a rank: find the models that the script itself calls, with which samples, in which mode."""
 
 import sys
 import weakref
@@ -31,7 +31,7 @@ MADE = 20_000  # parameters whose line is kept
 class Root:
     """A model that the script calls, and the modules inside it.
 
-    It is not kept alive: a DDP that outlives its process group may hang.
+    The reference is weak, because a DDP that outlives its process group may hang.
     """
 
     module: weakref.ref
@@ -43,10 +43,10 @@ class Root:
 class Models:
     """Finds the models, hooks them, and describes each call of one by the script.
 
-    A hook on all modules finds them. It is there only between the calls of models that are known,
-    so that it costs nothing inside them. After the window of steps, models that are called without
-    gradients are still found. `steps` counts those of all optimizers. `asked` is called when a
-    model is called without gradients, to the end of the script.
+    A hook on all modules finds them. It is installed only between the calls of known models, so
+    that it costs nothing inside them. After the window of steps, models that are called without
+    gradients are still found. `steps` counts the steps of all optimizers. Whenever a model is
+    called without gradients, to the end of the script, this calls `asked`.
     """
 
     def __init__(self, report: Rank, lines: Lines, fence: Fence, steps: Callable[[], int],
@@ -69,7 +69,7 @@ class Models:
         self._search: RemovableHandle | None = None
 
     def install(self, between: Callable) -> None:
-        """Begin; `between` steps between callers and functions."""
+        """Install the hooks; `between` steps between callers and functions of torch's."""
         between(self._wrap, ("__init__",), DistributedDataParallel)
         for handle in (
             register_module_parameter_registration_hook(self._makes),
@@ -79,18 +79,18 @@ class Models:
         self._look_out()
 
     def close(self) -> None:
-        """End the window of steps. What was known of the models is no longer needed."""
+        """End the window of steps, and forget what was known of the models."""
         self._closed = True
         self._all.close()
         for root in self.roots.values():
             root.modules, root.parameters, root.buffers = [], {}, []
 
     def remove(self) -> None:
-        """End the search for models."""
+        """Remove the search for models."""
         self._look_away()
 
     def _look_out(self) -> None:
-        """Look for models that are not known, until a known one is called."""
+        """Search for unknown models, until a known one is called."""
         self._search = self._search or register_module_forward_pre_hook(self._enters)
 
     def _look_away(self) -> None:
@@ -104,17 +104,17 @@ class Models:
         return self._depth > 0
 
     def name(self, parameter: nn.Parameter) -> str:
-        """The parameter's name in its model; "" if no model has been seen that has it."""
+        """Return the parameter's name in its model; "" if no model that was seen has it."""
         return self.names.get(id(parameter), "")
 
     def made_at(self, parameter: nn.Parameter) -> str:
-        """The line at which the parameter was made; "" if that was not seen."""
+        """Return the line at which the parameter was made; "" if that was not seen."""
         return self.made.get(id(parameter), "")
 
     # -- how models are made -----------------------------------------------------------------------
 
     def parameters(self) -> Iterator[nn.Parameter]:
-        """The parameters of all models, if there may be new ones since the last call."""
+        """Return the parameters of all models, if there may be new ones since the last call."""
         roots, self._grew = list(self.roots.values()) if self._grew else [], False
         for root in roots:
             if (module := root.module()) is not None:
@@ -152,7 +152,7 @@ class Models:
     # -- how they are called -----------------------------------------------------------------------
 
     def _enters(self, module: nn.Module, args: tuple) -> None:
-        """Any module is called: one outside of all others is a root."""
+        """Note that a module is called; one that is called outside of all others is a root."""
         if self._depth or self.in_backward or not self._fence.is_ours:
             return
         grad = torch.is_grad_enabled()  # which the fence switches off
@@ -185,7 +185,7 @@ class Models:
         return root
 
     def _asks(self, module: nn.Module, args: tuple) -> None:
-        """A model is called, perhaps after the window; these hooks go with the process."""
+        """Note that a model is called, perhaps after the window; these hooks are never removed."""
         if not torch.is_grad_enabled() and self._fence.is_ours:
             self._asked()
 
@@ -201,7 +201,7 @@ class Models:
         self._depth += 1
 
     def _note_generator(self, grad: bool) -> None:
-        """A model is called: does it draw random numbers?"""
+        """Note, as a model is called, whether it draws random numbers."""
         self._random = _generator() if grad and not self._closed and not self.pass_.noise else 0
 
     def _after(self, module: nn.Module, *_: object) -> None:
@@ -215,7 +215,7 @@ class Models:
             self.pass_.noise = self._random
 
     def _called(self, module: nn.Module, args: tuple, kwargs: dict, grad: bool) -> None:
-        """The script calls a model of its own, with gradients or without."""
+        """Note that the script calls a model of its own, with gradients or without."""
         root = self.roots[id(module)]
         if self._closed and grad:
             return

@@ -18,9 +18,10 @@ from course.own.watch.process import BATCHES
 
 
 def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
-    """Begin to watch this process: that many steps of each optimizer, then write them to `folder`.
+    """Watch this process for that many steps of each optimizer, then write them to `folder`.
 
-    What it returns ends that. What was seen later, to the end of the script, is added then.
+    Call the function that it returns to end this: it adds what was seen since, to the end of the
+    script.
     """
     world = int(os.environ.get("WORLD_SIZE", "1"))
     local = int(os.environ.get("LOCAL_WORLD_SIZE", world))

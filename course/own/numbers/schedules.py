@@ -1,4 +1,4 @@
-"""On a rank: the steps of schedules, and rates that have come down to 0."""
+"""On a rank: count the steps of schedules, and note rates that have come down to 0."""
 
 import sys
 from collections.abc import Callable
@@ -13,14 +13,14 @@ LIBRARIES = ("accelerate.", "transformers.")
 
 
 class Schedules:
-    """Counts the steps that the script itself takes: accelerate takes one for each process."""
+    """Counts the steps that the script itself takes, and not accelerate's one per process."""
 
     def __init__(self, lines: Lines, fence: Fence) -> None:
         self._lines, self._fence = lines, fence
         self.count, self.line = 0, ""
 
     def install(self, between: Callable) -> None:
-        """Begin; `between` steps between callers and functions."""
+        """Install the hooks; `between` steps between callers and functions of torch's."""
         base = torch.optim.lr_scheduler.LRScheduler
         kinds = [each for each in (base, *base.__subclasses__()) if "step" in vars(each)]
         between(self._step, ("step",), *kinds)

@@ -1,4 +1,4 @@
-"""On a rank: take in what the script does with its numbers, step by step."""
+"""On a rank: note what the script does with its numbers, step by step."""
 
 import weakref
 from collections.abc import Callable
@@ -32,9 +32,9 @@ PASSES = 32  # that are kept of a step
 
 
 class Watcher:
-    """Between the script and a `Rank`, until each optimizer has taken `count` steps.
+    """Fills a `Rank` with what the script does, until each optimizer has taken `count` steps.
 
-    What costs next to nothing goes on to the end of the script: loaders, files, rates.
+    The watch of loaders, files and rates, which costs next to nothing, goes on to the end.
     """
 
     def __init__(self, report: Rank, count: int, lines: Lines, loading: Loading, fence: Fence,
@@ -87,7 +87,7 @@ class Watcher:
         stack.enter_context(interceptor.intercepted(around, names, *([homes] if homes else [])))
 
     def close(self) -> None:
-        """End the window of steps: what costs something is taken away."""
+        """End the window of steps, and remove the hooks that cost something."""
         if not self.is_full:
             self.is_full = True
             self._hooked.remove()
@@ -175,7 +175,7 @@ class Watcher:
         self._values.append((pass_, parts, pending))
 
     def _read(self) -> None:
-        """Read the numbers of the passes, once they can be had without waiting for a device."""
+        """Read the numbers of the passes, once that does not mean to wait for a device."""
         for pass_, parts, loss in self._values:
             pass_.loss = float(loss[0]) if loss else None
             if parts is not None and all(each.factor is not None for each in parts):
