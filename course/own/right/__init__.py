@@ -1,1 +1,1 @@
-"""Whether ranks compute what they should: data of all ranks in, findings and a table out."""
+"""Do the ranks compute what they should? Data of all ranks become findings and a table."""

@@ -1,4 +1,4 @@
-"""All that was found, causes before consequences, and the table of all that was compared."""
+"""The verdict: all findings, causes before consequences, and the table of what was compared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ RULES = (
     *of_changes.RULES, *of_losses.RULES, *of_steps.RULES, *of_optimizers.RULES, *of_files.RULES,
     *of_evaluations.RULES, *of_resuming.RULES,
 )  # fmt: skip
-# What can be found, causes before consequences, and what it is.
+# Every finding, causes before consequences, and what it is.
 KNOWN = {
     "start": "the weights differ when training starts",
     "other model": "a model that is only evaluated, such as a teacher, differs",
@@ -58,12 +58,12 @@ KNOWN = {
     "same file": "several ranks write one file",
     "noise": "ranks draw the same random numbers (a note)",
 }
-# What makes weights differ, so that no drift is left to explain.
+# What makes weights differ, and so explains a drift.
 PARTS_WEIGHTS = (
     "start", "settings", "learning rate", "not averaged", "changed gradient", "non-finite", "clip",
     "skipped step", "not zeroed", "mode", "resume",
 )  # fmt: skip
-# What shows in an average that is none, or in steps that do not belong together.
+# What a missing average explains as well.
 NEEDS_AVERAGES = {"not averaged": ("mean of means", "factor", "not zeroed", "clip")}
 
 
@@ -78,7 +78,7 @@ class Verdict:
 
 
 def of(ranks: Sequence[Rank]) -> Verdict:
-    """The verdict on what the ranks report; raises `CourseError` where that is too little."""
+    """Return the verdict on what the ranks report; raises `CourseError` if that is too little."""
     demand(ranks)
     evidence = Evidence(ranks)
     rows: dict[str, Row] = {}
@@ -96,7 +96,7 @@ def of(ranks: Sequence[Rank]) -> Verdict:
 
 
 def _causes(findings: list[Finding]) -> list[Finding]:
-    """The findings that no other finding explains."""
+    """Return the findings that no other finding explains."""
     what = {each.what for each in findings}
     gone = {"drift"} if what & set(PARTS_WEIGHTS) else set()
     for cause, consequences in NEEDS_AVERAGES.items():
@@ -105,7 +105,7 @@ def _causes(findings: list[Finding]) -> list[Finding]:
 
 
 def _place(finding: Finding) -> tuple[bool, int]:
-    """A finding's place: a rate that differs later is no cause of what was there before."""
+    """Return a finding's place; a rate that differs later does not cause what came before."""
     place = list(KNOWN).index(finding.what)
     if finding.what == "learning rate" and (finding.step or 1) > 1:
         place = list(KNOWN).index("skipped step")
@@ -113,7 +113,7 @@ def _place(finding: Finding) -> tuple[bool, int]:
 
 
 def demand(ranks: Sequence[Rank]) -> None:
-    """Raise `CourseError` where the reports are too few to compare."""
+    """Raise `CourseError` if the reports are too few to compare."""
     if not ranks:
         raise CourseError("No rank came to its end, so nothing was seen of any step.")
     world = max(rank.world for rank in ranks)
