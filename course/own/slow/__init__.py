@@ -1,1 +1,1 @@
-"""Why a step takes the time that it takes: plain data of all ranks in, causes out."""
+"""Why does a step take so long? Data of all ranks become causes."""
