@@ -87,7 +87,7 @@ class Usage:
         self._start = _counters()
 
     def so_far(self) -> dict[str, float]:
-        """Seconds by the names that a `Rank` has for them."""
+        """Return the seconds, under the names of fields of a `RankReport`."""
         names = ("watched_s", "cpu_s", "busy_s", "queued_s")
         both = zip(names, _counters(), self._start, strict=True)
         return {name: now - then for name, now, then in both}
@@ -107,7 +107,7 @@ def _computed() -> float:
 def _machine_busy() -> float:
     """Seconds that the cores of this machine have been busy, all together; 0 outside of Linux.
 
-    Those count, too, which a hypervisor has given to other machines.
+    Seconds that a hypervisor has given to other machines count as well.
     """
     try:
         with open("/proc/stat") as file:

@@ -1,4 +1,4 @@
-"""A command in the terminal, started as the terminal would, whose processes are watched.
+"""Start a command as the terminal would, and have its processes watched.
 
 It has the terminal's own input and output: nothing is read, copied or coloured on the way. The
 processes that it starts write what they see to a folder.
@@ -36,9 +36,9 @@ def environment(
 ) -> dict[str, str]:
     """Return the variables that have every Python process of a command watched.
 
-    With `steps`, their time or numbers (`looks_at`) are watched as well, and written to `reports`,
-    if not to the same folder. `rank` is the process's own and how many there are, where the command
-    is one rank.
+    With `steps`, their time or numbers (`looks_at`) are watched as well, and written to `reports`
+    if it is given, else to `folder`. If the command is one rank, `rank` has its number and the
+    number of ranks.
     """
     path = os.environ.get("PYTHONPATH")
     found = {

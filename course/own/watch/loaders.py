@@ -10,7 +10,7 @@ from course.core import insides
 from course.own.watch import samples, timeline
 from course.own.watch.recorder import Recorder
 
-PLAIN = (RandomSampler, SequentialSampler)  # what a loader takes if it is given no sampler
+PLAIN = (RandomSampler, SequentialSampler)  # the samplers that a loader uses if it is given none
 
 
 class LoaderHooks:

@@ -197,7 +197,7 @@ def read(path: Path) -> RankReport:
 
 
 def all_have_reported(folder: Path, everywhere: bool = False) -> bool:
-    """Whether all ranks of this machine have, or `everywhere`; one knows how many there are."""
+    """Return whether all ranks have reported: those of this machine, or `everywhere`."""
     files = list(folder.glob("rank*.json"))
     count = "world" if everywhere else "local"
     return bool(files) and len(files) == json.loads(files[0].read_text())[count]
