@@ -72,7 +72,7 @@ def right(prog: str, epilog: str = "") -> argparse.ArgumentParser:
 
 
 def listed(title: str, known: dict[str, str]) -> str:
-    """A title, and below it each name with what is known about it, in two columns."""
+    """Return a title, and below it each name with its description, in two columns."""
     width = max(map(len, known)) + 2
     return "\n".join([f"{title}:", *[f"  {name:{width}}{about}" for name, about in known.items()]])
 
