@@ -1,1 +1,1 @@
-"""Does a script fit? A rehearsal on tensors without memory tells which real GPUs suffice."""
+"""Find on which GPUs a script fits, by a rehearsal on tensors without memory."""

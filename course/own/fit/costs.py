@@ -31,7 +31,7 @@ class Forecast:
 
 
 def forecasts(rehearsal: Rehearsal, alone: float) -> Iterator[Forecast]:
-    """Return the forecast for each machine, if a step takes `alone` seconds on one GPU."""
+    """Yield the forecast for each machine, if a step takes `alone` seconds on one GPU."""
     traffic = rehearsal.account.traffic
     names = NEAR if rehearsal.ranks <= ONE_NODE else FAR
     for curve in published.all_reduces():

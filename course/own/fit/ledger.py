@@ -167,7 +167,7 @@ class Ledger(TorchDispatchMode):
 
 
 def tensors(values: Iterable[Any]) -> list[Tensor]:
-    """Yield the tensors among the arguments or results of an operation, also those in lists."""
+    """Return the tensors among the arguments or results of an operation, also those in lists."""
     parts: list[Tensor] = []
     for each in values:
         if isinstance(each, Tensor):

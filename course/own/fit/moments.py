@@ -125,7 +125,7 @@ class Moments:
 
 
 def _tensors(optimizer: Optimizer) -> Iterator[Tensor]:
-    """Return the tensors that an optimizer keeps from step to step."""
+    """Yield the tensors that an optimizer keeps from step to step."""
     for state in optimizer.state.values():
         for value in state.values() if isinstance(state, dict) else ():
             for each in value if isinstance(value, (list, tuple)) else (value,):

@@ -68,7 +68,7 @@ class _Fork:
             os._exit(0)
 
     def end(self, status: int) -> None:
-        """Return the answer of the process, which has ended."""
+        """Read the answer of the process, which has ended."""
         with self._answer, self._output:
             self._answer.seek(0)
             text = self._answer.read()

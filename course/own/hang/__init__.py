@@ -1,1 +1,1 @@
-"""Why can a run not go on, or why has it failed? Data of all ranks become findings."""
+"""Find in the data of all ranks why a run cannot go on, or why it has failed."""

@@ -114,7 +114,7 @@ class Models:
     # -- how models are made -----------------------------------------------------------------------
 
     def parameters(self) -> Iterator[nn.Parameter]:
-        """Return the parameters of all models, if there may be new ones since the last call."""
+        """Yield the parameters of all models, if there may be new ones since the last call."""
         roots, self._grew = list(self.roots.values()) if self._grew else [], False
         for root in roots:
             if (module := root.module()) is not None:

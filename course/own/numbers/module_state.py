@@ -29,7 +29,7 @@ def is_sharded(module: nn.Module) -> bool:
 
 
 def named(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
-    """Yield its parameters with their bare names."""
+    """Return its parameters with their bare names."""
     return [(bare(name), parameter) for name, parameter in module.named_parameters()]
 
 

@@ -1,1 +1,1 @@
-"""Do the ranks compute what they should? Data of all ranks become findings and a table."""
+"""Find in the data of all ranks whether they compute what they should, and make a table."""

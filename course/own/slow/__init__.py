@@ -1,1 +1,1 @@
-"""Why does a step take so long? Data of all ranks become causes."""
+"""Find in the data of all ranks why a step takes the time that it takes."""
