@@ -43,7 +43,7 @@ class Gpus:
         self._thread.chosen = True
 
     def use(self, device: torch.device | str | int) -> torch.device:
-        """The device that CUDA would use, with an index; CUDA is initialized from then on."""
+        """Return the device, with an index, that CUDA would use; CUDA counts as initialized."""
         device = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
         if device.type != "cuda":
             return device

@@ -1,4 +1,4 @@
-"""Whether a learner's code leaves alone the functions that compare its results.
+"""Find out whether a learner's code replaces the functions that compare its results.
 
 A script that replaces `torch.equal` by its own function would pass whatever it computes.
 """
@@ -16,7 +16,7 @@ ALLOWED = ("print",)
 
 
 def functions() -> dict[str, object]:
-    """By full name: Python's own functions, tensors' methods, and torch's that compare."""
+    """Return by full name Python's own functions, tensors' methods, and torch's that compare."""
     builtin = {f"builtins.{name}": value for name, value in vars(builtins).items()}
     compare = {f"torch.{name}": getattr(torch, name) for name in COMPARING.split()}
     methods = {
