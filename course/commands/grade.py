@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _refuse(args: argparse.Namespace) -> None:
-    """Raise `CourseError` for what cannot be done."""
+    """Raise `CourseError` for options that contradict each other or cannot be followed."""
     if not args.submissions.is_dir():
         fix = "name the one with submissions, and unpack it if it is an archive"
         raise CourseError(f"There is no folder {args.submissions}: {fix}.")
@@ -144,7 +144,7 @@ def weights(path: Path | None, names: Sequence[str]) -> dict[str, float]:
 
 
 def doubts(submission: Submission, names: Sequence[str]) -> list[str]:
-    """What a teacher should look at before believing that the scripts are honest."""
+    """Return what a teacher should look at before believing that the scripts are honest."""
     lines = [
         f"{name}.py: {sentence[0].lower()}{sentence[1:].rstrip('.')}"
         for name in submission.exercises
@@ -189,7 +189,7 @@ def _write(out: Path, book: Gradebook) -> None:
 
 
 def _write_back(out: Path, book: Gradebook, known: Roster, column: str | None) -> None:
-    """Write the roster with the points of those of whom all is judged."""
+    """Write the roster, with points for those whose exercises are all judged."""
     points = {
         line.submission.person.row: round(line.total, 4)
         for line in book.lines

@@ -1,6 +1,6 @@
-"""From the solved notebooks to a folder of static files: pages by Sphinx, Pyodide, and our Python.
+"""Make a folder of static files of the solved notebooks: pages by Sphinx, Pyodide, our Python.
 
-Everything that a page asks for lies in the folder: it works under any address, without the net.
+The folder has everything that a page loads, so it works under any address, without the net.
 """
 
 import re
@@ -21,7 +21,7 @@ from course.core import CourseError, Mark
 HERE = Path(__file__).parent
 NAMELESS = re.compile(r'alt="(_images/\w+\.(?:svg|png))"')
 DRAWING = re.compile(r'<img [^>]*src="(_images/[^"]+\.svg)"[^>]*>')
-# What assistive software goes by: names of the parts of a page, a heading on each.
+# What assistive software needs: names of the parts of a page, a heading on each.
 FOR_READERS_OF_SCREENS = {
     '<aside class="sidebar-drawer"': '<aside aria-label="All pages" class="sidebar-drawer"',
     '<aside class="toc-drawer': '<aside aria-label="This page" class="toc-drawer',
@@ -29,7 +29,7 @@ FOR_READERS_OF_SCREENS = {
 }
 TO_TOP = re.compile(r'<a href="#" class="back-to-top.*?</a>', re.DOTALL)
 EMPTY_HEADER = re.compile(r"<th([^>]*)>(?:&nbsp;|\s)*</th>")  # pandas', above the index
-# Says of a folder that it is a site, which the next one replaces.
+# Marks a folder as a site, which the next build may replace.
 MARK = Mark("course-site.txt", "`course site` has made this folder, and replaces it.\n")
 TITLE = re.compile(r"<title>(.*?)</title>")
 # What explorables are made of, and ranks in the browser.
@@ -82,7 +82,7 @@ def write_pages(sources: Path, pages: Path) -> None:
 
 
 def _finished(page: str, folder: Path) -> str:
-    """What Sphinx and its theme leave out: images wait until they are near, all can be reached.
+    """Add what Sphinx and its theme leave out: images load late, and a keyboard reaches everything.
 
     A picture that is an output is named by its own title; its files lie below `folder`.
     """
