@@ -1,4 +1,4 @@
-"""What the ranks did when: the profiler's traces of a run as a table, and as lanes over time.
+"""Show what the ranks did when: the profiler's traces as a table, and as lanes over time.
 
 A script writes one trace per rank, ``rank0.json``, ``rank1.json`` …, with `torch.profiler`'s
 `export_chrome_trace`.
@@ -31,7 +31,7 @@ class Timeline:
     def table(self) -> "pd.DataFrame":
         """One row per rank and step: step_ms, comm_ms, overlap_pct, exposed_ms.
 
-        The overlap is nan where nothing was sent.
+        The overlap is nan if nothing was sent.
         """
         import pandas as pd
 
@@ -65,7 +65,7 @@ class Timeline:
         )
 
     def _at(self, number: int | None) -> dict[int, Step]:
-        """That step of every rank that has it."""
+        """Return the step with this number, of every rank that has it."""
         known = sorted({step.number for steps in self.ranks.values() for step in steps})
         chosen = known[-1] if number is None else number
         if chosen not in known:
