@@ -110,7 +110,10 @@ def read(folder: str | Path) -> Timeline:
 
 
 def compare(named: Sequence[tuple[str, Timeline]], step: int | None = None) -> Picture:
-    """Several runs on one time axis: ``compare([("naive", a), ("overlapped", b)])``."""
+    """Draw several runs on one time axis: ``compare([("naive", a), ("overlapped", b)])``.
+
+    Raises `CourseError` without a run.
+    """
     if not named:
         raise CourseError("There is nothing to compare: give a list of (name, timeline) pairs.")
     sections, lengths = [], []

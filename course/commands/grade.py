@@ -120,7 +120,10 @@ def _refuse(args: argparse.Namespace) -> None:
 
 
 def selected(labs: Sequence[str], names: Sequence[str] | None) -> list[str]:
-    """The requested exercises, in the order of the labs; all if neither is given."""
+    """Return the requested exercises, in the order of the labs; all if neither is given.
+
+    Raises `CourseError` for an unknown lab or exercise.
+    """
     known = exercises()
     if not (labs or names):
         return list(known)
@@ -132,7 +135,10 @@ def selected(labs: Sequence[str], names: Sequence[str] | None) -> list[str]:
 
 
 def weights(path: Path | None, names: Sequence[str]) -> dict[str, float]:
-    """The points of each requested exercise: 1, or what the file says."""
+    """Return the points of each requested exercise: 1, or what the TOML file says.
+
+    Raises `CourseError` if the file cannot be read, or names no exercise or no points.
+    """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8")) if path else {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -109,6 +109,7 @@ def it_was(name: str, value: float | str, best: Callable[..., float] | None = No
     """Show what a run measured next to what was guessed, and keep it; NaN shows nothing.
 
     `best` is `max` or `min` if more or less is better; then the best of all runs is kept, too.
+    Raises `CourseError` for a text if the question asks for a number, and the other way round.
     """
     if not isinstance(value, str) and not guesses.usable(value):
         return

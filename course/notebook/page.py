@@ -46,7 +46,7 @@ SURE = (
 
 
 def write(name: str = "", src: Path = SRC) -> Prose:
-    """Write the page of `name` into `src`, and return a link to it."""
+    """Write the page of `name` into `src`, and return a link; raises `CourseError` if it cannot."""
     path = src / NAME
     try:
         write_whole(path, page(name, src))

@@ -30,7 +30,10 @@ ALONE = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "localhost",
 
 
 def right(args: argparse.Namespace) -> int:
-    """Run the command `right --deep`, and return its exit code."""
+    """Run the command `right --deep`, and return its exit code.
+
+    Raises `CourseError` if the command is one rank of a run that others start.
+    """
     if args.rank or args.folder:
         raise CourseError(
             "--deep starts a script on one process, too, so it needs the command that starts all "

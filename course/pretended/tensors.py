@@ -43,7 +43,10 @@ class Gpus:
         self._thread.chosen = True
 
     def use(self, device: torch.device | str | int) -> torch.device:
-        """Return the device, with an index, that CUDA would use; CUDA counts as initialized."""
+        """Return the device, with an index, that CUDA would use; CUDA counts as initialized.
+
+        Raises `AcceleratorError`, as CUDA does, for a GPU that is not there.
+        """
         device = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
         if device.type != "cuda":
             return device
@@ -69,7 +72,7 @@ ours: list[Any] = []  # what stands in the place of torch's own
 
 
 def replace(home: Any, **names: Any) -> None:
-    """Replace what `home` has under these names."""
+    """Replace what `home` has under these names; raises `UnknownTorch` if it lacks one."""
     for name, new in names.items():
         if not hasattr(home, name):
             where = f"{getattr(home, '__name__', home)}.{name}"

@@ -63,7 +63,7 @@ class Nodes:
         limit: float = LIMIT_S,
         env: dict[str, str] | None = None,
     ) -> RunningOnNodes:
-        """Start the same run, and return at once."""
+        """Start the same run, and return at once; raises `CourseError` for an unknown node."""
         on = list(range(len(self.names))) if on is None else on
         if unknown := [node for node in on if not 0 <= node < len(self.names)]:
             raise CourseError(

@@ -67,7 +67,10 @@ class RunningOnNodes:
                 port = None
 
     def restart(self, node: int) -> "RunningOnNodes":
-        """Run the command on a node, for the first time or again."""
+        """Run the command on a node, for the first time or again.
+
+        Raises `CourseError` if it is still running there.
+        """
         if node in self._threads and self._threads[node].is_alive():
             raise CourseError(f"node{node} is running the command already.")
         self._killed.discard(node)

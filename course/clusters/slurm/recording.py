@@ -42,7 +42,10 @@ class Recording(Commands):
         return json.loads(next(entry["text"] for entry in self.entries if entry["key"] == "tasks"))
 
     def run(self, *words: str, stdin: str | None = None) -> str:
-        """What the cluster answered at this moment of the recording."""
+        """Return what the cluster answered at this moment of the recording.
+
+        Raises `Refused` if Slurm refused, or if the command was not recorded.
+        """
         key = _key(words, stdin)
         entry = self._find(key)
         if entry is None:

@@ -165,7 +165,10 @@ def read(path: Path) -> Roster:
 
 
 def time_of(text: str) -> datetime | None:
-    """A time such as ``2026-11-20 18:00``, in this machine's zone if it names none."""
+    """Read a time such as ``2026-11-20 18:00``, in this machine's zone if it names none.
+
+    Returns None for "", and raises `CourseError` for any other text that is not a time.
+    """
     if not text:
         return None
     try:
