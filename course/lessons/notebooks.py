@@ -24,7 +24,7 @@ from course.lessons.lesson import Cell, Lesson
 STARTUP_TIMEOUT_S = 180  # for a kernel on a busy machine
 CELL_TIMEOUT_S = 300  # as long as nbval gives a cell: what is built can be validated
 STARTS = 3  # of a kernel: it dies if another program takes its ports before it opens them
-KEPT = "kept"  # beside the scripts: what the notebook keeps of a learner (course.notebook.keeping)
+KEPT = "kept"  # next to the scripts: what the notebook keeps of a learner (course.notebook.keeping)
 DIED_EARLY = "Kernel died before replying"  # jupyter_client raises a plain RuntimeError then
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},

@@ -2,7 +2,7 @@
 
 A file lists its sources: who measured, the address of the page, the dates of the page and of our
 reading, and its licence. Each source has lines: what was measured on which machine, and a row per
-figure, copied as it stands there. Nothing is in a file that was not read at its address.
+figure, copied unchanged. A file has nothing that was not read at its address.
 """
 
 import tomllib

@@ -97,7 +97,7 @@ class Cluster:
             return self._remembered()
         rows = [dict(zip(HISTORY, line.split("|"), strict=True)) for line in text.splitlines()]
         for row in rows:
-            for name in ("Start", "End"):  # a word, such as Unknown, where there is none yet
+            for name in ("Start", "End"):  # a word, such as Unknown, if there is none yet
                 row[name] = _clock(float(row[name])) if row[name].isdigit() else ""
         return pd.DataFrame(rows, columns=HISTORY).set_index("JobID")
 
