@@ -54,7 +54,7 @@ def main(argv: list[str]) -> int:
         print(f"There is no command {name}: {', '.join(COMMANDS)}.", file=sys.stderr)
         return 2
     try:
-        with imports.without("rfc3987_syntax"):  # nbformat would make a grammar with it
+        with imports.without("rfc3987_syntax"):  # nbformat would build a grammar with it
             command = importlib.import_module(f"course.commands.{name}")
             return command.main(arguments) or 0
     except CourseError as error:
@@ -80,7 +80,7 @@ def _listed(commands: dict[str, str]) -> str:
 
 
 def _missing() -> list[str]:
-    """What the labs need and is not installed, beside a training that has `run` and its like."""
+    """Return the packages that the labs need and that are missing next to torch alone."""
     with contextlib.suppress(metadata.PackageNotFoundError):
         needed = [line for line in metadata.requires("multi-gpu-course") or [] if ";" not in line]
         there = {package.name.lower().replace("_", "-") for package in metadata.distributions()}
@@ -89,9 +89,9 @@ def _missing() -> list[str]:
 
 
 def run() -> int:
-    """What the program ``course`` does; returns its exit code.
+    """Run the program ``course``, and return its exit code.
 
-    A sign that the terminal's encoding does not have is printed as "?", and ends no command.
+    A character that the terminal's encoding lacks is printed as "?", so that it ends no command.
     """
     sys.stdout.reconfigure(errors="replace")
     return main(sys.argv[1:])

@@ -41,7 +41,7 @@ class Stretch:
 
 
 def alone_ms(step: Sequence[Stretch]) -> float:
-    """How long only the master works while the other devices wait, in ms."""
+    """Return for how many ms only the master works while the other devices wait."""
     together = 0.0
     for stage in TOGETHER:
         stretches = [stretch for stretch in step if stretch.stage == stage]
@@ -50,7 +50,7 @@ def alone_ms(step: Sequence[Stretch]) -> float:
 
 
 def device_lanes(steps: Mapping[str, "pd.DataFrame"]) -> Picture:
-    """The named steps, as they were measured, below one another on one time axis.
+    """Draw the named steps, as they were measured, below one another on one time axis.
 
     A step is a table with a row for each device and stage, and columns device, stage, start_ms and
     end_ms. Raises `CourseError` for an empty one.

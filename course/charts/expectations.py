@@ -19,7 +19,7 @@ def numbers(
 ) -> Picture:
     """The guesses above the measurements; `show` writes a number with its unit.
 
-    The axis is logarithmic where every number is above 0 and the largest is twice the smallest.
+    The axis is logarithmic if every number is above 0 and the largest is twice the smallest.
     """
     rows = {"guessed": sorted(guessed), "measured": sorted(measured)}
     every = [value for row in rows.values() for value in row]

@@ -82,22 +82,22 @@ def _is_finite(value: object) -> bool:
 
 
 def _is_over(rows: list[Row]) -> bool:
-    """Whether no other step would be logged: they come at equal distances up to `steps`."""
+    """Return whether this was the last step: they come at equal distances, up to `steps`."""
     logged = [0, *sorted({row["step"] for row in rows})]
     every = logged[-1] - logged[-2] if rows else 0
     return bool(rows) and rows[-1].get("steps", math.inf) - logged[-1] <= every
 
 
 def _result(rows: list[Row]) -> Row:
-    """The numbers that were logged last, where they belong to no step."""
+    """Return the numbers that were logged last, if they belong to no step."""
     last = rows[-1] if rows and "step" not in rows[-1] else {}
     return {name: last[name] for name in _plotted([last])}
 
 
 def _title(rows: list[Row], result: Row, done: bool) -> str:
-    """How far it is, what came out, and the newest values of each plot, as many as there is room.
+    """Return the progress, the results, and as many of the plots' newest values as fit.
 
-    Where ranks differ, these are the lowest and the highest, or one that is not finite.
+    If ranks differ, these are the lowest and the highest, or one that is not finite.
     """
     if not rows:
         return "Running"

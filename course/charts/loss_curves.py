@@ -15,11 +15,11 @@ LEFT, RIGHT, TOP, BOTTOM = svg.MARGIN + 48, svg.WIDTH - 190, 80, 340
 def loss_curves(
     curves: Mapping[str, Points], title: str, *, y: str = "loss", log: bool = False
 ) -> Picture:
-    """Curves by name, each a sequence of (step, value); `log` gives the values a logarithmic axis.
+    """Draw curves by name, each a sequence of (step, value), on a logarithmic axis with `log`.
 
-    Earlier curves are drawn wider, so that one that lies under another still shows. Values that are
-    not finite, or not above 0 where `log` needs that, end a curve early. Raises `CourseError` where
-    nothing is left to draw.
+    Earlier curves are drawn wider, so that one that lies under another still shows. A value that is
+    not finite, or not above 0 with `log`, ends a curve early. Raises `CourseError` if nothing is
+    left to draw.
     """
     shown = {name: _drawable(points, log) for name, points in curves.items()}
     shown = {name: points for name, points in shown.items() if points}
@@ -97,7 +97,7 @@ def _names(ends: list[tuple[str, float, float]]) -> list[str]:
 
 
 def _apart(heights: list[float]) -> list[float]:
-    """These heights, moved so that they leave each a line of text, none below the plot."""
+    """Return these heights, moved apart by a line of text each, and none below the plot."""
     placed = dict.fromkeys(range(len(heights)), 0.0)
     free = BOTTOM + 2.0
     for i in sorted(placed, key=lambda i: -heights[i]):

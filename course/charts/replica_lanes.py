@@ -1,4 +1,4 @@
-"""When each rank trained: lanes over time, with gaps where it stood still, and its death."""
+"""Draw when each rank trained: lanes over time, with gaps where it stood still, and its death."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

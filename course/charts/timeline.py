@@ -1,4 +1,4 @@
-"""What the ranks did when: the profiler's traces of a run as a table, and as lanes over time.
+"""Show what the ranks did when: the profiler's traces as a table, and as lanes over time.
 
 A script writes one trace per rank, ``rank0.json``, ``rank1.json`` …, with `torch.profiler`'s
 `export_chrome_trace`.
@@ -31,7 +31,7 @@ class Profile:
     def table(self) -> "pd.DataFrame":
         """One row per rank and step: step_ms, comm_ms, overlap_pct, exposed_ms.
 
-        The overlap is nan where nothing was sent.
+        The overlap is nan if nothing was sent.
         """
         import pandas as pd
 
@@ -65,7 +65,7 @@ class Profile:
         )
 
     def _at(self, number: int | None) -> dict[int, ProfiledStep]:
-        """That step of every rank that has it."""
+        """Return the step with this number, of every rank that has it."""
         known = sorted({step.number for steps in self.ranks.values() for step in steps})
         chosen = known[-1] if number is None else number
         if chosen not in known:
@@ -110,7 +110,10 @@ def read(folder: str | Path) -> Profile:
 
 
 def compare(named: Sequence[tuple[str, Profile]], step: int | None = None) -> Picture:
-    """Several runs on one time axis: ``compare([("naive", a), ("overlapped", b)])``."""
+    """Draw several runs on one time axis: ``compare([("naive", a), ("overlapped", b)])``.
+
+    Raises `CourseError` without a run.
+    """
     if not named:
         raise CourseError("There is nothing to compare: give a list of (name, timeline) pairs.")
     sections, lengths = [], []

@@ -69,6 +69,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _show(text: str) -> None:
-    """Write which check is running over the line of the one before."""
+    """Write which check is running, over the line about the one before."""
     width = shutil.get_terminal_size().columns - 1
     print(f"\r\x1b[K{text[:width]}", end="", flush=True, file=sys.stderr)

@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _refuse(args: argparse.Namespace) -> None:
-    """Raise `CourseError` for what cannot be done."""
+    """Raise `CourseError` for options that contradict each other or cannot be followed."""
     if not args.submissions.is_dir():
         fix = "name the one with submissions, and unpack it if it is an archive"
         raise CourseError(f"There is no folder {args.submissions}: {fix}.")
@@ -120,7 +120,10 @@ def _refuse(args: argparse.Namespace) -> None:
 
 
 def selected(labs: Sequence[str], names: Sequence[str] | None) -> list[str]:
-    """The requested exercises, in the order of the labs; all if neither is given."""
+    """Return the requested exercises, in the order of the labs; all if neither is given.
+
+    Raises `CourseError` for an unknown lab or exercise.
+    """
     known = exercises()
     if not (labs or names):
         return list(known)
@@ -132,7 +135,10 @@ def selected(labs: Sequence[str], names: Sequence[str] | None) -> list[str]:
 
 
 def weights(path: Path | None, names: Sequence[str]) -> dict[str, float]:
-    """The points of each requested exercise: 1, or what the file says."""
+    """Return the points of each requested exercise: 1, or what the TOML file says.
+
+    Raises `CourseError` if the file cannot be read, or names no exercise or no points.
+    """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8")) if path else {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -144,7 +150,7 @@ def weights(path: Path | None, names: Sequence[str]) -> dict[str, float]:
 
 
 def doubts(submission: Submission, names: Sequence[str]) -> list[str]:
-    """What a teacher should look at before believing that the scripts are honest."""
+    """Return what a teacher should look at before believing that the scripts are honest."""
     lines = [
         f"{name}.py: {sentence[0].lower()}{sentence[1:].rstrip('.')}"
         for name in submission.exercises
@@ -189,7 +195,7 @@ def _write(out: Path, book: Gradebook) -> None:
 
 
 def _write_back(out: Path, book: Gradebook, known: Roster, column: str | None) -> None:
-    """Write the roster with the points of those of whom all is judged."""
+    """Write the roster, with points for those whose exercises are all judged."""
     points = {
         line.submission.person.row: round(line.total, 4)
         for line in book.lines

@@ -1,6 +1,6 @@
-"""Where the labs are: in the clone, or for an installed package in a copy that the learner owns.
+"""Find the labs: in the clone, or for an installed package in a copy that the learner owns.
 
-And which of its solved notebooks are as the course brought them.
+Also tell which of its solved notebooks are as the course brought them.
 """
 
 import shutil
@@ -14,7 +14,7 @@ def lab_folder(here: Path) -> Path:
     """The folder with `labs/` in it: the clone's, or ``multi-gpu-course`` in the folder `here`.
 
     That copy is made of what the wheel brought. Files that are there already stay as they are.
-    Raises `CourseError` where there is neither, or where a file cannot be written.
+    Raises `CourseError` if there is neither, or if a file cannot be written.
     """
     if (ROOT / "labs" / "start.ipynb").is_file():
         return ROOT
@@ -43,8 +43,8 @@ def lab_folder(here: Path) -> Path:
 def as_brought(folder: Path) -> list[Path]:
     """The solutions in the labs' folder that are as they came, by git or by the wheel's own files.
 
-    What somebody else put there, or changed, is not among them. Nor is anything where neither can
-    tell, as in a clone without git.
+    Files that somebody else put there, or changed, are not among them. If neither can tell, as in a
+    clone without git, the list is empty.
     """
     if folder == ROOT:
         try:

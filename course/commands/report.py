@@ -42,7 +42,7 @@ SHOWN = 3  # lines at the end of a script that went well: its figures
 class ReportFile:
     """The file, written and printed line by line.
 
-    `faults` are the lines that tell of one, `warnings` counts the commands that gave each.
+    `faults` has the lines about faults, `warnings` counts the commands that gave each warning.
     """
 
     def __init__(self, path: Path) -> None:
@@ -146,7 +146,7 @@ def scripts(report: ReportFile) -> None:
 
 
 def speed(report: ReportFile) -> None:
-    """What one writes in the labs against torch's own: the labs' races, with the solved scripts."""
+    """What learners write in the labs, solved, against torch's own, timed by the labs' races."""
     ranks, device = hardware.ranks(), hardware.device()
     where = "GPUs" if device == "cuda" else "CPU"
     report.add(f"{words.plural(ranks, 'rank')} on the {where}; the time of the one relative to the")
@@ -232,7 +232,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _who() -> str:
-    """Which state of the course this is, and how much a GPU has to do with the report."""
+    """Return the version of the course, and how many GPUs take part."""
     git = ["git", "describe", "--always", "--dirty"]
     described = report_terminal.run(git, ROOT, TOOL_LIMIT_S) if shutil.which("git") else None
     state = described.lines[0] if described and described.code == 0 else "unknown"

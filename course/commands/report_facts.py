@@ -5,8 +5,8 @@ import shutil
 import sys
 from collections.abc import Iterator
 
-# Settings that change what a GPU or a message does. This lists what may be shown, not what may not,
-# because any variable may hold a secret key.
+# Settings that change what a GPU or a message does. The list names what may be shown, because any
+# other variable may hold a secret key.
 VARIABLES = (
     *("CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_DEVICE_ORDER", "CUDA_LAUNCH_BLOCKING"),
     *("CUDA_MODULE_LOADING", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),

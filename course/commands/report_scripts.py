@@ -49,13 +49,13 @@ class LessonCommand:
 
     @property
     def code(self) -> int:
-        """The exit code that it should have."""
+        """The exit code that the command should have."""
         if self.words[0] == "timeout":
             return TIMED_OUT
         return 1 if any(word in FAILS for word in self.words) else 0
 
     def lacks(self, folder: Path, gpus: int) -> str | None:
-        """The thing it needs and lacks, so that it cannot run in `folder`; None if it can."""
+        """Return what the command lacks to run in `folder`; None if it can run."""
         if not shutil.which(self.words[0], path=report_terminal.path()):
             return f"the program {self.words[0]}"
         if "node0" in self.text:

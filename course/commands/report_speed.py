@@ -17,7 +17,7 @@ class Duel:
 
     first: str
     second: str
-    means: str  # the meaning of the first's time relative to the second's
+    means: str  # what it means that the first takes longer or shorter than the second
 
 
 def races() -> dict[str, tuple[Duel, ...]]:

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import nbformat
 
-# All of it is imported here: once the files have changed, an import finds another version.
+# Everything is imported here: once the files have changed, an import finds another version.
 from course.commands.update_clone import UNHARMED, Clone
 from course.commands.update_notebooks import Carried, carry, scripts
 from course.core import ROOT, CourseError, words, write_whole
 from course.lessons import notebooks
 
-BACKUPS = "before-update"  # the folder of what was put aside; git ignores it
+BACKUPS = "before-update"  # the folder for notebooks put aside; git ignores it
 
 
 def main(argv: Sequence[str]) -> None:
@@ -91,7 +91,7 @@ def _put_back(root: Path, paths: Sequence[str], backup: Path) -> None:
 
 
 def _carry_over(clone: Clone, path: str, old: str, backup: Path) -> str:
-    """Put what a learner wrote into a new notebook; a sentence says what became of it."""
+    """Put what a learner wrote into a new notebook; return a sentence on the outcome."""
     mine, target = clone.root / backup / path, clone.root / path
     if not mine.is_file():
         return f"{path}: you had deleted it, and it is there again."
@@ -109,7 +109,7 @@ def _carry_over(clone: Clone, path: str, old: str, backup: Path) -> str:
 
 
 def _report(carried: Carried) -> str:
-    """What was taken over into a notebook, and what was not."""
+    """Say what was taken over into a notebook, and what was not."""
     answers, blank = scripts(carried.taken), scripts(carried.left)
     sentences = ["the new version, not yet run."]
     if carried.taken:

@@ -1,4 +1,4 @@
-"""The clone that the course lies in, as git knows it; git's own words if it refuses."""
+"""The clone in which the course lies, by git's commands; errors have git's own words."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ class Clone:
     def fetch(self) -> tuple[str, str] | None:
         """The commits of this version and of the new one; None if this is the newest.
 
-        Raises `CourseError` where git cannot go from one to the other by itself.
+        Raises `CourseError` if git cannot go from one to the other by itself.
         """
         if self._branch.returncode:
             raise CourseError(
@@ -55,15 +55,15 @@ class Clone:
         return old, new
 
     def edited(self) -> list[str]:
-        """The files of the course that are not as in the last commit."""
+        """Return the files of the course that differ from the last commit."""
         return self._names("diff", "HEAD")
 
     def edited_notebooks(self) -> list[str]:
-        """Those of them that are notebooks, and that the last commit has."""
+        """Return the edited notebooks that the last commit has."""
         return self._names("diff", "--diff-filter=DMT", "HEAD", "--", *NOTEBOOKS)
 
     def unedited(self, pattern: str) -> list[str]:
-        """The files of this pattern that are as in the last commit."""
+        """Return the files of this pattern that are as in the last commit."""
         there = self._names("diff", EMPTY, "HEAD", "--", pattern)
         return sorted({*there}.difference(self.edited()))
 
@@ -76,7 +76,7 @@ class Clone:
         self.git("checkout", "--quiet", "HEAD", "--", *paths)
 
     def forward(self, new: str) -> None:
-        """Go to a later commit; files of the learner's that are in the way stay, and it fails."""
+        """Go to a later commit; raises `CourseError` if files of the learner's are in the way."""
         self.git("merge", "--quiet", "--ff-only", "--no-overwrite-ignore", new)
 
     def committed(self, path: str, commit: str) -> str:

@@ -1,4 +1,4 @@
-"""A notebook of the new version, with what a learner wrote in the notebook of the old one."""
+"""Make a notebook of the new version with what a learner wrote in that of the old one."""
 
 import copy
 import uuid
@@ -19,7 +19,7 @@ TOP = -1  # the place above the first cell
 class Carried:
     """The new `notebook`, with the cells that were `taken` from the learner's.
 
-    `left` are those that the learner changed and that the new version changes, too.
+    `left` has the cells that both the learner and the new version changed.
     """
 
     notebook: NotebookNode
@@ -28,7 +28,7 @@ class Carried:
 
 
 def carry(mine: NotebookNode, base: NotebookNode, new: NotebookNode) -> Carried:
-    """Put what a learner made of `base`, which is `mine`, into `new`.
+    """Put the learner's changes, from `base` to `mine`, into `new`.
 
     A cell is taken where `new` has it as `base` had it. A cell of the learner's own comes after the
     cell that it followed. Outputs stay behind, because they are those of the old version.
@@ -68,21 +68,21 @@ def _written(cell: NotebookNode) -> str | None:
 
 
 def _same_script(base: NotebookNode, new: NotebookNode) -> dict[int, int]:
-    """Where in `new` the cells are that write the scripts of cells of `base`, in whatever form."""
+    """Return where in `new` the cells are that write the same scripts as cells of `base`."""
     there = {_written(cell): number for number, cell in enumerate(new.cells)}
     names = ((number, _written(cell)) for number, cell in enumerate(base.cells))
     return {number: there[name] for number, name in names if name and name in there}
 
 
 def _same(one: NotebookNode, other: NotebookNode) -> dict[int, int]:
-    """Where in `other` the cells of `one` are that are the same in both."""
+    """Return where in `other` the cells are that are the same in `one`."""
     texts = [[(cell.cell_type, cell.source) for cell in node.cells] for node in (one, other)]
     blocks = SequenceMatcher(None, *texts, autojunk=False).get_matching_blocks()
     return {block.a + i: block.b + i for block in blocks for i in range(block.size)}
 
 
 def _origins(mine: NotebookNode, base: NotebookNode) -> list[int | None]:
-    """For each of the learner's cells, which of `base` it was; None for one of their own.
+    """Return, for each of the learner's cells, which cell of `base` it was; None for a new one.
 
     Ids come last: an editor may give new ones, and another version gives them to other cells.
     """
@@ -101,12 +101,12 @@ def _id(cell: NotebookNode) -> str | None:
 
 
 def _own(cell: NotebookNode) -> NotebookNode:
-    """A learner's own cell, with an id that no other cell has."""
+    """Return a cell that the learner added, with an id that no other cell has."""
     return NotebookNode(cell | {"id": uuid.uuid4().hex[:8]})
 
 
 def _take_over(cell: NotebookNode, source: str) -> None:
-    """Give a cell the text that a learner wrote; what it put out before goes."""
+    """Give a cell the text that a learner wrote, and remove its old outputs."""
     cell.source = source
     if cell.cell_type == "code":
         cell.outputs, cell.execution_count = [], None

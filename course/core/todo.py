@@ -41,7 +41,7 @@ def met(traceback: str) -> Path | None:
 
 
 def _text(literal: str) -> str:
-    """The text of a string literal; as it is written if Python cannot read it."""
+    """Return the text of a string literal, or the literal itself if Python cannot read it."""
     try:
         return ast.literal_eval(literal)
     except (SyntaxError, ValueError):
@@ -77,5 +77,5 @@ def split(text: str) -> list[str]:
 
 
 def in_sentences(texts: Iterable[str]) -> str:
-    """Texts such as TODOs one after the other, each with its full stop or question mark."""
+    """Join texts such as TODOs, each with its full stop or question mark."""
     return " ".join(text if text.endswith((".", "?", "!")) else f"{text}." for text in texts)

@@ -1,4 +1,4 @@
-"""Which files are the user's own: those of no library, nor of the course."""
+"""Tell the user's own files from those of libraries and of the course."""
 
 import os
 import re

@@ -56,7 +56,7 @@ def draw(
 ) -> svg.Picture:
     """The board from now to `top` (in `unit`), with `lines` of text below it.
 
-    `extra` gets the y where those end and draws `extra_height` pixels more.
+    `extra` gets the y below these lines, and draws `extra_height` more pixels.
     """
     shown = _first_rows(servers)
     if len(shown) < len(servers):

@@ -19,7 +19,7 @@ class Picture(str):
 
     @property
     def still(self) -> "Picture":
-        """The same with nothing that can be touched (see ``touch``), for pages without a kernel."""
+        """The same without marks to touch (see ``touch``), for pages without a kernel."""
         return Picture(TOUCH.sub("", self))
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:

@@ -261,8 +261,8 @@ def card(
 ) -> Picture:
     """A drawing on its white card: `title` states its point, `alt` describes what it shows.
 
-    `touch` says what can be touched in it, if anything can (see ``course.drawing.touch``). What
-    `body` draws starts below y = 64, or below y = 48 without a subtitle.
+    `touch` says what a reader can touch in it (see ``course.drawing.touch``). The `body` starts
+    below y = 64, or below y = 48 without a subtitle.
     """
     parts = [
         element("title", html.escape(title, quote=False)),

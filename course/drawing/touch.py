@@ -1,4 +1,4 @@
-"""Marks that can be touched: each says which control of its explorable it sets, and to what.
+"""Marks that a reader can touch: each says which control of its explorable it sets, and to what.
 
 The widget makes buttons and handles of them, for a mouse, a finger and a keyboard; see `MARK` in
 explore/widget.js. Without a widget they are marks like any others.
@@ -10,7 +10,7 @@ from course.drawing import svg
 
 
 def button(control: str, value: object, label: str) -> dict[str, str]:
-    """The attributes of a mark that sets the control to `value`; `label` says what that does."""
+    """Return the attributes of a mark that sets a control to `value`; `label` says its effect."""
     return {"data_set": f"{control}={json.dumps(value)}", "data_label": label}
 
 

@@ -1,4 +1,4 @@
-"""How a verdict reads: lines in a terminal, a small table in a notebook."""
+"""Show a verdict: as lines in a terminal, as a small table in a notebook."""
 
 import html
 import re
@@ -52,9 +52,9 @@ def as_html(verdict: str, results: Sequence[Result]) -> str:
 
 
 def _each_message_once(results: Sequence[Result]) -> Iterator[Result]:
-    """The results, in which a message that stands above, such as that of a typo, is not repeated.
+    """Yield the results without repeated messages, such as that of a typo.
 
-    It may be another rank that met it first. A hint goes with its message. An error that stops all
+    Another rank may have met it first. A hint goes with its message. An error that stops all
     checks, such as a line that is not Python, is one result.
     """
     messages = {WHERE.sub("Your code ", result.message) for result in results}

@@ -85,7 +85,10 @@ class Quiz(Explorable):
         self.ask(collective, ranks, seed)
 
     def ask(self, collective: str, ranks: int = 3, seed: int = 0) -> "Quiz":
-        """Set a new question and clear the predictions."""
+        """Set a new question and clear the predictions.
+
+        Raises `CourseError` for a collective or a number of ranks that the quiz does not have.
+        """
         if collective not in QUESTIONS:
             raise CourseError(f"The quiz asks about {', '.join(QUESTIONS)}, not {collective!r}.")
         if ranks not in range(FEWEST, MOST + 1):

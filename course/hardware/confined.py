@@ -1,9 +1,9 @@
-"""Start bubblewrap with what no option of its own gives: no keys of the teacher's, fewer calls.
+"""Start bubblewrap with two more limits: no access to the teacher's keys, fewer system calls.
 
 python -I -S confined.py PROGRAM ... "[" OPTIONS OF BUBBLEWRAP "]" COMMAND
 
-It becomes that program, so it is the same process. The options go by a file in memory, since what
-is inside can read the command line of the bubblewrap that it is in, and with it the paths outside.
+It becomes that program, so it is the same process. The options go through a file in memory, since
+the code inside can read the command line of its bubblewrap, and with it the paths outside.
 
 The kernel's keyrings (https://man7.org/linux/man-pages/man7/keyrings.7.html) have no namespace:
 whatever a process starts finds its session's keys, such as tickets and tokens. So this one leaves
@@ -13,9 +13,9 @@ the session's keyring for a new one first.
 instructions that the kernel runs at each system call. An instruction loads a word of the call's
 description into the one register, compares the register and skips as many instructions as it says,
 or returns what becomes of the call. Every block here either returns or falls through to the next.
-The filter lets all calls pass but those of `REFUSED`, three sorts of which there are:
-what gets hold of secrets, and of other processes; large parts of the kernel that no learner needs;
-and memory that belongs to no process, which no limit would count.
+The filter lets all calls pass except those of `REFUSED`. These are of three kinds: calls that get
+hold of secrets or other processes, large parts of the kernel that no learner needs, and memory that
+belongs to no process, so that no limit would count it.
 """
 
 import ctypes
@@ -62,7 +62,7 @@ JOIN_SESSION_KEYRING = 1  # a command of keyctl
 
 @dataclass(frozen=True)
 class Machine:
-    """A kind of processor: the kernel's name for it, and where it stands in the pairs above."""
+    """A kind of processor: the kernel's name for it, and its place in the pairs above."""
 
     audit: int
     column: int
@@ -97,13 +97,13 @@ def _instruction(code: int, operand: int, if_so: int = 0, if_not: int = 0) -> by
 
 
 def leave_keyring(machine: Machine) -> None:
-    """Give this process a new, empty session keyring; where keyrings are off, it has none."""
+    """Give this process a new, empty session keyring, if the kernel has keyrings."""
     call = REFUSED["keyctl"][machine.column]
     ctypes.CDLL(None).syscall(call, JOIN_SESSION_KEYRING, None)
 
 
 def _in_memory(content: bytes) -> str:
-    """The number of a descriptor from which what this process becomes reads the content."""
+    """Return the number of a descriptor from which the next program can read the content."""
     descriptor = os.memfd_create("confined", 0)
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)

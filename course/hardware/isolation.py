@@ -1,8 +1,8 @@
 """A place for code that need not be trusted: bubblewrap's command line, and whether it works here.
 
 bubblewrap (bwrap) gives a process its own view of the machine: its own files, processes, network
-and users. `prlimit` adds the limits that it lacks, and `confined` what neither has. All work for
-ordinary users. What is inside may do as it likes with what it sees, and cannot reach anything else.
+and users. `prlimit` adds the limits that it lacks, and `confined` adds what neither has. All work
+for ordinary users. Code inside may do as it likes with what it sees, and cannot reach the rest.
 """
 
 import functools
@@ -51,8 +51,8 @@ def command(
 ) -> list[str]:
     """The command that runs `program` inside, where a copy of the folder `submitted` lies at `src`.
 
-    The files `writable` are the only ones that it can change outside; inside they lie in `LETTERS`.
-    All of these are open to other users of this machine, as far as their folders let them in.
+    The files `writable` are the only ones outside that it can change; inside they lie in `LETTERS`.
+    Other users of this machine can open all of these, as far as their folders let them in.
     """
     writable = list(writable)
     inside = [
@@ -62,19 +62,19 @@ def command(
         "--unshare-pid",  # it sees no process of others, and when the first one ends, all end
         "--unshare-net",  # a network that has only its own loopback
         *("--unshare-ipc", "--unshare-uts", "--hostname", "localhost"),
-        *("--unshare-user", "--disable-userns"),  # no rights, and none to be had
+        *("--unshare-user", "--disable-userns"),  # no rights, and no way to get any
         *("--size", str(DISK), "--tmpfs", HOME),
         *_view(),
         *("--ro-bind", str(submitted), SUBMITTED, "--size", str(DISK), "--tmpfs", str(src)),
         *(word for path in writable for word in ("--bind", str(path), f"{LETTERS}/{path.name}")),
         *("--proc", "/proc", "--dev", "/dev", "--size", str(DISK), "--tmpfs", "/dev/shm"),
-        *("--dev-bind", "/dev/null", "/dev/zero"),  # to map that is memory without a limit
-        # Else these would be disks without a limit.
+        *("--dev-bind", "/dev/null", "/dev/zero"),  # mapped, it would be memory without a limit
+        # Otherwise these would be disks without a limit.
         *(word for path in (*_hidden(), "/dev", "/") for word in ("--remount-ro", path)),
         *("--chdir", HOME, "]"),
         *("prlimit", f"--nproc={PROCESSES}", f"--data={MEMORY}", f"--as={ADDRESSES}"),
         *(f"--fsize={LARGEST_FILE}", f"--nofile={OPEN_FILES}", "--core=0"),
-        *("choom", "-n", "1000", "--"),  # should the machine run out of memory, these end first
+        *("choom", "-n", "1000", "--"),  # if the machine runs out of memory, these end first
         *("sh", "-c", f'cp -R {SUBMITTED}/. "$0" && exec "$@"', str(src)),
         *program,
     ]
@@ -83,7 +83,7 @@ def command(
 
 
 def require() -> None:
-    """Raise `CourseError` where `missing` says that such a place cannot be made."""
+    """Raise `CourseError` if such a place cannot be made, with the reason from `missing`."""
     if why := missing():
         raise CourseError(f"The code cannot be isolated here: {why}.")
 
@@ -114,7 +114,7 @@ def missing() -> str | None:
 
 @functools.cache
 def _not_imported() -> str | None:
-    """Why Python inside lacks what the ranks need, None if it does not. It takes seconds."""
+    """Return why Python inside lacks what the ranks need, None if it has it. This takes seconds."""
     if not (error := _fails([sys.executable, "-c", IMPORTS])):
         return None
     return (
@@ -124,7 +124,7 @@ def _not_imported() -> str | None:
 
 
 def _fails(program: Sequence[str]) -> str:
-    """The last words of a program that fails inside, "" if it does not."""
+    """Return the last words of a program that fails inside, "" if it does not fail."""
     tried = command(program, submitted=Path(__file__).parent, src=Path("/src"))
     run = subprocess.run(
         tried, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True
@@ -135,10 +135,10 @@ def _fails(program: Sequence[str]) -> str:
 
 
 def _as_somebody(paths: Iterable[Path]) -> list[str]:
-    """For root: become a user who owns nothing, and still sees what bubblewrap will show.
+    """For root: become a user who owns nothing, and can still see what bubblewrap will show.
 
-    Root has no limit on processes, and another user may not enter the folders of root. So this is
-    a first bubblewrap, with nothing but those folders in it, and from there the change of user.
+    Root has no limit on processes, and another user may not enter root's folders. So this returns
+    a first bubblewrap, which shows only those folders, and the change of user inside it.
     """
     somebody = str(SPARE_USERS + os.getpid())  # each its own, and with it its own limit
     shown = {*_seen(), *map(str, paths)}
@@ -155,7 +155,7 @@ def _as_somebody(paths: Iterable[Path]) -> list[str]:
 
 
 def _view() -> list[str]:
-    """bubblewrap's words for what is seen inside, and for the empty folders within that."""
+    """Return bubblewrap's options for what is visible inside, and for the empty folders in it."""
     kinds = dict.fromkeys(_seen(), "--ro-bind") | dict.fromkeys(_hidden(), "--tmpfs")
     view = []
     for path in sorted(kinds):  # a folder comes before what is in it
@@ -166,7 +166,7 @@ def _view() -> list[str]:
 
 
 def _hidden() -> list[str]:
-    """Where solutions lie: the lessons, the site's own ring, the notebooks, a whole clone."""
+    """Return where solutions lie: lessons, the site's own ring, notebooks, a whole clone."""
     folders = {ROOT / "course" / "lessons", ROOT / "course" / "commands" / "web"}
     for name, path in installed.brought().items():
         folder = path.parents[len(Path(name).parts) - 1]
@@ -177,7 +177,7 @@ def _hidden() -> list[str]:
 
 
 def _seen() -> list[str]:
-    """What is there for everyone inside, read-only: the system, Python, packages, the course."""
+    """Return what everyone sees inside, read-only: the system, Python, packages, the course."""
     python = [sys.prefix, sys.base_prefix, Path(sys.executable).resolve().parents[1]]
     packages = [*site.getsitepackages(), site.getusersitepackages(), ROOT / "course"]
     paths = {str(path) for path in (*SYSTEM, *CONFIGURATION, *python, *packages)}

@@ -1,4 +1,4 @@
-"""What this process may use of the machine: cores and memory, container limits counted.
+"""Read what this process may use of the machine: cores and memory, within a container's limits.
 
 Every function reads files below `root`, the folder that holds /proc and /sys, so that tests can
 build a machine.
@@ -27,7 +27,7 @@ def cpu_name(root: Path) -> str:
 
 
 def physical_cores(root: Path, usable: set[int]) -> int:
-    """How many cores of silicon lie behind the `usable` logical ones."""
+    """Return how many physical cores lie behind the `usable` logical ones."""
     seen = set()
     for block in text(root / "proc/cpuinfo").split("\n\n"):
         pattern = r"^(processor|physical id|core id)\s*:\s*(\d+)$"
@@ -86,7 +86,7 @@ def _cgroups(root: Path, controller: str) -> Iterable[Path]:
 
 
 def text(path: Path) -> str:
-    """The text of a file, empty where there is none to read."""
+    """Return the text of a file, "" if it cannot be read."""
     try:
         return path.read_text(errors="replace").rstrip("\n")
     except OSError:

@@ -129,7 +129,7 @@ class _Launch:
                     break
                 if self._stop and self._stop.is_set() and not self._interrupted:
                     raise KeyboardInterrupt
-                if time.monotonic() > overdue:  # the code that it runs has stopped the supervisor
+                if time.monotonic() > overdue:  # the code of the run has stopped the supervisor
                     raise EOFError
             except KeyboardInterrupt:
                 if not self._interrupted:
@@ -181,7 +181,7 @@ def _events(supervisor: Channel) -> list[Event]:
 
 
 def _send(supervisor: Channel, message: Message) -> None:
-    with contextlib.suppress(OSError):  # it is gone, as the next read will say
+    with contextlib.suppress(OSError):  # the other end is gone, as the next read will say
         supervisor.send(message)
 
 

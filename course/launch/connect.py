@@ -43,7 +43,7 @@ class WarmHandle:
     def _start(
         self, listener: socket.socket, within: Sequence[str], env: Mapping[str, str]
     ) -> subprocess.Popen[bytes]:
-        # What runs within something must not find a terminal or a file of ours.
+        # A server within another command must not find a terminal or a file of ours.
         output = subprocess.DEVNULL if within else None
         return subprocess.Popen(
             [*within, *interpreter.command("warm_server", str(listener.fileno()))],
@@ -61,7 +61,7 @@ class WarmHandle:
         return self._process.poll() is None
 
     def holds_more(self, most: int) -> bool:
-        """Whether it and all that it has started hold more than this many bytes of memory."""
+        """Return whether it and its processes together hold more than this many bytes of memory."""
         return process_tree.hold_more(self._process.pid, most)
 
     def connect(self) -> Channel:
@@ -69,7 +69,7 @@ class WarmHandle:
         return _connect(self.path)
 
     def end(self) -> None:
-        """End it, and all that runs below it if it runs within something that ends with it."""
+        """End it; if it runs within another command, that ends all that runs below it."""
         self._process.kill()
         self._process.wait()
         if self._process.stdin:
@@ -82,7 +82,7 @@ class WarmHandle:
 
 
 def _short_folder() -> str | None:
-    """Where to make the folder of a socket: /tmp if the usual place has too long a name."""
+    """Return where to make the folder of a socket: /tmp if the usual place has too long a name."""
     return "/tmp" if len(os.fsencode(tempfile.gettempdir())) > LONGEST else None
 
 
@@ -90,15 +90,15 @@ _warm: WarmHandle | None = None
 
 
 def warm_ranks_promised() -> bool:
-    """Whether ranks of this process start warm, now or once the server has imported all."""
+    """Return whether ranks of this process start warm, now or once the server has imported all."""
     return os.path.exists(os.environ.get(SOCKET, ""))
 
 
 def warm_up() -> None:
     """Start the warm server if its forks are safe here and none is alive.
 
-    One that a parent of this process has started will do. If it cannot be started, a sentence
-    says so, and ranks are new processes.
+    A warm server that a parent of this process has started will do. If none can be started, a
+    sentence says so, and ranks are new processes.
     """
     global _warm
     if _warm is None and warm_ranks_promised():

@@ -1,7 +1,7 @@
 """In a forked launcher or rank: look like a process of its own, from first to last.
 
-From the first instruction to the exit code nothing tells a fork of the warm server from a new
-interpreter. `forked.md` says how this fails.
+From the first instruction to the exit code, a script cannot tell a fork of the warm server from a
+new interpreter. `forked.md` says how this fails.
 """
 
 import atexit
@@ -26,7 +26,7 @@ OWN = os.path.dirname(__file__) + os.sep
 
 
 def possible() -> bool:
-    """Whether a fork can stand in for a new interpreter: on Linux, if this Python has `END`."""
+    """Return whether a fork can replace a new interpreter: on Linux, if this Python has `END`."""
     return sys.platform == "linux" and all(hasattr(home, name) for home, name in END)
 
 
@@ -119,8 +119,7 @@ def run_as_main() -> None:
 def be_process(body: Callable[[], None]) -> NoReturn:
     """Run `body` as all that this fork does, and end as the interpreter ends.
 
-    Only the tearing down of the imported libraries is left out: it would take longer than many
-    scripts.
+    Only the teardown of the imported libraries is left out: it would take longer than many scripts.
     """
     status: int | signal.Signals = 0
     try:
@@ -166,7 +165,7 @@ def _process_groups() -> list[object]:
 
 
 def _exit_code(code: object) -> int:
-    """What `sys.exit(code)` gives to the system."""
+    """Return the exit code that `sys.exit(code)` gives to the system."""
     if code is None or isinstance(code, int):
         return (code or 0) & 0xFF
     print(code, file=sys.stderr)

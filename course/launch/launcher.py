@@ -61,16 +61,16 @@ def _have_the_supervisor_start(ranks: Ranks) -> None:
 
 
 def _name_of_the_caller(depth: int = 2) -> str:
-    """The name of the method that records an event of the rendezvous.
+    """Return the name of the method that records an event of the rendezvous.
 
-    torch's own finds it by listing every frame with its source: 0.3 s per launch where all
-    libraries are loaded. This finds the same.
+    torch's own function lists every frame with its source: 0.3 s per launch if all libraries are
+    loaded. This finds the same.
     """
     return sys._getframe(depth).f_code.co_name
 
 
 def _unless_ended(close: Callable[..., None]) -> Callable[..., None]:
-    """torch's way to end a rank, for one that may have ended a moment ago.
+    """Wrap torch's function that ends a rank, for a rank that may have ended a moment ago.
 
     torch signals a child of its own, which stays in the process table until torch has looked; here
     the supervisor, whose child it is, may have taken it out already.
@@ -164,7 +164,7 @@ def _let_torch_choose_the_port() -> None:
 
 
 def _one_process(ranks: Ranks, launch: Any, args: Namespace) -> None:
-    """What accelerate's `simple_launcher` does, the process started by the supervisor."""
+    """Do what accelerate's `simple_launcher` does, but let the supervisor start the process."""
     command, env = launch.prepare_simple_launcher_cmd_env(args)
     command = [command[0], "-u", *command[1:]]
     code = ranks.start(tuple(command), env).wait()
@@ -178,7 +178,7 @@ def _need_script(script: str) -> None:
 
 
 def _need_gpus(nproc_per_node: str) -> int | None:
-    """The number of GPUs of this box, if `--nproc-per-node` is a word for them; else None.
+    """Return the number of GPUs of this box, if `--nproc-per-node` is a word for them; else None.
 
     Ends the launch if it is such a word and there is no GPU.
     """

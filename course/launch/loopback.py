@@ -45,7 +45,7 @@ def stores_on_loopback() -> None:
 
 
 def _on_loopback(real: Callable[..., Any]) -> Callable[..., Any]:
-    """torch's `TCPStore`; a server whose host is loopback cannot be reached in any other way.
+    """Wrap torch's `TCPStore`: a server whose host is loopback listens nowhere else.
 
     If its port is taken, torch itself reports that.
     """
@@ -67,9 +67,9 @@ def _on_loopback(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _listening(host: str, port: int) -> socket.socket | None:
-    """A socket on the address at which torch's clients look for that host first.
+    """Return a socket on the address at which torch's clients look first for that host.
 
-    None if that is not loopback, or cannot be had.
+    None if that address is not loopback, or is not free.
     """
     with contextlib.suppress(OSError):
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

@@ -1,7 +1,7 @@
 """In the supervisor: enter a host that is a network namespace (Linux, root).
 
-Its interfaces, its name, its /etc/hosts: `ip netns exec` gives them to a command; this gives them
-to the process that calls, and to all that it forks later.
+`ip netns exec` gives a command the host's interfaces, name and /etc/hosts; this gives them to the
+calling process, and to all that it forks later.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
-"""In the client: the number of processes killed because memory had run out (Linux).
+"""In the client: count the processes killed because memory had run out (Linux).
 
-It is counted for this process's control group, which its ranks share, or if there is none for the
-whole machine. Each file has a line `oom_kill COUNT`.
+The count is that of this process's control group, which its ranks share, or if there is none of
+the whole machine. Each file has a line `oom_kill COUNT`.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""In the supervisor: what processes write, read from their pipes.
+"""In the supervisor: read from pipes what processes write.
 
 Every byte goes to disk; lines go to the client within limits.
 """
@@ -147,7 +147,7 @@ class Pipes:
             output.show_progress()
 
     def drain(self, rank: int | None) -> None:
-        """Read what is in a rank's pipes; a descendant of it that holds them is not waited for."""
+        """Read what is in a rank's pipes; do not wait for a descendant that still holds them."""
         for key, _ in self._selector.select(timeout=0):  # one read empties a pipe
             if key.fd in self._outputs and self._outputs[key.fd].rank == rank:
                 key.data()

@@ -1,4 +1,4 @@
-"""In client and launcher: whether a command can be started, and one sentence if it cannot."""
+"""In client and launcher: say in one sentence why a command cannot be started, if it cannot."""
 
 import os
 import sys

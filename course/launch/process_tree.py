@@ -1,7 +1,7 @@
-"""In every process: adopt, notice and end the processes below one, and measure them.
+"""In every process: adopt, notice, measure and end the processes below it.
 
-A process is known by its id and the time of its creation. So an id that the system has since given
-to another process is never signalled (psutil compares both before it sends a signal).
+A process is identified by its id and the time of its creation. So an id that the system has since
+given to another process is never signalled (psutil compares both before it sends a signal).
 """
 
 import contextlib
@@ -119,7 +119,7 @@ def waited_for_a_core(pid: int) -> float:
 
 
 def kill_tree(top: psutil.Process) -> None:
-    """Kill a process and every process below it, those that they start meanwhile included.
+    """Kill a process and every process below it, including those that they start meanwhile.
 
     It is stopped first, so that it adopts orphans to the last and does nothing else.
     """
@@ -133,7 +133,7 @@ def kill_tree(top: psutil.Process) -> None:
 
 
 def _alive_below(top: psutil.Process) -> list[psutil.Process]:
-    """The processes below one, but for those that only wait for their parent to look at them."""
+    """Return the processes below one, except those that have ended and wait for their parent."""
     alive = []
     for process in top.children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -1,4 +1,4 @@
-"""In the launcher: ranks that the supervisor starts, as torch's elastic agent expects them."""
+"""In the launcher: show ranks that the supervisor starts to torch's agent as it expects them."""
 
 import select
 import subprocess

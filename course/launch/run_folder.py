@@ -23,7 +23,10 @@ FILES = re.compile(rf"{FINISHED}|{re.escape(METRICS)}|launcher\.log|rank\d+\.log
 
 
 def new(words: Sequence[str]) -> Path:
-    """A new folder in RUNS for the command, or a temporary one if RUNS cannot be written."""
+    """Make a folder in RUNS for the command, or a temporary one if RUNS cannot be written.
+
+    Raises `CourseError` if neither is possible.
+    """
     script = next((Path(word).stem for word in words if word.endswith(".py")), words[0])
     name = time.strftime("run-%Y%m%d-%H%M%S-") + re.sub(r"[^\w.-]", "_", script)
     try:

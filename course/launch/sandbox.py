@@ -1,7 +1,7 @@
 """In the client: a separate place for the ranks of code that need not be trusted.
 
 The warm server runs inside bubblewrap, and so does all that it forks: supervisors, launchers and
-ranks. Outside is only the process that reads their messages, as plain data.
+ranks. Only the process that reads their messages, as plain data, is outside.
 """
 
 import shutil
@@ -66,7 +66,7 @@ class Sandbox:
 
     @property
     def too_large(self) -> bool:
-        """Whether all that runs inside holds more memory than it may have together."""
+        """Return whether all processes inside together hold more memory than they may."""
         return self._server is not None and self._server.holds_more(isolation.TOGETHER)
 
     def env(self, metrics: Path) -> Mapping[str, str]:
@@ -113,5 +113,5 @@ def _copy(src: Path, to: Path) -> None:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files in a folder and below; links, pipes and devices are none."""
+    """Return the files in a folder and below, without links, pipes and devices."""
     return [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]

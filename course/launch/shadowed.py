@@ -1,8 +1,8 @@
-"""In the supervisor: why ranks start cold, above all modules whose names are in memory already.
+"""In the supervisor: find why ranks start cold, above all modules whose names are in memory.
 
 A new interpreter finds `datasets.py` next to the script. A fork of the warm server has a library of
 that name in memory, and would import the library. A file that a new interpreter would not import
-either, such as `sys.py`, is not told apart: a new interpreter is always right.
+either, such as `sys.py`, is treated alike, because a new interpreter is always right.
 """
 
 import os

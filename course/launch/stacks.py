@@ -1,6 +1,6 @@
-"""In the client: where each rank stood when the time limit ended a run.
+"""In the client: report where each rank stood when the time limit ended a run.
 
-That is the collective in which it waited, and the line that called it. Python's own fault handler
+This names the collective in which it waited, and the line that called it. Python's fault handler
 (https://docs.python.org/3/library/faulthandler.html) writes the stacks when the supervisor aborts a
 rank.
 """

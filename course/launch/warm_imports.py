@@ -1,7 +1,7 @@
-"""In the warm server: what it imports before it forks, and the environment that this takes.
+"""In the warm server: import what its forks need, in the environment that this requires.
 
-Also how to recognise a run that needs new interpreters: it changes a variable that was already
-read.
+This also recognises a run that needs new interpreters, because it changes a variable that was
+already read.
 """
 
 import atexit
@@ -70,7 +70,7 @@ class Warmth:
     failed: dict[str, str] = field(default_factory=dict)
 
     def import_rest(self) -> None:
-        """Import each of THEN; one that this machine cannot import costs its warmth alone."""
+        """Import each of THEN; a module that this machine cannot import is only not warm."""
         for module in THEN:
             try:
                 importlib.import_module(module)
@@ -82,7 +82,7 @@ class Warmth:
         self.growing = False
 
     def sentence(self) -> str:
-        """What a learner should know of it, "" if nothing."""
+        """Return what a learner should know of it, "" if nothing."""
         if not self.failed:
             return ""
         why = "; ".join(f"{module} ({error})" for module, error in self.failed.items())

@@ -4,9 +4,8 @@ A rank started from here begins with torch, transformers and datasets in memory 
 seconds on their import. The process does nothing else: it runs no tensor operation, starts no
 thread, never touches CUDA, and never imports a module of the learner's.
 
-It works in two generations. The first has torch alone and serves after two seconds; from it a
-second one is forked that imports the rest, and takes over when it has. `warm_server.md` says how
-this fails.
+It works in two generations. The first has torch alone and serves after two seconds. It forks a
+second one, which imports the rest and then takes over. `warm_server.md` says how this fails.
 """
 
 import functools
@@ -117,7 +116,7 @@ class Generation:
             self.selector.register(self.listener, selectors.EVENT_READ, self._accept)
 
     def _reap(self) -> None:
-        """Forget supervisors that have ended, and end what one that was killed has left behind."""
+        """Forget supervisors that have ended, and end what a killed supervisor has left behind."""
         for pid, code in process_tree.ended_children():
             self.supervisors.discard(pid)
             if pid == self.successor:
@@ -134,9 +133,9 @@ class Generation:
 def _leave_finalizers_to_this_process() -> None:
     """Let no fork run, when it ends, the finalizers that the libraries have registered so far.
 
-    torch has one for each of its operator libraries. To run them all takes a fork longer than the
-    rest of its end, and frees nothing that does not end with the process. Those that a script
-    registers are its own, and run.
+    torch has a finalizer for each of its operator libraries. To run them all takes a fork longer
+    than the rest of its end, and frees nothing that does not end with the process. Finalizers that
+    a script registers do run.
     """
     for finalizer in getattr(weakref.finalize, "_registry", ()):
         finalizer.atexit = False

@@ -1,7 +1,7 @@
-"""What a finished lab has: `build --check` and the tests ask for it.
+"""The rules for a finished lab, which `build --check` and the tests apply.
 
-A lab that is still being written need not have all of this, so to build it asks only for `rules`.
-Each rule here names line and reason, too, and says what to do.
+A lab that is still being written need not have all of this, so a build applies only `rules`. Each
+rule here also names line and reason, and says what to do.
 """
 
 import ast
@@ -46,7 +46,7 @@ class Course:
 
 
 def faults(root: Path, every: Sequence[Lesson], chosen: Collection[Lesson]) -> list[str]:
-    """What each wanted lesson lacks, as ``course/lessons/NAME.md:LINE: reason``."""
+    """Return what each chosen lesson lacks, as ``course/lessons/NAME.md:LINE: reason``."""
     page = root / "labs" / "glossary.md"
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     terms = frozenset(map(place, TERM.findall(text)))
@@ -62,7 +62,7 @@ def faults(root: Path, every: Sequence[Lesson], chosen: Collection[Lesson]) -> l
 
 
 def place(term: str) -> str:
-    """How a link names a heading of a page: as GitHub makes it."""
+    """Return the name by which a link finds a heading of a page, as GitHub makes it."""
     return re.sub(r"[^\w -]", "", term.lower()).replace(" ", "-")
 
 
@@ -194,7 +194,7 @@ def _folded(lesson: Lesson, _: Course) -> Iterator[Fault]:
 
 
 def _importable(lesson: Lesson, _: Course) -> Iterator[Fault]:
-    """Processes import the script where they are not forked: on macOS, and from Python 3.14 on."""
+    """Processes that are not forked import the script: on macOS, and from Python 3.14 on."""
     for cell, text in _scripts(lesson):
         if STARTS.search(text):
             acting = [node for node in ast.parse(text).body if isinstance(node, ast.Expr)][1:]
@@ -209,8 +209,8 @@ def _importable(lesson: Lesson, _: Course) -> Iterator[Fault]:
 def _group_outlives_models(lesson: Lesson, _: Course) -> Iterator[Fault]:
     """A DDP model that is freed after its group can hang over Gloo (pytorch/pytorch issue 56297).
 
-    It then destroys the group, which joins its threads, and keeps Python's lock meanwhile; a thread
-    that just then frees a tensor of the last collective waits for the lock.
+    The model then destroys the group, which joins its threads, and keeps Python's lock meanwhile. A
+    thread that just then frees a tensor of the last collective waits for the lock.
     """
     for cell, text in _scripts(lesson):
         for node in ast.walk(ast.parse(text)):

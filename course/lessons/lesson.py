@@ -1,7 +1,7 @@
 """One lesson: its MyST Markdown as cells, and what a learner sees where its solutions stand.
 
-A lesson is the only source of two notebooks, and of the scripts that they write. This file holds
-only its meaning: `rules` says what is wrong with a lesson, `notebooks` writes the files.
+A lesson is the only source of two notebooks, and of the scripts that they write. This file only
+reads it: `rules` says what is wrong with a lesson, `notebooks` writes the files.
 """
 
 import functools
@@ -22,7 +22,7 @@ with imports.without("rfc3987_syntax", "jupyter_server"):
 
 BEGIN = re.compile(r"(?P<indent>\s*)### BEGIN SOLUTION(?: hint:(?P<hint>.*))?\s*")
 END = re.compile(r"\s*### END SOLUTION\s*")
-# What someone meant as a marker.
+# A line that someone probably meant as a marker.
 MARKER_LIKE = re.compile(r"\b(BEGIN|END)[ _-]*SOLUTION\b", re.IGNORECASE)
 NESTED = "BEGIN SOLUTION inside a solution: end the first one before it"
 NO_HINT = "a solution without a hint: write `### BEGIN SOLUTION hint: ...`"
@@ -31,7 +31,7 @@ NO_END = "BEGIN SOLUTION without an END SOLUTION after it in this cell"
 NO_MARKER = (
     "not a marker: write `### BEGIN SOLUTION hint: ...` or `### END SOLUTION`, and nothing else"
 )
-# What the course is about; the other labs go on from there.
+# The core of the course; the other labs go on from there.
 CORE = ("00", "01", "02", "03", "03b", "05", "06", "07", "07b")
 START = "start"  # the lesson that is not a lab: where a learner begins, and comes back to
 
@@ -57,7 +57,7 @@ class Cell:
 
     @property
     def target(self) -> str | None:
-        """What a ``%%writefile`` cell writes; None for every other cell."""
+        """The file that a ``%%writefile`` cell writes; None for every other cell."""
         match = lesson_marks.WRITES.match(self.source) if self.kind == "code" else None
         return match[1].strip() if match else None
 
@@ -92,12 +92,12 @@ class Lesson:
 
     @property
     def minutes(self) -> int:
-        """How long it takes a newcomer; 0 where its header does not say."""
+        """The minutes that it takes a newcomer; 0 if its header does not say."""
         return self.header.get("minutes", 0)
 
     @property
     def seconds(self) -> int:
-        """How long its solved cells run; 0 where its header does not say."""
+        """The seconds that its solved cells run; 0 if its header does not say."""
         return self.header.get("seconds", 0)
 
     @property
@@ -107,7 +107,7 @@ class Lesson:
 
     @property
     def exercises(self) -> list[str]:
-        """What it asks to check, in order."""
+        """The exercises that it asks to check, in order."""
         matches = (
             lesson_marks.CHECK.match(cell.source) for cell in self.cells if cell.kind == "code"
         )
@@ -176,7 +176,7 @@ def _with_numbers(source: str, header: dict) -> str:
 
 
 def _unreadable(error: Exception, lines: list[str]) -> tuple[int, str]:
-    """Where the header or the options of a cell cannot be read (from 1), and why."""
+    """Return the line (from 1) at which the header or a cell's options cannot be read, and why."""
     if isinstance(error, ValidationError):
         line = next((number for number, line in enumerate(lines, 1) if _bad_tags(line)), 1)
         return line, f"tags are a list of words, `:tags: [...]`: {error.message}"

@@ -78,8 +78,8 @@ def write_figures(root: Path, figures: Mapping[str, str]) -> None:
 def build(root: Path, chosen: list[Lesson], say: Callable[[str], None]) -> list[str]:
     """Write both notebooks of each lesson; returns the failures.
 
-    Where a solution fails, the old one stays in place. Where it says the same as the old one in all
-    that is compared, the outputs of the old one stay: a review then shows what changed.
+    If a solution fails, the old one stays in place. If all compared outputs are the same as before,
+    the old outputs stay, so that a review shows only what changed.
     """
     failures = []
     for lesson in chosen:
@@ -112,7 +112,7 @@ def _says_the_same(path: Path, solved: NotebookNode) -> bool:
 def rewrite_prose(root: Path, chosen: list[Lesson]) -> list[str]:
     """Write both notebooks of each lesson again around the outputs that are there; run nothing.
 
-    Returns the lessons whose code is not that of their outputs. They stay as they are.
+    Returns the lessons whose code is not that of their outputs; these stay as they are.
     """
     failures = []
     for lesson in chosen:
@@ -133,10 +133,10 @@ def rewrite_prose(root: Path, chosen: list[Lesson]) -> list[str]:
 
 
 def _reworded(cells: list[NotebookNode], ran: list[NotebookNode]) -> dict[str, str] | None:
-    """The new words of each reworded question of a guess by its old ones; None for other code.
+    """Return the new words of each reworded question by its old ones; None if code differs.
 
-    A question is prose: no answer depends on its words. Both are as an output shows them. So are
-    the comments that a cell begins with, which a folded cell shows.
+    A question is prose, because no answer depends on its words. Both are as an output shows them.
+    The comments at the beginning of a cell, which a folded cell shows, are prose as well.
     """
     if len(cells) != len(ran):
         return None
@@ -173,9 +173,9 @@ def code_cells(node: NotebookNode) -> list[NotebookNode]:
 
 
 def _remove_scripts(root: Path, lesson: Lesson) -> None:
-    """A solution is run as after cloning: without its scripts, and what checks kept next to them.
+    """Remove a solution's scripts and what checks kept there, so that it runs as in a new clone.
 
-    In labs/src nothing is removed, because answers of somebody's may lie there.
+    Nothing in labs/src is removed, because somebody's answers may lie there.
     """
     for target in lesson.scripts(solved=True):
         (root / "solutions" / target).unlink(missing_ok=True)
@@ -217,7 +217,7 @@ def _run(node: NotebookNode, lesson: Lesson, folder: Path) -> None:
 
 
 def _started(client: NotebookClient) -> bool:
-    """Start the kernel; False where it died before its first answer each time."""
+    """Start the kernel; return False if it died before its first answer each time."""
     for _ in range(STARTS):
         client.create_kernel_manager()
         client.start_new_kernel()
@@ -231,13 +231,13 @@ def _started(client: NotebookClient) -> bool:
 
 
 def _place(lesson: Lesson, index: int) -> str:
-    """Where a cell is, in the notebook and in the lesson."""
+    """Say where a cell is, in the notebook and in the lesson."""
     line = lesson.cells[index].line
     return f"solutions/{lesson.name}.ipynb: the cell at course/lessons/{lesson.path.name}:{line}"
 
 
 def check_that_fails(cell: NotebookNode) -> str:
-    """What a `%check` says that does not hold; "" for every other cell."""
+    """Return the verdict of a `%check` that does not hold; "" for every other cell."""
     if cell.cell_type != "code" or not cell.source.startswith("%check"):
         return ""
     text = "".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
@@ -255,7 +255,7 @@ def _reason(error: Exception) -> str:
 
 
 def _leave_pictures_of_widgets(node: NotebookNode) -> None:
-    """Of what a kernel moves, leave what is seen without one: its picture or its text."""
+    """Keep of each widget what a reader sees without a kernel: its picture or its text."""
     for cell in code_cells(node):
         for output in cell.outputs:
             output.get("data", {}).pop(WIDGET, None)

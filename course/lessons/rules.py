@@ -1,6 +1,6 @@
 """The rules for a lesson. Each fault has its line and reason; all are reported together.
 
-Without these, a lesson is not built. What a *finished* lab has besides is in `finished`.
+A lesson that breaks one is not built. `finished` has the other rules, for a *finished* lab.
 """
 
 import ast
@@ -54,7 +54,7 @@ class Surroundings:
 def select(
     root: Path, names: Collection[str], figures: Collection[str], checks: Set[str]
 ) -> list[Lesson]:
-    """The lessons below `root` of these names (all, if none is given), held to the rules.
+    """Return the lessons below `root` of these names (all if none is given); apply the rules.
 
     `figures` are the files that the build draws, `checks` the names that `%check` knows. Raises
     CourseError, which lists all that is wrong with those lessons.
@@ -221,7 +221,7 @@ def _hints(lesson: Lesson, around: Surroundings) -> Iterator[Fault]:
 
 
 def _guesses(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
-    """What is shown of a guess differs between learners, so no test compares it."""
+    """No test compares what is shown of a guess, because it differs between learners."""
     for name, cell in lesson.guesses.items():
         later = [other for other in _code(lesson) if other.line > cell.line]
         answers = [other for other in later if name in lesson_marks.ANSWER.findall(other.source)]
@@ -259,7 +259,7 @@ def _parsed(source: str) -> ast.Module | SyntaxError:
 
 
 def _magic_calls(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Name and first argument of each magic, from the tree: a `%` may be an operator or text."""
+    """Yield each magic's name and first argument; a `%` in the text may be an operator."""
     for node in ast.walk(tree):
         method = getattr(node.func, "attr", None) if isinstance(node, ast.Call) else None
         if method in ("run_line_magic", "run_cell_magic"):
@@ -268,7 +268,7 @@ def _magic_calls(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _line_of(pattern: str, source: str) -> int:
-    """The first line (from 0) where the pattern is, 0 where none has it."""
+    """Return the first line (from 0) that has the pattern, 0 if none has it."""
     lines = enumerate(source.splitlines())
     return next((number for number, line in lines if re.search(pattern, line)), 0)
 

@@ -51,7 +51,7 @@ class Sitting:
 
     @property
     def minutes(self) -> int:
-        """The whole of it, rounded up to five minutes."""
+        """All of it in minutes, rounded up to five."""
         return 5 * math.ceil(self._exact / 5)
 
     @property
@@ -95,7 +95,7 @@ def sitting(lab: Lesson, solution: Path) -> Sitting:
 
 
 def _promised(cells: list[Cell]) -> list[Cell]:
-    """The cells; what stands in a section for those who have time is empty."""
+    """Return the cells; those in a section for learners who have time are empty."""
     promised, optional = [], False
     for cell in cells:
         if cell.kind == "markdown":

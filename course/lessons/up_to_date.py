@@ -1,4 +1,4 @@
-"""Are the committed notebooks and figures what the lessons and the code make?"""
+"""Check whether the committed notebooks and figures are what the lessons and the code make."""
 
 import copy
 from collections.abc import Collection, Mapping
@@ -46,7 +46,7 @@ def _content(path: Path) -> str | None:
 
 
 def _solution_fault(content: str | None, lesson: Lesson) -> str | None:
-    """Why a solution on disk is not an executed run of its lesson."""
+    """Return why a solution on disk is not an executed run of its lesson."""
     try:
         node = nbformat.reads(content or "", as_version=4)
         nbformat.validate(node)

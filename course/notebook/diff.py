@@ -18,12 +18,12 @@ class Diff:
 
     @property
     def added(self) -> int:
-        """How many lines came, blank ones not counted."""
+        """The number of new lines, blank ones not counted."""
         return self._count("+")
 
     @property
     def removed(self) -> int:
-        """How many lines went, blank ones not counted."""
+        """The number of removed lines, blank ones not counted."""
         return self._count("-")
 
     def _count(self, sign: str) -> int:
@@ -53,7 +53,7 @@ def _row(line: str) -> str:
 
 
 def diff(before: str, after: str) -> Diff:
-    """What changed from the script `before` to the script `after`, markers of solutions left out.
+    """Compare the script `before` with the script `after`; markers of solutions do not count.
 
     Raises `CourseError` if one is missing.
     """

@@ -61,7 +61,7 @@ class GuessForm(anywidget.AnyWidget):
             self.turn += 1
 
     def _receive(self, _: object, content: dict[str, Any], buffers: object = None) -> None:
-        """Take in what the form sends: an answer or a skip, and `at`, in ms since the epoch."""
+        """Take in an answer or a skip from the form; its time `at` is in ms since the epoch."""
         try:
             answer = None if content.get("skip") else self.guess.answer(str(content.get("answer")))
         except CourseError as error:
@@ -84,7 +84,7 @@ class GuessForm(anywidget.AnyWidget):
         return {**data, "text/html": self._without_a_kernel(), "text/plain": repr(self)}, metadata
 
     def _without_a_kernel(self) -> str:
-        """The form as HTML: what was guessed, or folded, what the stored run showed."""
+        """Return the form as HTML: the guess, or folded, what the stored run showed."""
         if self.sentence or not self.stored:
             return f"<p>{html.escape(self.sentence)}</p>" if self.sentence else ""
         return f"<details><summary>{STORED}</summary>{html.escape(self.stored)}</details>"
@@ -109,6 +109,7 @@ def it_was(name: str, value: float | str, best: Callable[..., float] | None = No
     """Show what a run measured next to what was guessed, and keep it; NaN shows nothing.
 
     `best` is `max` or `min` if more or less is better; then the best of all runs is kept, too.
+    Raises `CourseError` for a text if the question asks for a number, and the other way round.
     """
     if not isinstance(value, str) and not guesses.usable(value):
         return

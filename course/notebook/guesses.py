@@ -32,7 +32,7 @@ class Guess:
 
     An answer is a number in `unit`, one of `choices`, or a line of text if there is neither. A
     question that was skipped has the time `guessed` and no `guess`. `value` is from the last run,
-    `measured` says when the first was, `best` is from the best run where the lab says what is best.
+    `measured` is the time of the first, and `best` is from the best run, if the lab defines one.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Guess:
 
     @property
     def off(self) -> float | None:
-        """How many times as large the measurement is as the guess; None if that makes no sense.
+        """Return the measurement divided by the guess; None if that makes no sense.
 
         Shares in % are compared by their difference, and so have none.
         """
@@ -67,7 +67,7 @@ class Guess:
         return self.value / self.guess
 
     def answer(self, text: str) -> Answer:
-        """What a learner typed or chose, as an answer; raises `CourseError` if it is none."""
+        """Return what a learner typed or chose as an answer; raises `CourseError` for others."""
         text = " ".join(text.split())
         if self.choices:
             if text not in self.choices:
@@ -80,7 +80,7 @@ class Guess:
         return number(text, self.unit)
 
     def shown(self, answer: Answer, digits: int = 2) -> str:
-        """An answer with its unit: '41 µs', '16,384 times', 'falls'."""
+        """Return an answer with its unit: '41 µs', '16,384 times', 'falls'."""
         if isinstance(answer, str):
             return answer
         if self.unit in SECONDS:
@@ -88,7 +88,7 @@ class Guess:
         return f"{words.significant(answer, digits)} {self.unit}".strip()
 
     def sentence(self) -> str:
-        """What is known: the guess, the measurement, and how far they are apart."""
+        """Return a sentence: the guess, the measurement, and how far they are apart."""
         guess = "" if self.guess is None else self._quoted(self.guess, 4)
         if self.value is None:
             skipped = "Skipped." if self.guessed else ""
@@ -123,7 +123,7 @@ class Guess:
 
 
 def number(text: str, unit: str) -> float:
-    """A number as people type it: '16,000', '~ 0.5', '1e4', '3 ms'; `CourseError` for others."""
+    """Read a number as people type it: '16,000', '~ 0.5', '3 ms'; raises `CourseError` else."""
     digits = text.removesuffix(unit).strip().lstrip("~≈").lstrip()
     value = math.nan
     if GROUPED.fullmatch(digits):
@@ -141,7 +141,7 @@ def usable(value: float) -> bool:
 
 
 def parse(text: str) -> Guess | None:
-    """What a file says; None if `write` did not write it."""
+    """Read the text of a file; None if `write` did not write it."""
     try:
         fields = json.loads(text)
         guess = Guess(**fields | {"choices": tuple(fields["choices"])})
@@ -156,7 +156,7 @@ def parse(text: str) -> Guess | None:
 
 
 def _plain(answer: object, unit: str) -> Answer | None:
-    """An answer as a file has it; raises `ValueError` for one that does not belong to the unit."""
+    """Return an answer as a file has it; raises `ValueError` for one that does not fit the unit."""
     if answer is None:
         return None
     if unit and isinstance(answer, int | float) and usable(answer):
@@ -172,12 +172,12 @@ def path(name: str, src: Path) -> Path:
 
 
 def read(name: str, src: Path) -> Guess | None:
-    """What is kept of a question, None if nothing is; a broken file is put aside with a note."""
+    """Return what is kept of a question, or None; put a broken file aside with a note."""
     return store.read(path(name, src), parse, "guesses are")
 
 
 def recall(question: Guess, src: Path) -> Guess:
-    """The question with what is kept of it; answers of another kind are put aside with a note."""
+    """Return the question with its kept answers; put those of another kind aside with a note."""
     guess = read(question.name, src)
     if guess is None:
         return question

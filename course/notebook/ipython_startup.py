@@ -1,7 +1,7 @@
 """What a kernel of `make lab` runs first: until the course is loaded, its magics load it.
 
-After a restart one goes on where one was, at a `%check`, and not at the first cell. PYTHONSTARTUP
-names this file, so it is run and not imported, by each `python` that one types in a terminal, too.
+After a restart, people continue where they were, at a `%check`, and not at the first cell.
+PYTHONSTARTUP names this file, so each `python` that someone types in a terminal runs it, too.
 """
 
 if "get_ipython" in globals():

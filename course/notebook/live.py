@@ -1,4 +1,4 @@
-"""What a learner sees of a run while it goes on: lines in their rank's colour, progress, curves.
+"""Show a run while it goes on: lines in their rank's colour, progress, curves.
 
 Lines are plain text with ANSI colours and are capped here; everything is on disk. What changes in
 place (progress and curves) is one display that is updated a few times a second and stays as a
@@ -139,5 +139,5 @@ class Live:
 
 
 def _prefix(run: Run, rank: int) -> str:
-    """What begins a rank's line; a single process needs none."""
+    """Return the prefix of a rank's line; a single process needs none."""
     return "" if run.kind == "python" else ansi(rank, f"rank {rank} │") + " "

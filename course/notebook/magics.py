@@ -69,7 +69,8 @@ class CourseMagics(Magics):
         """Run a command with a limit in seconds, as the terminal's `timeout` does.
 
         A hang shows where each rank is. The time in which the machine was busy with other things
-        does not count, or ranks on a busy machine would end before they hang.
+        does not count, or ranks on a busy machine would end before they hang. Raises `CourseError`
+        without a number of seconds above 0, or without a command.
         """
         seconds, *words = _words(line) or [""]
         try:

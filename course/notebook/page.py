@@ -46,7 +46,7 @@ SURE = (
 
 
 def write(name: str = "", src: Path = SRC) -> Prose:
-    """Write the page of `name` into `src`, and return a link to it."""
+    """Write the page of `name` into `src`, and return a link; raises `CourseError` if it cannot."""
     path = src / NAME
     try:
         write_whole(path, page(name, src))
@@ -88,7 +88,7 @@ def page(name: str, src: Path) -> str:
 def _lab(
     lab: Lesson, records: dict[str, Record], known: dict[str, guesses.Guess], src: Path
 ) -> str:
-    """What there is of one lab, "" if nothing."""
+    """Return the results of one lab as HTML, "" if there are none."""
     done = "".join(_exercise(records[name], src) for name in lab.exercises if name in records)
     questions = [known[name] for name in lab.guesses if name in known]
     answers = "".join(

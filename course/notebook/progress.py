@@ -45,7 +45,7 @@ def read(exercise: str, src: Path) -> Record | None:
 
 
 def passed(exercises: Iterable[str], src: Path) -> set[str]:
-    """Those of these exercises that have passed at some time."""
+    """Return those of the exercises that have passed at some time."""
     return {name for name in exercises if (earlier := read(name, src)) and earlier.passed}
 
 
@@ -54,7 +54,7 @@ def _path(exercise: str, src: Path) -> Path:
 
 
 def _parse(text: str) -> Record | None:
-    """What a file says; None if `record` did not write it."""
+    """Read the text of a file; None if `record` did not write it."""
     try:
         parsed = Record(**json.loads(text))
         for when in (parsed.when, parsed.passed or parsed.when):
@@ -69,7 +69,7 @@ def _parse(text: str) -> Record | None:
 def record(report: Report, script: str, src: Path, seconds: float = 0.0) -> None:
     """Keep what a report says of `script`, the text that was checked, and how long that took.
 
-    Nothing is kept of an exercise that is not begun, or was not judged to the end.
+    An exercise that is not begun, or was not judged to the end, leaves no record.
     """
     if not report.begun or not report.judged:
         return

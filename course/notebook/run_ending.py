@@ -1,4 +1,4 @@
-"""What a learner should know at the end of a run that did not simply end well."""
+"""Tell the learner how a run ended, if it did not simply end well."""
 
 import signal
 
@@ -9,7 +9,7 @@ from course.own import Ending, report
 
 
 def story(run: Run, limit: float, ending: Ending | None = None) -> list[str]:
-    """How the run ended, in a few sentences; nothing if all is well.
+    """Return in a few sentences how the run ended; "" if all is well.
 
     `ending` is what was seen of a run whose processes were watched.
     """
@@ -38,7 +38,7 @@ def story(run: Run, limit: float, ending: Ending | None = None) -> list[str]:
 
 
 def _failure(run: Run) -> list[str]:
-    """The first failing rank's traceback and a line for each later one, or the launcher's error."""
+    """Return the first failing rank's traceback and a line per later one, or the launcher's."""
     first = run.first_failed
     if first is None:
         lines = [line for line in run.text(None, "stderr").splitlines() if line.strip()]
@@ -66,5 +66,5 @@ def _failure(run: Run) -> list[str]:
 
 
 def how_it_ended(code: int) -> str:
-    """An exit code in words: 'exit code 3', 'killed by SIGKILL'."""
+    """Return an exit code in words: 'exit code 3', 'killed by SIGKILL'."""
     return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"

@@ -1,4 +1,4 @@
-"""The Jupyter server that started this kernel: can its page show pictures with sliders?
+"""Find out whether the Jupyter server of this kernel can show pictures with sliders.
 
 The page gets the code of anywidget from its server, which may run in another Python than the kernel
 (on a JupyterHub, or from conda's base), where anywidget is not installed.
@@ -41,7 +41,7 @@ class Server:
 def inspect(shell: InteractiveShell) -> None:
     """If the server lacks something, say so, and show explorables as pictures until it is there.
 
-    Nothing happens if that is unknown: in another editor, or on another machine's kernel.
+    If that is unknown, as in another editor or on another machine, nothing happens.
     """
     if server := incomplete():
         import anywidget  # its import takes its time

@@ -56,10 +56,10 @@ def go_on(src: Path = SRC) -> Prose:
 
 
 def go_on_with(states: Mapping[str, str]) -> Lesson | None:
-    """The lab to go on with; None if every exercise has passed.
+    """Return the lab to go on with; None if every exercise has passed.
 
-    It is one that you have begun. If there is none, it is the first of the core that is left, and
-    after the core the first of the others.
+    It is one that the learner has begun. If there is none, it is the first lab of the core that is
+    left, and after the core the first of the others.
     """
     passed = {name for name, state in states.items() if state == labs_map.PASSED}
     left = [lab for lab in _labs() if not passed.issuperset(lab.exercises)]

@@ -16,7 +16,7 @@ from course.notebook.store import SRC
 
 
 class Prose:
-    """Markdown that a notebook shows as such, and a terminal as it stands."""
+    """Markdown that a notebook renders, and a terminal shows unchanged."""
 
     def __init__(self, text: str) -> None:
         self.text = text

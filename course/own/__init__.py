@@ -1,23 +1,23 @@
 """One's own script: where it hangs, why it is slow, whether it is right, on which GPUs it fits.
 
-Each of these imports only from those above it:
+Each of these imports only from those above it; CONTRIBUTING.md lists the folders in this order.
 
 finding      what can be named, and the one form in which all questions answer
-watch        in each process: its stacks and its collectives; plain data, files for each process
-profiling    on a rank: the time of its steps, slice by slice; a file for each rank
-numerics     on a rank: weights, gradients, samples, settings; a file for each rank
-hang         plain data of all ranks in, why a run cannot go on or has failed out
-slow         plain data of all ranks in, causes out
-right        plain data of all ranks in, findings and a table out
-say          findings for people and programs, and the options of the four questions
-fit          a rehearsal on tensors without memory, what it needs on each GPU out
-watched_run  a run in a notebook, whose processes are watched
-session      the same in a terminal; `shared` if several commands make one run
-deep         two runs in a terminal, on several ranks and on one process, compared
-terminal     the tools as commands in a terminal
+watch        records in each process where it stands, and its collectives
+profiling    records on a rank how long each part of a step takes
+numerics     records on a rank its weights, gradients, samples and settings
+hang         decides from the data of all ranks why a run cannot go on, or why it has failed
+slow         finds in the data of all ranks the causes of a long step
+right        finds in the data of all ranks what is wrong, and makes a table of what was compared
+say          shows findings to people and programs, and reads the options of the four questions
+fit          rehearses on tensors without memory, and adds up what each GPU needs
+watched_run  runs a command in a notebook, and has its processes watched
+session      does the same in a terminal, with `shared` if several commands make one run
+deep         compares two runs in a terminal: on several ranks, and on one process
+terminal     makes the tools commands of a terminal
 
-Every process of a watched command imports from here and must start as fast as without. So a name
-is looked up when it is asked for.
+Every process of a watched command imports this package, and must start as fast as an unwatched one.
+So a name is imported when it is first used.
 """
 
 from importlib import import_module
@@ -62,7 +62,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """A name of this face, from the module that has it; or that module itself."""
+    """Return a name of this face from the module that has it, or that module itself."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = ".".join(filter(None, [__name__, _HOMES[name]]))

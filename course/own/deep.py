@@ -1,4 +1,4 @@
-"""`right --deep` in a terminal: a script on several ranks, then on one process, and both compared.
+"""`right --deep` in a terminal: run a script on several ranks, then on one process, and compare.
 
 Rank 0 notes how it was started. The second run is that process again, in a world of one.
 """
@@ -29,7 +29,10 @@ ALONE = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "localhost",
 
 
 def right(args: argparse.Namespace) -> int:
-    """The command `right --deep`; returns its exit code."""
+    """Run the command `right --deep`, and return its exit code.
+
+    Raises `CourseError` if the command is one rank of a run that others start.
+    """
     if args.rank or args.folder:
         raise CourseError(
             "--deep starts a script on one process, too, so it needs the command that starts all "
@@ -80,7 +83,7 @@ def _have_stepped(one: Session) -> bool:
 
 
 def _command(kept: Path) -> dict | None:
-    """How rank 0 was started; its environment is not left lying about."""
+    """Return how rank 0 was started, and delete the file, since it has the whole environment."""
     path = kept / COMMAND
     if not path.exists():
         return None
@@ -96,7 +99,7 @@ def _cannot_start(command: dict | None) -> str:
 
 
 def _alone(env: dict[str, str]) -> dict[str, str]:
-    """The environment of rank 0, in a world of one."""
+    """Return the environment of rank 0, changed so that it is the only rank."""
     found = {name: value for name, value in env.items() if not name.startswith(OF_THE_GROUP)}
     for rank, world in shared.RANKS:
         found |= {name: value for name, value in ((rank, "0"), (world, "1")) if name in env}

@@ -148,7 +148,10 @@ def _words(args: argparse.Namespace) -> list[str]:
 
 @contextmanager
 def folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None]]:
-    """The folder for what the processes write, and its sharing if several commands make one run."""
+    """Open the folder for what the processes write; it is shared if several commands make one run.
+
+    Raises `CourseError` if the ranks are unknown, or if the folder for --keep is not empty.
+    """
     if args.rank:
         shared.rank()  # says in one sentence what is missing
     if args.rank or args.folder:

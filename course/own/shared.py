@@ -50,7 +50,10 @@ def rank() -> tuple[int, int]:
 
 
 def default_folder() -> Path:
-    """A folder below the current one, with a name on which all ranks of the run agree."""
+    """Return a folder below the current one, with a name on which all ranks of the run agree.
+
+    Raises `CourseError` if no variable identifies the run.
+    """
     for names in JOBS:
         found = [os.environ.get(name, "") for name in names]
         if all(found) and found != ["none"]:

@@ -21,7 +21,7 @@ from course.own.watch.process import NUMERICS, PROFILING
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command `run`; returns its exit code."""
+    """Run the command `run`, and return its exit code."""
     args = options.run(argv)
     with session.folder(args) as (folder, shared):
         one = Session(args, folder, shared)
@@ -32,7 +32,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def why(argv: Sequence[str]) -> int:
-    """The command `why`; returns its exit code.
+    """Run the command `why`, and return its exit code.
 
     The answer comes as soon as all ranks have seen enough, and again at the end if the run goes on.
     """
@@ -40,10 +40,10 @@ def why(argv: Sequence[str]) -> int:
 
 
 def right(argv: Sequence[str]) -> int:
-    """The command `right`; returns its exit code.
+    """Run the command `right`, and return its exit code.
 
-    What a script does after the steps that are watched, such as a second epoch or a file, counts in
-    the answer at the end.
+    The answer at the end also counts what a script does after the watched steps, such as a second
+    epoch or a file.
     """
     args = options.right(argv)
     if args.deep:
@@ -88,7 +88,7 @@ def _ask(question: Question, args: argparse.Namespace) -> int:
 
 
 def _has_faults(answer: Answer | Comparison) -> bool:
-    """Whether it found something; notes, which change no exit code, do not count."""
+    """Return whether an answer has faults; notes, which change no exit code, do not count."""
     return any(not finding.note for finding in answer.findings)
 
 

@@ -1,4 +1,4 @@
-"""NCCL made of Gloo, which gets nothing that NCCL would refuse. `nccl.md` says how this fails."""
+"""NCCL made of Gloo: it refuses what NCCL would refuse. `nccl.md` says how this fails."""
 
 import functools
 import os
@@ -92,7 +92,10 @@ def _group(args: tuple) -> ProcessGroup:
 
 
 def connect(group: ProcessGroup, device: torch.device) -> None:
-    """Make this rank's communicator at the first use of the group: each rank needs its own GPU."""
+    """Make this rank's communicator at the first use of the group.
+
+    Raises `DistBackendError`, as NCCL does, unless each rank has a GPU of its own.
+    """
     if group.group_name in communicators:
         if communicators[group.group_name] != device:
             there = communicators[group.group_name]

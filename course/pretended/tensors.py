@@ -1,7 +1,7 @@
-"""CPU tensors with a pretended device, and the rule that an operation has all of them on one.
+"""CPU tensors with a pretended device, and the rule that an operation needs all on one device.
 
-The device is kept on the storage, so views share it. A tensor that torch's C++ code made has none
-until something is written into it, and goes with every device. `tensors.md` says how this fails.
+The device is kept on the storage, so views share it. A tensor that torch's C++ code made has no
+device until something is written into it, and fits every device. `tensors.md` says how this fails.
 """
 
 import os
@@ -43,7 +43,10 @@ class PretendedGpus:
         self._thread.chosen = True
 
     def use(self, device: torch.device | str | int) -> torch.device:
-        """The device that CUDA would use, with an index; CUDA is initialized from then on."""
+        """Return the device, with an index, that CUDA would use; CUDA counts as initialized.
+
+        Raises `AcceleratorError`, as CUDA does, for a GPU that is not there.
+        """
         device = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
         if device.type != "cuda":
             return device
@@ -61,7 +64,7 @@ gpus = PretendedGpus()
 
 
 def complain(text: str) -> None:
-    """Warn of what would only be slow, wasteful or wrong on a real box."""
+    """Warn of code that would raise no error on a real box, but be slow, wasteful or wrong."""
     warnings.warn(f"Pretended GPUs: {text}.", stacklevel=3)
 
 
@@ -69,7 +72,7 @@ ours: list[Any] = []  # what stands in the place of torch's own
 
 
 def replace(home: Any, **names: Any) -> None:
-    """Put these in the place of what `home` has under the same names."""
+    """Replace what `home` has under these names; raises `UnknownTorch` if it lacks one."""
     for name, new in names.items():
         if not hasattr(home, name):
             where = f"{getattr(home, '__name__', home)}.{name}"
@@ -94,7 +97,7 @@ def device_of(tensor: Tensor) -> torch.device | None:
 
 
 def put(tensor: Tensor, device: torch.device | None) -> Tensor:
-    """The same tensor, whose storage is now said to be on this device."""
+    """Return the same tensor, whose storage now counts as being on this device."""
     storage = _storage(tensor)
     if device is not None and storage is not None:
         storage.pretended = device
@@ -106,7 +109,7 @@ def _storage(tensor: Tensor) -> torch.UntypedStorage | None:
         storage = tensor.untyped_storage()
     except NotImplementedError:  # it has none, like a sparse tensor
         return None
-    return None if storage.device.type == "meta" else storage  # it has shapes, and lies nowhere
+    return None if storage.device.type == "meta" else storage  # it has a shape, but no memory
 
 
 def agreed(name: str, tensors: list[Tensor]) -> torch.device | None:
@@ -191,7 +194,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def on_host(function: Callable) -> Callable:
-    """A method that needs the tensor in the memory of the CPU."""
+    """Wrap a method that needs the tensor in the memory of the CPU."""
 
     @wraps(function)
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -206,7 +209,7 @@ def on_host(function: Callable) -> Callable:
 
 
 def constructor(function: Callable) -> Callable:
-    """A function that makes tensors: on the CPU where it is not told a device."""
+    """Wrap a function that makes tensors: without a device, it makes them on the CPU."""
 
     @wraps(function)
     def make(*args: Any, device: Any = None, **kwargs: Any) -> Tensor:

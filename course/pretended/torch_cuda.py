@@ -1,4 +1,4 @@
-"""`torch.cuda` and `torch.accelerator` as on a box with GPUs, as far as scripts need them."""
+"""Make `torch.cuda` and `torch.accelerator` answer as with GPUs, as far as scripts need them."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +13,7 @@ PROPERTIES = SimpleNamespace(name="Pretended GPU", major=9, minor=0, total_memor
 
 
 def index_of(device: Any = None) -> int:
-    """The index of a device that is used from now on: the current one's if it has none."""
+    """Return the index of a device that is used from now on: the current one if it has none."""
     return gpus.use("cuda" if device is None else device).index
 
 

@@ -152,7 +152,9 @@ def test_an_environment_of_another_system_is_made_again_and_ours_is_kept(tmp_pat
     assert "venv" not in made_by(tmp_path).replace(str(tmp_path), "")
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", ".ci/run"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "CONTRIBUTING.md", ".ci/README.md", "tests/README.md", ".ci/run"]
+)
 def test_every_make_command_that_is_named_exists(name):
     targets = set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE))
     command = r"(?:^|[`\"(]|/cpu )make ([\w-]+)"

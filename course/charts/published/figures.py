@@ -2,7 +2,7 @@
 
 A file lists its sources: who measured, the address of the page, the dates of the page and of our
 reading, and its licence. Each source has lines: what was measured on which machine, and a row per
-figure, copied as it stands there. Nothing is in a file that was not read at its address.
+figure, copied unchanged. A file has nothing that was not read at its address.
 """
 
 import tomllib
@@ -27,7 +27,7 @@ UNITS = {  # each with the factor from a published time to seconds, where it is 
 class Curve:
     """Figures of one machine: `unit` against `along`, which is bytes, GPUs, or n of a matrix.
 
-    `ranks` is how many took part, where that is the same for all figures of the line.
+    `ranks` is how many took part, if that is the same for all figures of the line.
     """
 
     name: str  # as it stands at the line's end in a picture
@@ -89,7 +89,7 @@ def _bandwidth(line: Curve) -> Curve:
 
 
 def speedups(measured: str) -> tuple[Curve, ...]:
-    """The trainings called `measured` as speed-ups over one GPU, where one GPU was measured."""
+    """Return the runs called `measured` as speed-ups over one GPU, if one GPU was measured."""
     alone = (line for line in lines(measured) if line.figures[0][0] == 1)
     return tuple(_speedup(line) for line in alone)
 
@@ -102,7 +102,7 @@ def _speedup(line: Curve) -> Curve:
 
 
 def computed(measured: str, parameters: float) -> tuple[Curve, ...]:
-    """What each GPU computed in the trainings called `measured`, in TFLOP/s.
+    """Return what each GPU computed in the runs called `measured`, in TFLOP/s.
 
     A model with that many `parameters` takes 6 operations per parameter and token.
     """

@@ -16,8 +16,8 @@ def draw(
     """Own points by name before published lines, both axes logarithmic.
 
     `mine` holds what the published lines hold: the same quantity across, the same unit upright.
-    Raises `CourseError` where there are no own points, a name is taken, lines differ in what they
-    show, or a value is one that a logarithm cannot take.
+    Raises `CourseError` if there are no own points, a name is taken, lines differ in what they
+    show, or a logarithm cannot take a value.
     """
     behind = {line.name: line.figures for line in published}
     points = [point for lines in (mine, behind) for line in lines.values() for point in line]

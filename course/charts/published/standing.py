@@ -1,4 +1,4 @@
-"""Where one stands: a measured number in one sentence with its published neighbours."""
+"""Compare a measured number with its published neighbours, in one sentence."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What both collectives of lab 00 must do, whatever they are made of."""
+"""The checks that both collectives of lab 00 must pass, however they are built."""
 
 from collections.abc import Callable
 

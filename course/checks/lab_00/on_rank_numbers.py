@@ -26,7 +26,7 @@ class TensorKind(NamedTuple):
         return f"shape {list(self.shape)}, {self.dtype}{beside}"
 
     def unset(self) -> Tensor:
-        """A tensor of older contents, which nothing may be made of."""
+        """A tensor with older contents, which must not enter any result."""
         older = torch.nan if self.dtype.is_floating_point else 77
         return torch.full(self.shape, older, dtype=self.dtype)
 
@@ -42,7 +42,7 @@ KINDS = (
 
 
 def numbers(rank: int, place: int = 0, kind: TensorKind = VECTOR) -> Tensor:
-    """The numbers that a rank gives for a place, exact in their dtype, and so are sums of them.
+    """The numbers that a rank gives for a place; they and their sums are exact in their dtype.
 
     No two are alike, some are negative, and a wrong result cannot hide among those of another
     rank. No narrower dtype holds those in 64-bit integers and floats.
@@ -75,7 +75,7 @@ def calls_of(collective: Callable[[TensorKind], object]) -> list[Call]:
 
 
 def only(allowed: str) -> AbstractContextManager:
-    """Within it, every other call that moves data between ranks, or waits for them, raises."""
+    """Within the block, every other call that moves data between ranks, or waits, raises."""
     others = [name for name in dist_names.MOVES_DATA + dist_names.BARRIERS if name != allowed]
     message = f"it calls dist.{{name}}; only dist.{allowed} may be used"
     return forbidden(others, message)

@@ -35,7 +35,7 @@ def means() -> list[tuple[torch.dtype, float, float]]:
 
 
 def not_finite() -> list[tuple[float, float]]:
-    """What becomes of an infinity and of a NaN on rank 0: (what rank 0 gives, what this has)."""
+    """Average an infinity and a NaN of rank 0: (what rank 0 gives, what this rank gets)."""
     mine = NUMBERS[dist.get_rank()]
     return [(odd, mean(mine if dist.get_rank() else odd)) for odd in (torch.inf, torch.nan)]
 

@@ -14,8 +14,8 @@ from course.checks.lab_01.on_rank_values import gradients, in_words
 from course.checks.tools.loose_ends import leftovers
 from course.checks.tools.reference import WIDTH, Small, batch, furthest, weights
 
-# How often a replica looks whether the others have come. Turns, not seconds: where the machine is
-# busy, a turn takes longer for this thread as for those that it waits for.
+# How often a replica checks for the others. Turns, not seconds: on a busy machine, a turn takes
+# longer for this thread, as it does for those that it waits for.
 TURNS = 500
 TURN_S = 0.01
 

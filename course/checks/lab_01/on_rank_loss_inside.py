@@ -101,7 +101,7 @@ def diverged() -> float:
 
 
 def left_alone() -> str:
-    """What a module with its loss inside keeps, or mixes up, from one batch to another."""
+    """Report what a module with its loss inside keeps, or confuses, from one batch to another."""
     script, model = importlib.import_module("loss_inside"), Classifier()
     with_loss = script.WithLoss(model)
     batches = [labelled(samples, 0, 1) for samples in (5, 7)]

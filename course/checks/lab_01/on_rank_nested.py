@@ -61,7 +61,7 @@ def _nested(samples: int, devices: int, kind: str) -> str:
 
 
 def close(left: Tensor, right: Tensor) -> bool:
-    """Whether two tensors are the same but for the order in which floats were summed."""
+    """Whether two tensors are the same, up to the order in which floats were summed."""
     same = left.shape == right.shape
     return same and torch.allclose(left, right, atol=CLOSE, equal_nan=True)
 

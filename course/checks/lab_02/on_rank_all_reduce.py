@@ -112,7 +112,7 @@ def traffic(
 
 
 def without_library(module: str, names: tuple[str, ...]) -> dict[str, Tensor]:
-    """A sum with torch's own collectives made unusable."""
+    """Compute a sum while torch's own collectives raise errors."""
     message = "it calls one of torch's collectives, {name}; only single messages are allowed"
     with forbidden(dist_names.COLLECTIVES + dist_names.BARRIERS, message):
         left = {}

@@ -73,7 +73,7 @@ class Numbered(Dataset):
 
 
 def drawn(size: int, shuffle: bool) -> list[int]:
-    """What `loader` gives this rank of so many samples, in order."""
+    """What `loader` gives this rank out of `size` samples, in order."""
     script, data = importlib.import_module("ddp"), Drawn(Numbered(size))
     script.BATCH = 4
     for _ in script.loader(data, shuffle=shuffle):

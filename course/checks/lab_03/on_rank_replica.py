@@ -1,4 +1,4 @@
-"""What the checks of both exercises with a DDP of one's own do on each rank."""
+"""What the checks of both exercises in which learners write DDP do on each rank."""
 
 import importlib
 import math
@@ -163,6 +163,6 @@ def messages(wrapper: Callable, quiet: bool = False, kind: str = "plain") -> lis
 
 
 def without_library(wrapper: Callable) -> float:
-    """As `averages`, with torch's DDP made unusable."""
+    """As `averages`, while torch's DDP raises errors."""
     with ddp_forbidden():
         return averages(wrapper)

@@ -1,4 +1,4 @@
-"""What a rank sees of a saved file: how it differs from what was saved, and what is done to it."""
+"""Watch a saved file on a rank: how it differs from what was saved, and what is done to it."""
 
 import os
 import sys
@@ -30,9 +30,10 @@ def difference(got: object, expected: object, place: str = "the state") -> str:
 
 
 def watch(path: Path, harmed: Callable[[str], None], renamed: Callable[[Path], None]) -> None:
-    """From now on tell what this process does to a file.
+    """From now on, report what this process does to a file.
 
-    `harmed` hears of what a kill would lose the file by, `renamed` which file gets its name.
+    `harmed` is called with a phrase for each act after which a kill would lose the file, `renamed`
+    with the file that gets its name.
     """
     verbs = {"os.remove": "it is removed", "os.truncate": "it is cut"}
 

@@ -34,7 +34,7 @@ RENAMED = "a file that is whole on the disk gets its name"
 
 
 class Unsavable:
-    """Something in a state that cannot be saved, as when the disk is full."""
+    """A part of a state that cannot be saved, as if the disk were full."""
 
     def __reduce__(self) -> tuple:
         raise OSError(28, "No space left on device")
@@ -111,7 +111,7 @@ def path_of(descriptor: int) -> Path:
 
 
 def happened() -> list[str]:
-    """What happens at the name of a snapshot while it is written, in order; well: `RENAMED`."""
+    """What happens at the name of a snapshot while it is written, in order; right is `RENAMED`."""
     module, path, seen = importlib.import_module("snapshot"), _path() / "model.pt", []
     module.write(OLD, path)
     synced = set()

@@ -25,7 +25,7 @@ HELD_S = 3.0  # for ranks that wait in some other way than by a call to torch.di
 
 @contextmanager
 def impatient() -> Iterator[None]:
-    """Within it, a collective that some rank does not call fails soon.
+    """Within the block, a collective that some rank does not call fails soon.
 
     All ranks enter and leave together. The learner's code may make one process group and keep it.
     """
@@ -48,11 +48,11 @@ def impatient() -> Iterator[None]:
 
 @contextmanager
 def held(folder: Path) -> Iterator[Callable[[], None]]:
-    """Hold one rank up in its work until the others are as far as they come without it.
+    """Hold one rank up until the others are as far as they can get without it.
 
-    The function that is yielded returns when every other rank waits in a call to torch.distributed
-    that this rank has not made yet, or has left the block. So a rank that does not wait is always
-    too early, however busy the machine is. Sleeping takes no time, for it is not a way to wait.
+    The yielded function returns when every other rank waits in a call to torch.distributed that
+    this rank has not made yet, or has left the block. So a rank that does not wait is always too
+    early, however busy the machine is. Sleeping takes no time here: it is not a way to wait.
     `folder` is for the ranks' marks: how many calls each of them has begun.
     """
     begun = 0

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, DistributedSampler
 
 from course.checks.lab_04b.on_rank_clinic import held, impatient
 
-LATE_S = 0.1  # by which each rank comes later than the next one
+LATE_S = 0.1  # the delay of each rank after the next one
 
 
 def epochs(count: int) -> list[list[int]]:

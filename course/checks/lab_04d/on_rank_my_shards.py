@@ -88,7 +88,7 @@ def resumed(
 
 
 def unconnected(ranks: int) -> list[tuple[int, int]]:
-    """What each of that many ranks says of its reader if there is no process group."""
+    """What each of that many ranks reports about its reader if there is no process group."""
     module = importlib.import_module("my_shards")
     streams = [module.Stream([Path("00.jsonl")] * ranks, rank, ranks) for rank in range(ranks)]
     return [tuple(map(int, stream.reader())) for stream in streams]
@@ -108,7 +108,7 @@ def pieces(settings: list[tuple[int, int]]) -> list[list[list[tuple[str, int, in
 
 
 class BatchCounter:
-    """So many batches, ``(rank, number)``; counts how many were taken."""
+    """The batches ``(rank, number)`` of one rank; it counts how many were taken."""
 
     def __init__(self, count: int) -> None:
         self.count, self.taken = count, 0

@@ -23,7 +23,7 @@ def _answers(rank: int, step: int) -> Tensor:
 
 
 def _loss(policy: nn.Sequential, good: Tensor, bad: Tensor) -> Tensor:
-    """A loss that takes the policy apart, and in which good and bad answers are not alike."""
+    """A loss that calls the policy's parts one by one, and differs for good and bad answers."""
     body, head = policy[:-1], policy[-1]
     return nn.functional.softplus(head(body(bad)) - 2 * head(body(good))).mean()
 

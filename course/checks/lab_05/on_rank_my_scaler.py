@@ -1,4 +1,4 @@
-"""What the checks of `my_scaler` do on each rank, beside torch's own scaler."""
+"""What the checks of `my_scaler` do on each rank, compared with torch's own scaler."""
 
 import importlib
 
@@ -175,8 +175,7 @@ def once() -> float:
 def sharded() -> list[tuple[bool, float]]:
     """In each of six steps: whether this rank skipped, and its factor.
 
-    Nobody averages the gradients, and one rank alone overflows: 1 in step 1, 2 in step 4, 0 in
-    step 5.
+    No gradients are averaged, and only one rank overflows: 1 in step 1, 2 in step 4, 0 in step 5.
     """
     model, scaler = Small(seed=dist.get_rank()), own_scaler(factor=64.0, interval=2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -140,7 +140,7 @@ def training() -> tuple[set[str], set[str], float]:
 
 
 def without_library() -> str:
-    """The format of a product with torch's own autocast made unusable."""
+    """The format of a product while torch's own autocast raises errors."""
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("it hands the work to torch.autocast, which is what it should replace")

@@ -1,4 +1,4 @@
-"""The engine of lab 06 around what a check does on a rank, and the requests that it gets."""
+"""Run the engine of lab 06 on a rank while a check acts, and record its requests."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from course.given import horovod
 
 @contextmanager
 def running_engine() -> Iterator[None]:
-    """The engine runs while it is entered."""
+    """Within the block, the engine runs."""
     horovod.init()
     yield
     horovod.shutdown()
@@ -18,10 +18,10 @@ def running_engine() -> Iterator[None]:
 
 @contextmanager
 def calls_of_the_engine() -> Iterator[list[str]]:
-    """While it is entered, the calls of the engine's `submit` and `wait`, in order.
+    """Within the block, record the calls of the engine's `submit` and `wait`, in order.
 
-    Every operation begins with the one and is waited for with the other, whichever of Horovod's
-    functions the learner calls.
+    Every operation begins with `submit` and ends with `wait`, whichever of Horovod's functions the
+    learner calls.
     """
     engine, calls = horovod.engine(), []
 
@@ -41,9 +41,9 @@ def calls_of_the_engine() -> Iterator[list[str]]:
 
 @contextmanager
 def slow_operations(seconds: float) -> Iterator[None]:
-    """While it is entered, every message of the engine takes so much longer.
+    """Within the block, every message of the engine takes that many seconds longer.
 
-    Whoever does not wait for an operation then returns while it is under way.
+    So code that does not wait for an operation returns while the operation is under way.
     """
     runner = horovod.engine().runner
     run = runner.run

@@ -204,7 +204,7 @@ def requests(variants: dict[str, dict]) -> dict[str, tuple[list[tuple], float]]:
 
 
 def _request(name: str, kind: str, tensors: list[torch.Tensor], **details: object) -> tuple:
-    """What the checks look at in a request to the engine."""
+    """The parts of a request to the engine that the checks compare."""
     return name, details["op"], details["dtype"], len(tensors), details["factors"]
 
 

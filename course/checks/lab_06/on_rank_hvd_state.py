@@ -95,7 +95,7 @@ def objects() -> dict[int, tuple[tuple[int, int], list[int], list[int]]]:
 
 
 def large_object() -> int:
-    """How many bytes arrive of an object that has more than float32 can count one by one."""
+    """How many bytes arrive of an object with more bytes than float32 can count."""
     state = importlib.import_module("hvd_state")
     with running_engine():
         data = torch.zeros(LARGE if dist.get_rank() == 0 else 1, dtype=torch.uint8)

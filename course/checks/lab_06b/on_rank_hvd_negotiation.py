@@ -90,7 +90,7 @@ def kept() -> tuple[int, int]:
 
 
 def _entries(thing: object) -> int:
-    """How many things are in a container, those in its containers included."""
+    """How many entries a container has, including those of containers inside it."""
     if isinstance(thing, Mapping):
         thing = thing.values()
     if isinstance(thing, str) or not isinstance(thing, Iterable):
@@ -114,7 +114,7 @@ def disagreements(cases: dict[str, tuple[dict, list[dict]]]) -> dict[str, tuple]
 
 
 def _error(usual: dict, details: list[dict]) -> str:
-    """What three ranks are told when each asks with its details."""
+    """The error that three ranks get if each requests with its own details."""
     table = negotiation().Negotiation(3)
     for rank in (2, 0, 1):  # not in their order
         table.hear(rank, ask("grad", **usual | details[rank]), 0.0)

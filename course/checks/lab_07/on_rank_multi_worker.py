@@ -50,6 +50,6 @@ def messages() -> tuple[list[Call], int, int]:
 
 
 def without_library() -> list[Tensor]:
-    """The weights after a step with torch's DDP made unusable."""
+    """The weights after a step while torch's DDP raises errors."""
     with ddp_forbidden():
         return train(make, [("plain", "SGD", (6,))])[0][0]

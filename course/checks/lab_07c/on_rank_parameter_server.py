@@ -37,16 +37,16 @@ def one_worker(runs: list[tuple[str, str]], sizes: tuple[int, ...]) -> list[list
 
 
 class AllWait(Exception):
-    """Every worker waits for an answer, so nothing can happen any more."""
+    """Raised when every worker waits for an answer, so that nothing more can happen."""
 
 
 @dataclass
 class Workers:
-    """The server's mail with workers that need no time: the first one in `order` that is not
+    """The server's mailbox with workers that need no time: the first one in `order` that is not
     waiting for an answer sends the next message.
 
-    So what the server sees does not depend on how busy the machine is. `left` are the steps that
-    each worker has still to take.
+    So what the server sees does not depend on how busy the machine is. `left` has the steps that
+    each worker still has to take.
     """
 
     bound: int

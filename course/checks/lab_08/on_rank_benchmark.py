@@ -40,7 +40,7 @@ class Clock:
         self.now += seconds
 
     def meet(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        """A call of a meeting: first wait for the rank that is latest."""
+        """Make a call in which ranks meet, after a wait for the rank that is latest."""
         latest = torch.tensor(self.now, dtype=torch.float64)
         dist.all_reduce(latest, dist.ReduceOp.MAX)
         self.now = latest.item()
@@ -50,7 +50,7 @@ class Clock:
 def measure(
     step: Callable, samples: float = SAMPLES, rounds: int = 2, steps: int = STEPS, warmup: int = 3
 ) -> list[float]:
-    """What the learner's function says of a step."""
+    """The rates that the learner's function measures of a step."""
     throughput = importlib.import_module("benchmark").throughput
     rates = throughput(step, samples, rounds=rounds, steps=steps, warmup=warmup)
     return [float(rate) for rate in rates]
@@ -141,6 +141,6 @@ def slow_in_turns() -> list[float]:
 
 
 def uneven(samples: tuple[float, float]) -> list[float]:
-    """The two ranks have so many samples."""
+    """Measure steps in which the two ranks have these numbers of samples."""
     clock = Clock()
     return measure(clock.sleep, samples=samples[dist.get_rank()])

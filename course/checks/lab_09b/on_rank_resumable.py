@@ -42,8 +42,8 @@ def shares(steps: tuple[int, ...]) -> dict[int, list[int]]:
 
 
 def agreement(cases: tuple[tuple[int, ...], ...]) -> tuple[list[bool], int]:
-    """What `all_stop` answers on this rank, for each case of which ranks have had the signal, and
-    how many process groups it makes for that.
+    """What `all_stop` answers on this rank, for each set of ranks that got the signal, and how many
+    process groups it makes for that.
     """
     module, answers, before = script(), [], process_groups()
     for signalled in cases:

@@ -107,7 +107,7 @@ def watched() -> list[Seen]:
 
 
 class _Noted:
-    """A handle of a gather; once it was waited for, the buffer is finished."""
+    """A handle of a gather, which notes that its buffer is complete once code has waited for it."""
 
     def __init__(self, work: dist.Work, buffer: Tensor, unfinished: set[int]) -> None:
         self.work, self.buffer, self.unfinished = work, buffer, unfinished

@@ -130,7 +130,7 @@ def held() -> tuple[int, int]:
     up, down = script.ColumnLinear(WIDTH, INNER, group), script.RowLinear(INNER, WIDTH, group)
     x = inputs(0).requires_grad_()
     down(torch.tanh(up(x))).sum().backward()
-    x.grad.sum()  # whoever reads a gradient waits for its message, which is then over
+    x.grad.sum()  # reading a gradient waits for its message, which is then over
     del x
     nn.ModuleList([up, down]).zero_grad()
     shares = sum(share.nbytes for share in (up.weight, up.bias, down.weight, down.bias))

@@ -119,7 +119,7 @@ class CheckRanks:
 
 @contextmanager
 def _call_files(sandbox: Sandbox | None, world_size: int) -> Iterator[tuple[Path, Path]]:
-    """A folder with a file for each rank, ``rank0`` and so on: where it is here, and for the ranks.
+    """Make a folder with a file per rank, such as ``rank0``: its path here, and for the ranks.
 
     A rank reads its call from its file, and writes the answer there. The answer begins with the
     token of the call, which only the script of the ranks knows.
@@ -140,7 +140,7 @@ def _unread(call: Path) -> bool:
 
 
 def _answer(folder: Path, token: str, run: Run, rank: int) -> Any:
-    """What a rank returned; raises `Rejected` if it is gone without an answer."""
+    """Return what a rank returned; raises `Rejected` if it ended without an answer."""
     with (folder / f"rank{rank}").open("rb") as file:
         written = file.read(len(token) + plain_data.LONGEST + 1)
     if not written:
@@ -173,8 +173,8 @@ def await_warm_ranks(sandbox: Sandbox | None = None) -> None:
 def forked_too_early() -> bool:
     """Whether this rank was forked from a warm server that has not imported everything yet.
 
-    A new interpreter was not: it is what a learner gets who has set a variable that Python or a
-    library reads when it starts, and waiting would not change that.
+    A new interpreter does not count: a learner gets one by setting a variable that Python or a
+    library reads at its start, and waiting would not change that.
     """
     return warm_imports.warmth.growing
 
@@ -246,7 +246,7 @@ def _place(run: Run, rank: int, src: Path) -> str:
 
 
 def _cause(run: Run, rank: int) -> str:
-    """The exception of a rank, or how it ended without one."""
+    """Return the exception of a rank, or how it ended without one."""
     output = run.text(rank, "stderr")
     if GLOO_TOO_LONG in output:
         return (

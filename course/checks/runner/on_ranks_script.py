@@ -30,7 +30,7 @@ def load(module: str) -> ModuleType:
 
 
 def is_call(path: Path) -> bool:
-    """Whether a rank has not read its call yet: a pickle, which an answer is not."""
+    """Return whether a file still holds the call of a rank: a pickle, which an answer is not."""
     with path.open("rb") as file:
         return file.read(1) == pickle.PROTO
 
@@ -38,7 +38,7 @@ def is_call(path: Path) -> bool:
 def main(folder: Path) -> None:
     """Read the call from this rank's file in `folder`, and write the answer there.
 
-    The token of the call is gone from there before the learner's code is imported, and only this
+    The call's token is deleted from there before the learner's code is imported, and only this
     function knows it. So a script cannot write an answer itself.
     """
     files = [folder / f"rank{rank}" for rank in range(int(os.environ["WORLD_SIZE"]))]

@@ -1,4 +1,4 @@
-"""What a rank hands to its check, as text: plain values, tensors, and recorded calls.
+"""Turn what a rank hands to its check into text: plain values, tensors, and recorded calls.
 
 The text comes from a process in which a learner's code ran, so the reader must not have to trust
 it: it holds no references and no names of code, and a tensor has its bytes written out. So what is
@@ -24,7 +24,7 @@ COLLECTIONS = {"list": list, "tuple": tuple, "set": set}
 
 
 def encode(thing: Any) -> bytes:
-    """The text of what a rank returned; raises `TypeError` or `ValueError` for what has none."""
+    """Return a rank's result as text; raises `TypeError` or `ValueError` if that is impossible."""
     text = json.dumps(_Writer().written(thing)).encode()
     if len(text) > LONGEST:
         raise ValueError(f"more than {words.size(LONGEST)} cannot be handed to a check")
@@ -32,7 +32,7 @@ def encode(thing: Any) -> bytes:
 
 
 def decode(text: bytes) -> Any:
-    """The thing that `encode` wrote; raises any `Exception` for other text."""
+    """Return the thing that `encode` wrote; raises any `Exception` for other text."""
     if len(text) > LONGEST:
         raise ValueError("the text is too long")
     return _read(json.loads(text))

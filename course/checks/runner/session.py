@@ -45,8 +45,8 @@ Save = Callable[[Report], None]
 class ChecksPlugin:
     """The pytest plugin that gives checks their ranks and keeps their results.
 
-    A check that follows one that hung has less time. After `HANGS` of them the others are left out,
-    unless the session is `thorough`.
+    A check that follows one that hung has less time. After `HANGS` hangs the other checks are left
+    out, unless the session is `thorough`.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ChecksPlugin:
 
     @property
     def reports(self) -> list[Report]:
-        """The verdict on each requested exercise, as far as it goes."""
+        """The verdict so far on each requested exercise."""
         return [self._report(name) for name in dict.fromkeys(map(_exercise, self._items))]
 
     def _report(self, name: str) -> Report:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Collection
 from typing import Any
 
-WAIT_S = 2.0  # for the rival to be done; if it has to wait for the caller, it goes on later
+WAIT_S = 2.0  # seconds for the rival to finish; if it must wait for the caller, it goes on later
 
 
 class Interleaved:

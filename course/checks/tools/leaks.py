@@ -1,4 +1,4 @@
-"""What calls leave in memory for good: tensors and process groups."""
+"""Count what calls leave in memory for good: tensors and process groups."""
 
 import gc
 import time
@@ -9,7 +9,7 @@ from torch.distributed import distributed_c10d
 
 from course.core import insides
 
-FIRST, CALLS = 2, 10  # what the first calls make once, they may keep
+FIRST, CALLS = 2, 10  # the first calls may keep what they make once
 LEAST = CALLS // 2  # tensors that count as a leak
 PATIENCE_S, PAUSE_S = 5.0, 0.01
 
@@ -30,10 +30,10 @@ def left_by(call: Callable[[int], object]) -> tuple[int, int]:
 
 
 def settled(count: Callable[[], int], most: int) -> int:
-    """The count as soon as it is `most` or less, or at the end of our patience.
+    """Return the count as soon as it is at most `most`, or else after some time.
 
-    Gloo's threads let go of a message's tensors a little later than the call that waited for the
-    message goes on, so what is in memory is looked at again before it counts.
+    Gloo's threads free a message's tensors a little later than the call that waited for the message
+    returns, so this counts again before it decides.
     """
     end = time.monotonic() + PATIENCE_S
     while (number := count()) > most and time.monotonic() < end:

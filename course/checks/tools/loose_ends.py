@@ -131,7 +131,7 @@ def loose_ends(call: Callable[[], bool]) -> str:
 
 
 def undecided_where_wrong(by_rank: Iterable[str]) -> None:
-    """Leave a result that is wrong without any delay to the check that compares results."""
+    """Raise `Undecided` if a result is wrong without any delay: another check compares results."""
     if WRONG in by_rank:
         raise Undecided("first, the result must be right without any delay: see above")
 

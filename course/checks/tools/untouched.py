@@ -1,4 +1,4 @@
-"""Whether a learner's code leaves alone the functions that compare its results.
+"""Find out whether a learner's code replaces the functions that compare its results.
 
 A script that replaces `torch.equal` by its own function would pass whatever it computes.
 """
@@ -16,7 +16,7 @@ ALLOWED = ("print",)
 
 
 def functions() -> dict[str, object]:
-    """By full name: Python's own functions, tensors' methods, and torch's that compare."""
+    """Return by full name Python's own functions, tensors' methods, and torch's that compare."""
     builtin = {f"builtins.{name}": value for name, value in vars(builtins).items()}
     compare = {f"torch.{name}": getattr(torch, name) for name in COMPARING.split()}
     methods = {
@@ -30,7 +30,7 @@ def functions() -> dict[str, object]:
 
 
 def replaced(before: dict[str, object]) -> str:
-    """The first name that no longer has its value of `before`, "" if there is none.
+    """Return the first name whose value is no longer that of `before`, "" if there is none.
 
     The replacements that the pretended GPUs make are allowed.
     """

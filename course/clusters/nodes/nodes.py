@@ -1,4 +1,4 @@
-"""The nodes: network namespaces where that is possible, else agents on loopback."""
+"""The nodes: network namespaces if that is possible, else agents on loopback."""
 
 import atexit
 import html
@@ -63,7 +63,7 @@ class Nodes:
         limit: float = LIMIT_S,
         env: dict[str, str] | None = None,
     ) -> RunningOnNodes:
-        """Begin the same and come back at once."""
+        """Start the same run, and return at once; raises `CourseError` for an unknown node."""
         on = list(range(len(self.names))) if on is None else on
         if unknown := [node for node in on if not 0 <= node < len(self.names)]:
             raise CourseError(
@@ -120,7 +120,7 @@ class Nodes:
         mine = ",".join(gpus[node * share : (node + 1) * share])
         own = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": mine}
         if self.real:
-            # NCCL goes through the virtual cables: past them, over InfiniBand say, none is slow.
+            # NCCL must use the virtual cables: over InfiniBand, say, no limit would slow it down.
             return own | {"NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "eth0"}
         # PET_… are torchrun's options as variables.
         return own | {
@@ -130,7 +130,7 @@ class Nodes:
         }
 
     def close(self) -> None:
-        """Take the nodes away."""
+        """Remove the nodes."""
         atexit.unregister(self.close)
         if self.network:
             self.network.remove()
@@ -159,9 +159,9 @@ class Nodes:
 
 
 def start(count: int = 2, loopback: bool = False) -> Nodes:
-    """`count` nodes: network namespaces where this process may make them.
+    """Start `count` nodes: network namespaces if this process may make them.
 
-    Elsewhere, or with `loopback`, they are agents on this machine's loopback. Raises `CourseError`
+    Otherwise, or with `loopback`, they are agents on this machine's loopback. Raises `CourseError`
     for a number of nodes that one machine cannot pretend to be.
     """
     if not 1 <= count <= MOST:

@@ -28,7 +28,7 @@ LOOK_S = 0.2
 
 @dataclass(frozen=True)
 class NodeEnvironment:
-    """Where a node runs its command: its additions to the environment, its host if it has one."""
+    """The place where a node runs its command: additions to the environment, and a host if any."""
 
     env: dict[str, str]
     host: Host | None
@@ -37,9 +37,9 @@ class NodeEnvironment:
 class RunningOnNodes:
     """The run of the command `words` on the nodes `on`, one launch for each.
 
-    What they say is shown while a method here waits. `run` takes what all of them report as one
-    run, since torchrun numbers the ranks of all nodes together. Where nodes share this machine's
-    loopback they meet at `port`, and the first of them must be the one that listens there.
+    Their output is shown while a method here waits. `run` records all of them as one run, since
+    torchrun numbers the ranks of all nodes together. Nodes that share this machine's loopback meet
+    at `port`, and the first of them must be the one that listens there.
     """
 
     def __init__(
@@ -67,7 +67,10 @@ class RunningOnNodes:
                 port = None
 
     def restart(self, node: int) -> "RunningOnNodes":
-        """Run the command on a node, for the first time or again."""
+        """Run the command on a node, for the first time or again.
+
+        Raises `CourseError` if it is still running there.
+        """
         if node in self._threads and self._threads[node].is_alive():
             raise CourseError(f"node{node} is running the command already.")
         self._killed.discard(node)
@@ -86,7 +89,7 @@ class RunningOnNodes:
         return self
 
     def kill(self, node: int) -> "RunningOnNodes":
-        """Kill every process of the command on a node, at once and without a word."""
+        """Kill every process of the command on a node, at once and without warning."""
         self._killed.add(node)
         started = self.launches[node].processes if node in self.launches else {}
         for pid, created in list(started.values()):
@@ -113,7 +116,7 @@ class RunningOnNodes:
         )
 
     def _conclude(self) -> None:
-        """Make one end of all ends: the worst."""
+        """Combine the ends of all nodes into one: the worst."""
         runs = [run for node, run in self.launches.items() if node not in self._killed]
         worst = next((run for run in runs if not run.ok), runs[0])
         self.run.log_dir, self.run.wall_s = worst.log_dir, time.monotonic() - self._began
@@ -132,7 +135,7 @@ class RunningOnNodes:
         return any(thread.is_alive() for thread in self._threads.values())
 
     def _take_event(self) -> None:
-        """Take in and show one event, or none for a moment."""
+        """Take in and show one event, or return after a moment without one."""
         try:
             event = self._events.get(timeout=LOOK_S)
             if not isinstance(event, (RunEnded, Done)):  # of one node; the others go on
@@ -144,7 +147,7 @@ class RunningOnNodes:
             self._stop.set()
 
     def _launch(self, node: int) -> None:
-        """In a thread of its own: the launch of one node."""
+        """Launch the command on one node; this runs in its own thread."""
 
         def watch(run: Run, event: Event) -> None:
             self.launches[node] = run

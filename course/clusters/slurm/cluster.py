@@ -38,7 +38,7 @@ class Cluster:
         return records.partitions(self.commands.run("scontrol", "--oneliner", "show", "partitions"))
 
     def reservations(self) -> list[Reservation]:
-        """What is kept free, for whom, from when to when."""
+        """Return which nodes are kept free, for whom, from when to when."""
         return records.reservations(
             self.commands.run("scontrol", "--oneliner", "show", "reservations")
         )
@@ -65,7 +65,7 @@ class Cluster:
         )
 
     def holders(self) -> pd.DataFrame:
-        """Who holds or wants which GPUs, until when, or why not yet."""
+        """Return which job holds or wants which GPUs, until when, or why it does not run yet."""
         now = self.commands.now()
         rows = [
             {
@@ -83,9 +83,9 @@ class Cluster:
         return pd.DataFrame(rows)
 
     def history(self, days: int = 7) -> pd.DataFrame:
-        """Jobs of the last days, from the accounting.
+        """Return the jobs of the last days, from Slurm's accounting.
 
-        Where there is none, the jobs that the controller remembers.
+        If the cluster keeps no accounts, these are the jobs that the controller remembers.
         """
         since = time.strftime("%Y-%m-%d", time.localtime(self.commands.now() - 86400 * days))
         options = ("--allocations", "--parsable2", "--noheader", f"--starttime={since}")
@@ -97,7 +97,7 @@ class Cluster:
             return self._remembered()
         rows = [dict(zip(HISTORY, line.split("|"), strict=True)) for line in text.splitlines()]
         for row in rows:
-            for name in ("Start", "End"):  # a word, such as Unknown, where there is none yet
+            for name in ("Start", "End"):  # a word, such as Unknown, if there is none yet
                 row[name] = _clock(float(row[name])) if row[name].isdigit() else ""
         return pd.DataFrame(rows, columns=HISTORY).set_index("JobID")
 
@@ -125,7 +125,7 @@ class Cluster:
     # -- doing -------------------------------------------------------------------------------------
 
     def check(self, request: Request) -> None:
-        """Raise `CourseError`, one sentence, where the cluster could never run this.
+        """Raise `CourseError`, one sentence, if the cluster could never run the request.
 
         Slurm might queue it forever.
         """
@@ -187,7 +187,7 @@ class Cluster:
         """Keep nodes (``node[1-2]``) free for `users`, separated by commas (by default you).
 
         `start` is a moment as Slurm takes it, such as ``now+1hour`` or ``2026-12-01T09:00``. Only
-        an operator of the cluster may do this; raises `CourseError` where Slurm refuses.
+        an operator of the cluster may do this; raises `CourseError` if Slurm refuses.
         """
         users = users or os.environ.get("USER") or "root"
         self.commands.run(
@@ -220,9 +220,9 @@ class Cluster:
 
 
 def connect(find: Callable[[], Commands] = Commands) -> Cluster:
-    """The cluster that this box belongs to.
+    """Return the cluster that this box belongs to.
 
-    Where no Slurm answers it is the recording of one, which says so.
+    If no Slurm answers, it is the recording of one, which says so.
     """
     commands = find()
     try:

@@ -38,7 +38,7 @@ class Form:
 
     @property
     def request(self) -> Request:
-        """What the controls ask for; raises `CourseError` where that makes no sense."""
+        """The request in the controls; raises `CourseError` if that makes no sense."""
         return Request(
             **self._fixed, **{name: control.value for name, control in self.controls.items()}
         )

@@ -19,7 +19,7 @@ LOOKS = ("squeue --json", "scontrol --oneliner show", "scontrol ping", "sacct")
 
 @dataclass
 class Recording(Commands):
-    """Answers from `entries`; `about` says of what they are."""
+    """Answers from `entries`; `about` says which cluster gave them."""
 
     entries: list[dict]
     about: str
@@ -34,7 +34,7 @@ class Recording(Commands):
 
     @property
     def recorded(self) -> str:
-        """What it says of itself wherever its answers are shown."""
+        """The note that stands wherever its answers are shown."""
         return self.about
 
     def tasks(self) -> list[dict[str, str]]:
@@ -42,7 +42,10 @@ class Recording(Commands):
         return json.loads(next(entry["text"] for entry in self.entries if entry["key"] == "tasks"))
 
     def run(self, *words: str, stdin: str | None = None) -> str:
-        """What the cluster answered at this moment of the recording."""
+        """Return what the cluster answered at this moment of the recording.
+
+        Raises `Refused` if Slurm refused, or if the command was not recorded.
+        """
         key = _key(words, stdin)
         entry = self._find(key)
         if entry is None:
@@ -67,13 +70,13 @@ class Recording(Commands):
         return self.clock
 
     def pause(self, seconds: float) -> None:
-        """Let the recording's clock go on, and wait for nothing."""
+        """Advance the recording's clock, without a real wait."""
         self.clock += seconds
 
     def _find(self, key: str) -> dict | None:
         """The last answer to that command until now.
 
-        Of a command that changes something there is only one.
+        A command that changes something has only one answer.
         """
         entries = [entry for entry in self.entries if entry["key"] == key]
         if key.startswith(LOOKS):
@@ -82,7 +85,7 @@ class Recording(Commands):
 
 
 def _key(words: tuple[str, ...], stdin: str | None = None) -> str:
-    """A command as the recording knows it.
+    """Return a command in the form by which the recording finds it.
 
     The whole queue answers for each of its jobs, and an sbatch file is known by its job's name.
     """

@@ -1,4 +1,4 @@
-"""What Slurm's commands tell, as plain records.
+"""Parse the output of Slurm's commands into plain records.
 
 Nodes, partitions and reservations come from `scontrol`, jobs from `squeue --json`. The formats are
 those of Slurm 21.08 and later. `squeue --json` has changed once: since 23.11 a number is
@@ -27,7 +27,7 @@ OUT = ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "UNKNOWN")  # states in which 
 
 @dataclass(frozen=True)
 class Node:
-    """A server: how many GPUs it has and how it is; `reason` is why it is out, where it is."""
+    """A server: its number of GPUs and its state; `reason` is why it is out, if it is out."""
 
     name: str
     state: str
@@ -97,7 +97,7 @@ class Job:
 
 
 def nodes(text: str) -> list[Node]:
-    """From ``scontrol --oneliner show nodes``."""
+    """Parse the output of ``scontrol --oneliner show nodes``."""
     return [
         Node(
             row["NodeName"],
@@ -111,7 +111,7 @@ def nodes(text: str) -> list[Node]:
 
 
 def partitions(text: str) -> list[Partition]:
-    """From ``scontrol --oneliner show partitions``."""
+    """Parse the output of ``scontrol --oneliner show partitions``."""
     return [
         Partition(
             row["PartitionName"],
@@ -124,7 +124,7 @@ def partitions(text: str) -> list[Partition]:
 
 
 def reservations(text: str) -> list[Reservation]:
-    """From ``scontrol --oneliner show reservations``.
+    """Parse the output of ``scontrol --oneliner show reservations``.
 
     SLURM_TIME_FORMAT must ask for times in seconds since the epoch.
     """
@@ -141,7 +141,7 @@ def reservations(text: str) -> list[Reservation]:
 
 
 def job(record: dict) -> Job:
-    """From one element of the list "jobs" of ``squeue --json``."""
+    """Parse one element of the list "jobs" in the output of ``squeue --json``."""
     names = expand(record.get("nodes") or "")
     held = record.get("gres_detail") or []
     count = int(_number(record.get("node_count")) or len(names) or 1)

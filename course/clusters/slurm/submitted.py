@@ -25,7 +25,7 @@ class SubmittedJob:
 
     @property
     def now(self) -> Job:
-        """What the queue says of it now; raises `CourseError` if Slurm does not know it."""
+        """Return the job as the queue has it; raises `CourseError` if Slurm does not know it."""
         try:
             answer = self._commands.run("squeue", "--json", "--states=all", f"--jobs={self.number}")
         except Refused as refusal:
@@ -78,7 +78,7 @@ class SubmittedJob:
     def follow(self, limit: float = 600.0, show: bool = True, until: str = "") -> Job:
         """Watch it until it ends, is in the state `until` (say "RUNNING"), or for `limit` seconds.
 
-        Shown are the changes of its state, its curves, and its last lines when it has ended.
+        This shows the changes of its state, its curves, and at the end its last lines.
         """
         shown = _Shown() if show else None
         end = self._commands.now() + limit
@@ -97,7 +97,7 @@ class SubmittedJob:
         return job
 
     def _conclude(self, job: Job) -> None:
-        """The last lines of the log, or why nothing more comes."""
+        """Show the last lines of the log, or why there are none."""
         if reasons.hopeless(job):
             print(f"It will never start: cancel it with scancel {self.number}, and ask for less.")
         elif not job.ended:
@@ -138,7 +138,7 @@ def _gist(line: str) -> str:
 
 
 def story(job: Job, now: float) -> str:
-    """One line on a job: what it does, where, for how long, why not yet."""
+    """Describe a job in one line: what it does, where, for how long, or why it does not run yet."""
     again = f", after {words.plural(job.restarts, 'restart')}" if job.restarts else ""
     if job.state == "PENDING":
         expected = f"; expected to start {reasons.when(job, now)}" if job.start > now else ""

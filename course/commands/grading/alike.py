@@ -1,4 +1,4 @@
-"""Which scripts of a class are the same program, or the same but for the names of its variables."""
+"""Find the scripts of a class that are the same program, or differ only in names of variables."""
 
 import ast
 import warnings
@@ -13,10 +13,10 @@ SOLUTION = "the published solution"
 
 @dataclass(frozen=True)
 class Group:
-    """Scripts of one exercise that are the same program, comments and blank space apart.
+    """Scripts of one exercise that are the same program, apart from comments and blank space.
 
-    `lines` is how many lines the first of them has that were not handed out. Where there are few,
-    honest work is the same, too. `renamed` says that only the variables have other names.
+    `lines` counts the lines of the first of them that were not handed out. If there are few, honest
+    work is the same, too. `renamed` says that only the variables have other names.
     """
 
     exercise: str
@@ -28,7 +28,7 @@ class Group:
 def alike(
     submissions: Iterable[Submission], handed_out: Mapping[str, str], solved: Mapping[str, str]
 ) -> list[Group]:
-    """The groups of learners whose scripts are alike; the published solution counts as one.
+    """Return the groups of learners whose scripts are alike; the published solution counts as one.
 
     `handed_out` and `solved` are the scripts by exercise. A script that is still as it was handed
     out is in no group.
@@ -59,24 +59,24 @@ def _groups(exercise: str, texts: dict[str, str], blank: str, solved: str) -> It
 
 
 def _lines(blank: str, text: str) -> int:
-    """How many lines of code a script has that were not handed out."""
+    """Count the lines of code of a script that were not handed out."""
     return (_code_lines(text) - _code_lines(blank)).total()
 
 
 def _code_lines(text: str) -> Counter[str]:
-    """How often each line of code stands in a script, comments and blank lines apart."""
+    """Count how often each line of code stands in a script, without comments and blank lines."""
     lines = map(str.strip, text.splitlines())
     return Counter(line for line in lines if line and not line.startswith("#"))
 
 
 def program(text: str, renamed: bool = False) -> str:
-    """The program of a script, apart from how it is written down.
+    """Return the program of a script without the way in which it is written down.
 
     `renamed` also leaves out which names it gives to its variables and arguments.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what a learner's script looks like
+            warnings.simplefilter("ignore")  # Python's, about a learner's code
             tree = ast.parse(text)
         for node in ast.walk(tree):
             _drop_docstring(node)

@@ -1,7 +1,7 @@
-"""The scripts and notebooks of a submission, read out of folders and archives, and never unpacked.
+"""Read the scripts and notebooks of a submission out of folders and archives; unpack nothing.
 
-A submission may hold anything. So a file is read up to a limit and nothing is written, links are
-not followed, and whatever goes wrong with one file is reported for that file.
+A submission may hold anything. So a file is read up to a limit, nothing is written, links are not
+followed, and whatever goes wrong with a file is reported for that file.
 """
 
 import bz2
@@ -28,7 +28,7 @@ MEMBERS = 50_000  # files and folders of one submission
 DEEPEST = 3  # archives in archives
 GUESS = re.compile(r"(^|/)kept/guesses/[a-z][a-z0-9_]*\.json$")  # what a learner guessed
 GUESS_BYTES = 10 * 2**10
-COURSE = ("solutions", "course", "tests")  # folders of the course, of which nothing is handed in
+COURSE = ("solutions", "course", "tests")  # folders of the course; they hold no answers
 OTHERS = (".7z", ".rar", ".gz", ".bz2", ".xz", ".zst")  # archives that are not read
 DECOMPRESS = {".gz": gzip.open, ".tgz": gzip.open, ".bz2": bz2.open, ".tbz2": bz2.open}
 DECOMPRESS |= {".xz": lzma.open, ".txz": lzma.open}
@@ -96,7 +96,7 @@ class Contents:
                     self._refuse(name, "an archive must be a .zip or a .tar.gz")
                 else:
                     self.files[name] = self._bytes(file, limit)
-        except Exception as error:  # whatever a broken or hostile file can bring about
+        except Exception as error:  # whatever a broken or hostile file can cause
             self._refuse(name, why(error))
         return True
 
@@ -143,7 +143,7 @@ class Contents:
 
 
 def _limit(name: str) -> int:
-    """How many bytes a file of this name may have, 0 if none is needed."""
+    """Return how many bytes of a file of this name are read, 0 if it is of no interest."""
     name = name.lower()
     if name.endswith(".py"):
         return SCRIPT
@@ -155,13 +155,13 @@ def _limit(name: str) -> int:
 
 
 def _is_hidden(name: str) -> bool:
-    """Whether the path leads through what a system or an editor put there for itself."""
+    """Return whether the path leads through a folder that a system or an editor made for itself."""
     parts = name.split("/")[1:]  # the first one is the submission's own name
     return any(part.startswith(".") or part == "__MACOSX" for part in parts)
 
 
 def _is_of_the_course(name: str) -> bool:
-    """Whether the path leads into the course itself; its folder of labs is the learner's."""
+    """Return whether the path leads into the course itself; its folder of labs is the learner's."""
     folders = name.split("/")[1:-1]
     if "labs" in folders:
         folders = folders[folders.index("labs") :]
@@ -169,7 +169,7 @@ def _is_of_the_course(name: str) -> bool:
 
 
 def why(error: Exception) -> str:
-    """What is wrong with a file, for a teacher."""
+    """Say to a teacher what is wrong with a file."""
     match error:
         case RuntimeError() if "password" in str(error) or "encrypted" in str(error):
             return "it is protected by a password"

@@ -1,7 +1,7 @@
-"""What a teacher adds to the verdicts: remarks, and points that replace those of the checks.
+"""Read what a teacher adds to the verdicts: remarks, and points that replace those of the checks.
 
-They stand in a TOML file, which is written once, with a table for each learner, and from then on
-only read.
+They stand in a TOML file with a table for each learner. The file is written once, and only read
+from then on.
 """
 
 import json
@@ -32,7 +32,7 @@ class Comment:
 
 
 def read(path: Path, learners: Iterable[str], names: Sequence[str]) -> dict[str, Comment]:
-    """The comments by learner; the file is made if it is not there.
+    """Return the comments by learner; make the file if it is not there.
 
     Raises `CourseError` for an unknown learner or an entry that cannot be read.
     """
@@ -52,7 +52,7 @@ def read(path: Path, learners: Iterable[str], names: Sequence[str]) -> dict[str,
 
 
 def _has_content(path: Path, learner: str, entry: object, learners: Sequence[str]) -> bool:
-    """Whether there is a comment; an empty one may name a learner who has left."""
+    """Return whether there is a comment; an empty entry may name a learner who has left."""
     if learner not in learners and entry:
         raise CourseError(f"{path} has a comment on {learner!r}, who is not in this class.")
     return bool(entry)

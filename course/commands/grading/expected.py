@@ -1,4 +1,4 @@
-"""The page for the end of a session: what the room expected, and what it measured. No names."""
+"""The page for the end of a session: what the room expected and what it measured, without names."""
 
 from collections.abc import Sequence
 from html import escape
@@ -60,7 +60,7 @@ def _question(answers: Sequence[guesses.Guess]) -> str:
 
 
 def _texts(guessed: Sequence[str], measured: Sequence[str]) -> str:
-    """Lines of text, each once, with how many wrote it."""
+    """Return lines of text, each once, with the number of people who wrote it."""
     rows = "".join(
         f"<tr><th scope=row>{head}</th><td>{escape(text)}</td><td>{answers.count(text)}</td></tr>"
         for head, answers in (("guessed", guessed), ("measured", measured))

@@ -47,13 +47,13 @@ class GradebookLine:
 
     @property
     def total(self) -> float:
-        """All points, less what is lost for being late."""
+        """All points, minus the deduction for being late."""
         part = max(0.0, 1 - self.late * self.percent / 100)
         return part * sum(self.points(name) for name in self.weights)
 
     @property
     def not_judged(self) -> list[str]:
-        """The exercises that were handed in and of which not all is judged."""
+        """The exercises that were handed in and are not fully judged."""
         own = self.comment.points
         return [name for name, report in self.reports.items() if not (report.judged or name in own)]
 
@@ -78,17 +78,17 @@ class Gradebook:
 
     @property
     def most(self) -> float:
-        """The points that one can have."""
+        """The highest possible number of points."""
         return sum(self.weights.values())
 
     def mean(self, name: str) -> float:
-        """Which part of the points of an exercise the class has, from 0 to 1."""
+        """Return the mean share of an exercise's points in the class, from 0 to 1."""
         most = self.weights[name] * len(self.lines)
         return sum(line.points(name) for line in self.lines) / most if most else 0.0
 
     @property
     def failing(self) -> list[tuple[str, str, int, int]]:
-        """The checks that fail, most often first: exercise, claim, for how many, of how many."""
+        """The checks that fail, most frequent first: exercise, claim, for how many, of how many."""
         failures = []
         for name in self.weights:
             reports = [line.reports.get(name) for line in self.lines]
@@ -103,7 +103,7 @@ class Gradebook:
 
 
 def days_late(submission: Submission, due: datetime | None) -> float:
-    """How many days a submission is late, begun ones counted whole.
+    """Return how many days a submission is late; a part of a day counts as a day.
 
     The roster's own time comes first. If the roster or Canvas says only "late", it is
     one day.

@@ -30,7 +30,7 @@ IDS = (*NUMBERS, "username", "sis user id", "sis login id", "email", "email addr
 NAMES = ("name", "full name", "student")
 GRADE = "Grade"  # what Moodle calls the column of points
 POINTS = "points"  # what we call it
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet would compute
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # begins a cell that a spreadsheet computes
 YES = ("yes", "true", "1", "late")
 
 
@@ -93,7 +93,7 @@ class Roster:
             self._names.setdefault(key, []).append(person)
 
     def find(self, owner: Owner) -> Person | None:
-        """Whose submission it is; None if that is not certain."""
+        """Return the person who owns a submission; None if that is not certain."""
         name = plain(owner.learner)
         numbered = [
             person
@@ -108,11 +108,11 @@ class Roster:
 
     @property
     def _is_theirs(self) -> bool:
-        """Whether the numbers are those that Moodle or Canvas puts into names."""
+        """Whether this is a roster of Moodle or Canvas, whose numbers stand in names of files."""
         return "identifier" in self._titles or "student" in self._titles
 
     def _at_the_end(self, name: str) -> list[Person]:
-        """Whose id a repository's name ends with, as in ``gpus-lab02-ada``; the longest counts."""
+        """Return the people with whose id a repository's name ends; the longest id counts."""
         parts = name.split("-")
         for first in range(1, len(parts)):
             if people := self._ids.get(plain("".join(parts[first:])), []):
@@ -122,7 +122,7 @@ class Roster:
     def with_points(self, points: Mapping[int, float], column: str | None) -> str:
         """The roster as CSV again, with the points of its rows in one column.
 
-        Without `column` that is Moodle's "Grade", or a new one where there is none.
+        Without `column` that is Moodle's "Grade", or a new column if there is none.
         """
         title = column or (GRADE if GRADE in self._header else POINTS)
         header = self._header if title in self._header else [*self._header, title]
@@ -137,7 +137,7 @@ class Roster:
 
 
 def _turned(name: str) -> str:
-    """A name with its last part first, or as it was before that: "Lovelace, Ada"."""
+    """Turn a name around: "Lovelace, Ada" into "Ada Lovelace", and that into "Lovelace Ada"."""
     last, comma, first = name.partition(",")
     if not comma:
         first, _, last = name.strip().rpartition(" ")
@@ -165,7 +165,10 @@ def read(path: Path) -> Roster:
 
 
 def time_of(text: str) -> datetime | None:
-    """A time such as ``2026-11-20 18:00``, in this machine's zone if it names none."""
+    """Read a time such as ``2026-11-20 18:00``, in this machine's zone if it names none.
+
+    Returns None for "", and raises `CourseError` for any other text that is not a time.
+    """
     if not text:
         return None
     try:

@@ -1,6 +1,6 @@
-"""What a class handed in: whatever lies in a folder becomes a folder of scripts for each learner.
+"""Collect what a class handed in: whatever lies in a folder becomes a folder per learner.
 
-Every entry has its place here, readable or not, so that nobody is lost.
+Every entry counts, readable or not, so that no learner is lost.
 """
 
 import hashlib
@@ -33,9 +33,9 @@ ABSENT, STRANGER = "handed in nothing", "not in the roster"
 class Submission:
     """One learner's scripts, copied to `src`; `person` is who that is in the roster.
 
-    `problem` says what could not be read, `notes` what else there is to say: which file was taken
-    if there were two. `time` is that of the newest file, in seconds since the epoch, 0 if none
-    was read; `late` is true where Canvas says so. `guesses` are what was guessed, by the question.
+    `problem` says what could not be read. `notes` say more, such as which of two files was taken.
+    `time` is that of the newest file, in seconds since the epoch, 0 if none was read; `late` is
+    true if Canvas says so. `guesses` has the answers by the question.
     """
 
     learner: str
@@ -57,7 +57,7 @@ class Submission:
         return (self.src / f"{name}.py").read_text(encoding="utf-8", errors="replace")
 
     def digest(self) -> str:
-        """What tells these scripts from others: their names and texts, as a hash."""
+        """A hash of the names and texts of these scripts."""
         sha = hashlib.sha256()
         for path in sorted(self.src.glob("*.py")):
             sha.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -94,11 +94,11 @@ def collect(folder: Path, work: Path, roster: Roster | None = None) -> list[Subm
     ]
 
 
-Key = Person | tuple[str, str]  # whose an entry is: a person, or a name and a number
+Key = Person | tuple[str, str]  # the owner of an entry: a person, or a name and a number
 
 
 def _parts(folder: Path, roster: Roster | None) -> dict[Key, list[tuple[Path, Owner]]]:
-    """The entries of the folder, by whose they are."""
+    """Return the entries of the folder by their owner."""
     parts: dict[Key, list[tuple[Path, Owner]]] = {}
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or (roster and os.path.abspath(path) == roster.path):
@@ -113,7 +113,7 @@ def _parts(folder: Path, roster: Roster | None) -> dict[Key, list[tuple[Path, Ow
 
 
 def _names(keys: Iterable[Key]) -> dict[Key, str]:
-    """A name for each learner, all of them different."""
+    """Return a name for each learner; no two are equal."""
     names: dict[Key, str] = {}
     for key in keys:
         name, number = (key.name, key.id) if isinstance(key, Person) else key
@@ -157,7 +157,7 @@ def _collected(
 
 
 def _guesses(contents: Contents) -> dict[str, Guess]:
-    """What was guessed, by the question; of two files on one question, that with an answer."""
+    """Return the guesses by question; of two files on one, the one with an answer counts."""
     read: dict[str, Guess] = {}
     for path in sorted(filter(GUESS.search, contents.files)):
         guess = guesses.parse(contents.files[path].decode("utf-8", "replace"))
@@ -189,10 +189,10 @@ class Candidate:
 
     @property
     def rank(self) -> tuple:
-        """Which one is taken if there are several: the least.
+        """The key by which one of several is taken: the least.
 
-        What is written comes before what is as it was handed out, a script before a cell that
-        would write it, and what lies less deep before the rest.
+        A script that the learner changed comes before one as it was handed out, a script before a
+        cell that would write it, and a file before others that lie deeper.
         """
         return self._is_as_handed_out(), self.in_cell, self.where.count("/"), self.where
 
@@ -207,8 +207,8 @@ class Candidate:
 def chosen(contents: Contents) -> tuple[dict[str, bytes], list[str]]:
     """The scripts to judge by their names, and which file was taken if there were two.
 
-    Where there is a folder `labs`, its notebooks and the scripts in its `src` count and nothing
-    else. Otherwise all notebooks count, and the scripts that lie next to one of an exercise.
+    If there is a folder `labs`, only its notebooks and the scripts in its `src` count. Otherwise
+    all notebooks count, and the scripts that lie next to one of an exercise.
     """
     paths = set(contents.files)
     in_labs = {path for path in paths if LAB_FILE.search(path)}
@@ -250,7 +250,7 @@ def _candidates(path: str, contents: Contents) -> list[Candidate]:
     if path.lower().endswith(".ipynb"):
         try:
             return _in_cells(path, contents.files[path])
-        except Exception as error:  # whatever a file that is no notebook can bring about
+        except Exception as error:  # whatever a file that is not a notebook can cause
             contents.problems.append(f"{visible(path)} was not read as a notebook: {why(error)}")
             return []
     return [Candidate(name, contents.files[path], path)] if SCRIPT.fullmatch(name) else []

@@ -1,4 +1,4 @@
-"""What a teacher should look at in a script, before believing that it is honest.
+"""Find what a teacher should look at in a script before believing that it is honest.
 
 No script needs any of it to solve an exercise. Finding it proves nothing, and
 neither does not finding it.
@@ -19,7 +19,7 @@ CALLS = ("eval", "exec")
 
 
 def suspicions(source: str) -> list[str]:
-    """A sentence for each line that rewrites a library, or reaches for what is not its own."""
+    """Return a sentence for each line that changes a library, or reaches beyond the script."""
     try:
         tree = ast.parse(source)
     except (MemoryError, RecursionError, SyntaxError, ValueError):
@@ -30,7 +30,7 @@ def suspicions(source: str) -> list[str]:
 
 
 def _imported(tree: ast.AST) -> dict[str, str]:
-    """By the name that the script uses: the module, or the member of one, that it has imported."""
+    """Return what the script imports, a module or its member, by the name that the script uses."""
     names = {"__builtins__": "builtins"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -74,7 +74,7 @@ def _looked_at(tree: ast.AST, names: dict[str, str]) -> Iterator[tuple[ast.AST, 
 
 
 def _library(node: ast.AST, names: dict[str, str]) -> str:
-    """The full name of an attribute of a library, or of a library; "" for anything else."""
+    """Return the full name of a library or its attribute; "" for anything else."""
     parts = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

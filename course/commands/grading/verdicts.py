@@ -1,4 +1,4 @@
-"""The verdicts on a class: several checks at a time, each kept, and what to do when time is up."""
+"""Get the verdicts on a class: run several checks at a time, within a limit, and keep each."""
 
 import json
 import time
@@ -20,7 +20,7 @@ Verdicts = dict[str, dict[str, Report]]  # by learner and exercise
 
 @dataclass
 class Judge:
-    """Asks the checks, and keeps what they say below `folder`.
+    """Runs the checks, and keeps their verdicts below `folder`.
 
     A kept verdict counts again only for the same scripts, the same checks and the same `isolated`.
     `minutes` is how long all checks of one learner may take.
@@ -60,11 +60,11 @@ class Judge:
         return self.folder / slug(submission.learner) / f"{name}.json"
 
     def _judged(self, submission: Submission) -> dict:
-        """What a verdict is about."""
+        """Return what a verdict depends on."""
         return {"scripts": submission.digest(), "checks": self._checks, "isolated": self.isolated}
 
     def _stored(self, submission: Submission, name: str) -> Report | None:
-        """The verdict that is kept, None if there is none on these scripts."""
+        """Return the verdict that is kept, None if there is none on these scripts."""
         try:
             record = json.loads(self._path(submission, name).read_text(encoding="utf-8"))
             report = Report.from_dict(record["report"])
@@ -73,7 +73,7 @@ class Judge:
             return None
 
     def _ask(self, submission: Submission, name: str) -> Report:
-        """What the checks of one exercise say; kept if they have judged it."""
+        """Run the checks of one exercise, and keep the verdict if they have judged it."""
         learner = submission.learner
         left = self.minutes * 60 - self._spent.get(learner, 0.0)
         if left <= 0:
@@ -115,7 +115,7 @@ def _follow(under_way: dict[Future, tuple[Submission, str]]) -> None:
 
 
 def _as_handed_out(submission: Submission, name: str) -> Report | None:
-    """The report on a script in which nothing is written, which no check need be asked about."""
+    """Return the report on a script in which nothing is written, without running a check."""
     blank = exercises()[name].script(solved=False)
     if submission.text(name).split() != blank.split():
         return None

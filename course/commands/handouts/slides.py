@@ -21,7 +21,7 @@ from course.lessons import Lesson
 
 HERE = Path(__file__).with_name("files")
 MARKDOWN = MarkdownIt("commonmark").enable("table")
-LINK = re.compile(r"</?a\b[^>]*>|<img\b[^>]*>")  # they lead to where the deck does not lie
+LINK = re.compile(r"</?a\b[^>]*>|<img\b[^>]*>")  # their files do not lie next to the deck
 CLAIMS = re.compile(r"\bclaims\(")
 HEADING = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
 LIVE = re.compile(f"<title>{live_curves.TITLE}")  # the curves that a run draws while it goes on
@@ -105,7 +105,7 @@ def _leads_to(above: NotebookNode | None) -> str:
 
 
 def _guess(cell: NotebookNode, heading: str, leads: str) -> str:
-    """What leads to a question, the question, its choices, and, folded, what the run showed."""
+    """Return what leads to a question, the question, its choices, and, folded, the answer."""
     line, _, question = cell.source.partition("\n")
     choices = line.split(maxsplit=2)[2].split("|") if "|" in line else []
     listed = "".join(f"<li>{html.escape(choice.strip())}</li>" for choice in choices)
@@ -118,7 +118,7 @@ def _inline(text: str) -> str:
 
 
 def _shown(cell: NotebookNode, kind: str) -> str:
-    """The last output of this kind, "" without one."""
+    """Return the last output of this kind, "" without one."""
     data = [output.get("data", {}) for output in cell.get("outputs", [])]
     return next(("".join(bundle[kind]) for bundle in reversed(data) if kind in bundle), "")
 

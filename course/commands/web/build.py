@@ -1,6 +1,6 @@
-"""From the solved notebooks to a folder of static files: pages by Sphinx, Pyodide, and our Python.
+"""Make a folder of static files of the solved notebooks: pages by Sphinx, Pyodide, our Python.
 
-Everything that a page asks for lies in the folder: it works under any address, without the net.
+The folder has everything that a page loads, so it works under any address, without the net.
 """
 
 import re
@@ -82,7 +82,7 @@ def write_pages(sources: Path, pages: Path) -> None:
 
 
 def _finished(page: str, folder: Path) -> str:
-    """What Sphinx and its theme leave out: images wait until they are near, all can be reached.
+    """Add what Sphinx and its theme leave out: images load late, and a keyboard reaches everything.
 
     A picture that is an output is named by its own title; its files lie below `folder`.
     """

@@ -1,4 +1,4 @@
-"""What Sphinx is taught for the site: the colours of ranks, and descriptions of pages."""
+"""Sphinx's extension for the site: the colours of ranks, and descriptions of pages."""
 
 import html
 import re
@@ -45,7 +45,7 @@ def finish(app: Sphinx, name: str, template: str, context: dict, page: nodes.Nod
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """What Sphinx calls."""
+    """Register the extension; Sphinx calls this."""
     app.add_lexer("ranks", RankLexer)
     app.connect("html-page-context", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

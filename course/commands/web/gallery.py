@@ -1,6 +1,6 @@
 """The gallery: a page for each explorable, and one that shows them all.
 
-What it says of each stands in texts/explorables.md, whose links are states: ``#ranks=64&cap=8``.
+Its texts are in texts/explorables.md, whose links are states of controls: ``#ranks=64&cap=8``.
 """
 
 import html
@@ -19,7 +19,7 @@ from course.lessons import Lesson
 
 TEXTS = Path(__file__).parent / "texts" / "explorables.md"
 TRY = re.compile(r"\[(?P<words>[^\]]+)\]\((?P<state>#[^)]*)\)")
-# The titles of marks, and what a picture says to who cannot see it: an <img> has neither.
+# The titles of marks, and a picture's text for screen readers: an <img> can have neither.
 TIP = re.compile(r"(?<=>)<title>[^<]*</title>(?=</)|<desc>[^<]*</desc>")
 GALLERY = "gallery"  # the name of the page that shows all
 CARD = """<a class="exhibit" href="{page}.html">
@@ -64,7 +64,7 @@ class Exhibit:
 
     @property
     def picture(self) -> Picture:
-        """Its first try, which its page begins with."""
+        """The picture of its first try, with which its page begins."""
         drawn = state(self.name)
         return drawn.picture(drawn.accepted(self.states[0]))
 
@@ -126,5 +126,5 @@ def write_stills(out: Path) -> None:
 
 
 def _title(exhibit: Exhibit) -> str:
-    """What its picture finds, as HTML."""
+    """Return the title of its picture, which states its point, as HTML."""
     return re.search(r"<title>(.*?)</title>", exhibit.picture)[1]

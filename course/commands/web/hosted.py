@@ -20,8 +20,8 @@ BRANCH = "hosted"
 ADDRESS = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+(?<!\.git)")
 COMMIT = re.compile(r"[0-9a-f]{40}")
 RELATIVE = re.compile(r"(?P<image>!?)(?P<title>\[[^\]]*\])\((?P<file>[\w./-]+)(?P<rest>#[\w-]*)?\)")
-# Colab and Kaggle bring these. Their Jupyter is not ours to replace, and while a kernel runs, nor
-# is what it has imported; nbval validates notebooks, and no lab does.
+# Colab and Kaggle bring these. We must not replace their Jupyter, nor what a running kernel has
+# imported; and no lab needs nbval.
 OF_THE_HOST = ("torch", "jupyterlab", "ipywidgets", "psutil", "nbval")
 # The oldest torch that the course accepts, with what must agree with it: transformers imports
 # torchvision where it finds it, and that fails with another torch than its own.

@@ -24,7 +24,10 @@ class AlphaBeta:
 
     @classmethod
     def of(cls, latency_us: float, gb_per_s: float) -> "AlphaBeta":
-        """A network given by its latency in µs and its bandwidth in GB/s (10⁹ bytes a second)."""
+        """Make a network of its latency in µs and its bandwidth in GB/s (10⁹ bytes a second).
+
+        Raises `CourseError` for a latency below 0, or a bandwidth that is not above 0.
+        """
         if latency_us < 0 or gb_per_s <= 0:
             raise CourseError(
                 "A network needs a latency of 0 µs or more and a bandwidth above 0 GB/s."

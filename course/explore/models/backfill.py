@@ -59,7 +59,10 @@ def plan(mine: Wish, backfill: bool = True, nodes: int = NODES, gpus: int = GPUS
 def place(
     wish: Wish, placed: list[Planned], earliest: float, nodes: int = NODES, gpus: int = GPUS
 ) -> Planned:
-    """Find the first place at or after `earliest` (hours) that stays free until the job's limit."""
+    """Find the first place at or after `earliest` (hours) that stays free until the job's limit.
+
+    Raises `CourseError` for a job that the cluster can never run.
+    """
     moments = sorted({earliest, *(job.end for job in placed if job.end > earliest)})
     for start in moments:
         free = [_free(node, start, start + wish.hours, placed, gpus) for node in range(nodes)]

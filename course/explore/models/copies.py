@@ -36,7 +36,7 @@ class Layout:
 
     @property
     def copies(self) -> int:
-        """How often the whole model is there."""
+        """The number of copies of the whole model."""
         return self.ranks // self.sharing
 
     @property
@@ -46,14 +46,14 @@ class Layout:
 
     @property
     def gathers_out(self) -> float:
-        """What leaves a machine because a copy takes more than one: its ring crosses once."""
+        """The bytes that leave a machine because a copy spans several: its ring crosses once."""
         if self.sharing <= self.gpus:
             return 0.0
         return PASSES * NUMBER * (self.sharing - 1) / self.sharing
 
     @property
     def averages_out(self) -> float:
-        """What leaves a machine to average the shards of the copies."""
+        """The bytes that leave a machine to average the shards of the copies."""
         if self.machines == 1:
             return 0.0
         rings = min(self.sharing, self.gpus)  # of a machine, one for each shard that it holds
@@ -61,5 +61,5 @@ class Layout:
 
     @property
     def out(self) -> float:
-        """What leaves a machine in a step."""
+        """The bytes that leave a machine in a step."""
         return self.gathers_out + self.averages_out

@@ -37,7 +37,10 @@ Schedule = list[list[PipelinePass]]  # by rank
 
 
 def order(policy: str, ranks: int, microbatches: int) -> list[Order]:
-    """Return the order of each rank's passes, without the W passes, which fill gaps."""
+    """Return the order of each rank's passes, without the W passes, which fill gaps.
+
+    Raises `CourseError` for numbers below 1, or if the policy cannot divide the micro-batches.
+    """
     if min(ranks, microbatches) < 1:
         raise CourseError("A pipeline has at least one stage, and the batch one micro-batch.")
     if policy == GPIPE:

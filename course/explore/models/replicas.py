@@ -91,7 +91,7 @@ def step(
     per_sample = TOKENS * ACTIVATION * width(parameters, vocabulary) ** 2 / DEPTH
     logits = TOKENS * vocabulary * FLOAT  # of a sample
     alone = sizes[0] == batch  # then nothing is copied: the model runs as it is
-    # Beside the outputs there are the loss's tensors, or elsewhere computed gradients that return.
+    # Next to the outputs lie the loss's tensors, or gradients that other devices computed.
     outputs = logits * (1 + LOSS_TENSORS if inside or alone else 2)
 
     def held(size: int) -> dict[str, float]:

@@ -48,7 +48,10 @@ class Ledger:
 
 
 def per_parameter(way: str, ranks: int, precision: str = MIXED) -> tuple[float, float, float]:
-    """Bytes of weights, gradients and optimizer state per parameter on each of `ranks` ranks."""
+    """Bytes of weights, gradients and optimizer state per parameter on each of `ranks` ranks.
+
+    Raises `CourseError` for an unknown way, or fewer than one rank.
+    """
     if way not in WAYS or ranks < 1:
         raise CourseError(f"The ways are {', '.join(WAYS)}, on at least one rank.")
     parts = PRECISIONS[precision]

@@ -183,7 +183,7 @@ def cell(
 
 
 def _barrier(example: Example, moment: int) -> list[str]:
-    """Time goes right: ranks compute, come to the barrier, wait for the last, go on together."""
+    """Draw ranks over time: they compute, reach the barrier, wait for the last, go on together."""
     wide = svg.WIDTH - svg.MARGIN - LEFT
     last = max(LATE[: example.ranks])
     at = LEFT + last * wide

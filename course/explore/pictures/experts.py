@@ -72,7 +72,7 @@ def _own(flow: model.Flow, rank: int) -> list[str]:
 
 
 def _streams(flow: model.Flow, rank: int) -> list[str]:
-    """A line from a rank to each rank that gets tokens of it, as thick as they are many."""
+    """Draw a line from a rank to each rank that gets its tokens; more tokens, thicker line."""
     parts, start = [], TOP + rank * BLOCK + 26
     begin = LEFT + PER_LINE * STEP + 8
     for to in range(model.RANKS):

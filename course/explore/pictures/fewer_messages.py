@@ -122,7 +122,7 @@ def _curve(curve: list[tuple[float, float]], now: tuple[float, float]) -> list[s
 
 @explorable
 def fewer_messages() -> Description:
-    """A training that sends less often, or less, beside DDP: which is first at the same loss?"""
+    """A run that communicates less, next to DDP: which one reaches the same loss first?"""
     return draw, {
         "ranks": Slider("Ranks", 2, 64, 4, step=2, log=True),
         "link": Slider("Link", 10, 400_000, 100, step=COARSE, unit="Mbit/s", log=True),

@@ -96,7 +96,7 @@ def _bits(known: Format, value: float) -> list[str]:
 
 
 def _flips(known: Format, bits: str) -> Iterator[dict[str, str]]:
-    """What makes a button of each bit that can be flipped without leaving what can be asked for."""
+    """Yield the button of each bit; empty if the flipped value is beyond the control's range."""
     low, high = WEIGHTS
     for place, bit in enumerate(bits):
         flipped = known.value(f"{bits[:place]}{1 - int(bit)}{bits[place + 1 :]}")

@@ -34,7 +34,7 @@ def draw(
 
 
 def _mortal(now: model.Placement) -> str:
-    """What can die at a click."""
+    """Return the places that can die at a click."""
     last = "the last device" if len(now.devices) > 1 else "the device"
     return f"{last} or the {now.centre.name}" if now.centre else last
 
@@ -77,7 +77,7 @@ def _time(ms: float) -> str:
 
 
 def _slot(count: int) -> tuple[float, float]:
-    """The width of a device's box, and how far the boxes are apart from edge to edge."""
+    """Return the width of a device's box, and how far apart the left edges of two boxes are."""
     apart = (RIGHT - LEFT) / count
     return min(128, apart - 22), apart
 
@@ -122,7 +122,7 @@ def _boxes(now: model.Placement) -> list[str]:
 
 
 def _death(place: model.Holder, dies: str) -> dict[str, str]:
-    """What makes a button of the box of a place that `dies`, or that comes back if it is dead."""
+    """Return the button on the box of a place that `dies`, or comes back if it is dead."""
     if place.fate == "dead":
         return touch.button("dies", model.NOTHING, "Bring it back")
     return touch.button("dies", dies, f"Let {dies} die")
@@ -181,7 +181,7 @@ def _processes(now: model.Placement) -> list[str]:
 
 
 def _traffic(now: model.Placement) -> list[str]:
-    """Arrows for what moves in a step; nothing moves where somebody is dead or has stopped."""
+    """Draw arrows for what moves in a step, but not at places that are dead or have stopped."""
     count = len(now.devices)
     width, _ = _slot(count)
     if now.centre is None:

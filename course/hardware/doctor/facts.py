@@ -1,7 +1,7 @@
-"""What `doctor` looks at: everything it reads from the machine, read once.
+"""Read once everything that `doctor` judges about the machine.
 
-torch is imported in a process of its own, so that the caller stays free of it and of CUDA, and so
-that a GPU which hangs or crashes does no harm; the rest is read meanwhile.
+A process of its own imports torch, so that the caller stays free of torch and of CUDA, and a GPU
+that hangs or crashes does no harm. The rest is read meanwhile.
 """
 
 import importlib.metadata
@@ -33,10 +33,10 @@ ASK_TORCH = [sys.executable, "-P", str(Path(__file__).with_name("ask_torch.py"))
 
 @dataclass(frozen=True)
 class Torch:
-    """What torch itself says: its backends, how many GPUs it sees, and in its words what is wrong.
+    """What torch itself reports: its backends, how many GPUs it sees, and what it finds wrong.
 
-    `faults` has, by number, the GPUs on which it cannot compute. `late`: it had said nothing yet
-    when the time was over, which alone is not a fault.
+    `faults` has, by number, the GPUs on which it cannot compute. `late` says that it had reported
+    nothing when the time was over, which alone is not a fault.
     """
 
     gloo: bool = False
@@ -99,7 +99,7 @@ def examine() -> Facts:
 
 
 def torch_says(process: subprocess.Popen[str]) -> Torch:
-    """What the process that imports torch found out, if need be before it hung or crashed."""
+    """Return what the process that imports torch found out, perhaps before it hung or crashed."""
     late = False
     try:
         out, err = process.communicate(timeout=TORCH_LIMIT_S)
@@ -150,7 +150,7 @@ def open_files() -> int | None:
 
 
 def loopback_error() -> str | None:
-    """Why this machine cannot talk to itself over a free port of 'localhost', None if it can."""
+    """Return why this machine cannot reach itself over a port of 'localhost', None if it can."""
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
             address = ("localhost", server.getsockname()[1])
@@ -161,7 +161,7 @@ def loopback_error() -> str | None:
 
 
 def host_error(host: str) -> str | None:
-    """What is wrong with the address that this host's own name leads to, None if nothing is."""
+    """Return what is wrong with the address of this host's own name, None if nothing is."""
     try:
         address = within(LOOKUP_LIMIT_S, lambda: socket.gethostbyname(host))
     except TimeoutError:
@@ -176,7 +176,7 @@ def host_error(host: str) -> str | None:
 
 
 def within(seconds: float, function: Callable[[], Any]) -> Any:
-    """What `function` returns or raises; TimeoutError if it takes longer (it then runs on)."""
+    """Return or raise what `function` does; TimeoutError if it takes longer (then it runs on)."""
     result: list[Any] = []
     failure: list[OSError] = []
 
@@ -202,7 +202,7 @@ def existing(folder: Path) -> Path:
 
 
 def write_error(folder: Path) -> str | None:
-    """Why no file can be written to `folder`, or to where it will be; None if one can."""
+    """Return why `folder`, or the place where it will be, takes no file; None if it does."""
     try:
         with tempfile.TemporaryFile(dir=existing(folder)) as file:
             file.write(b"x")

@@ -1,1 +1,1 @@
-"""Whether a script fits: a rehearsal on tensors without memory, and what it says of real cards."""
+"""Find on which GPUs a script fits, by a rehearsal on tensors without memory."""

@@ -1,4 +1,4 @@
-"""What a ledger's events add up to: the peak, what it is made of, and the memory over the steps."""
+"""Add up a ledger's events: the peak, what it is made of, and the memory over the steps."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -12,7 +12,7 @@ KEPT = ("weights", "gradients", "optimizer")  # what a host holds in place of a 
 
 @dataclass(frozen=True)
 class Traffic:
-    """The collectives of a step after the first: how many, and what a `Message` has of each."""
+    """The collectives of a mean step after the first: their number, and sums over `Message`s."""
 
     messages: float
     hops: float
@@ -23,8 +23,8 @@ class Traffic:
 class Account:
     """The memory of one rank, in bytes.
 
-    `by` has the bytes of each kind at the peak. `at` is the line that asked for the last piece, in
-    `step`, from 1, while the script was in `moment`.
+    `by` has the bytes of each kind at the peak. `at` is the line of the script that allocated the
+    last piece, in `step` (counted from 1), while the script was in `moment`.
     `series` has points of time, counted in steps, each with the bytes by kind. `host` is the most
     of weights, gradients and the optimizer's tensors that lies in the host's memory where the
     script uses a GPU.
@@ -43,7 +43,7 @@ class Account:
 
     @classmethod
     def of(cls, plain: dict) -> "Account":
-        """An account that was JSON."""
+        """Make an account of the dict that `plain` returned."""
         return cls(**plain | {"traffic": Traffic(**plain["traffic"])})
 
     def plain(self) -> dict:
@@ -52,7 +52,7 @@ class Account:
 
 
 def add_up(record: Record) -> Account:
-    """The account of a run; where it uses a GPU, only what lies there counts."""
+    """Return the account of a run. If the run uses a GPU, only memory on the GPU counts."""
     counts = [each.on_gpu or not record.uses_gpu for each in record.storages]
     held: Counter[str] = Counter()
     by: dict[str, int] = {}
@@ -99,7 +99,7 @@ def _traffic(record: Record) -> Traffic:
 
 
 def _time(record: Record, index: int) -> float:
-    """The steps that are over before an event, and the share of the events of its own."""
+    """Return how many steps end before an event, plus its place in its own step as a fraction."""
     step = bisect_right(record.steps, index)
     begin = record.steps[step - 1] if step else 0
     end = record.steps[step] if step < len(record.steps) else len(record.events)

@@ -1,4 +1,4 @@
-"""What `fit` answers: for each number of GPUs and each size, whether it fits; then what would."""
+"""The answer of `fit`: on which number and size of GPUs a script fits, and if not, what would."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -24,11 +24,11 @@ OFFLOAD = "offload"
 
 
 class Answer(Result):
-    """A result for people: as text, and in a notebook as a picture."""
+    """A result to show: a terminal prints its text, a notebook draws a picture."""
 
     @property
     def picture(self) -> "Picture":
-        """The memory over the steps, for each number of GPUs."""
+        """Draw the memory over the steps, a panel for each number of GPUs."""
         from course.own.fit import picture  # not needed in a terminal, and slow to import
 
         return picture.draw(self)
@@ -70,7 +70,7 @@ def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> Answer:
 
 
 def _advice(stage: Stage, target: Run, runs: Sequence[Run]) -> Iterator[Advice]:
-    """The cheapest first: what costs time alone, then precision, another script, more GPUs."""
+    """Try changes, the cheapest first: they cost time alone, then precision, code, more GPUs."""
     ranks, memory = target.rehearsal.ranks, target.memory
     for batch, passes in _smaller(target.rehearsal.batch):
         if run := _with_batch(stage, target, batch, passes=passes):
@@ -105,7 +105,7 @@ def _smaller(batch: int | None) -> Iterator[tuple[int, int]]:
 
 
 def _with_batch(stage: Stage, base: Run, batch: int, **changes: object) -> Run | None:
-    """The run with batches of another size; None if no loader takes it, or it fails with it."""
+    """Return the run with batches of another size; None if no loader takes it, or the run fails."""
     try:
         rehearsal = stage.rehearse(base.rehearsal.ranks, batch=batch, **changes)
     except NotFollowed:
@@ -114,7 +114,7 @@ def _with_batch(stage: Stage, base: Run, batch: int, **changes: object) -> Run |
 
 
 def _largest(stage: Stage, base: Run) -> tuple[int, Run] | None:
-    """The largest batch that fits, by a line through two sizes; it is rehearsed, too."""
+    """Find the largest batch that fits, by a line through two sizes, and rehearse it to be sure."""
     batch = base.rehearsal.batch
     if not batch:
         return None

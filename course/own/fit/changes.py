@@ -1,4 +1,4 @@
-"""On a rank: changes to a script that would save memory, made while it runs."""
+"""On a rank: change a running script so that it needs less memory."""
 
 import types
 from collections.abc import Callable
@@ -22,11 +22,11 @@ MODEL = {"autocast", "checkpoint", "shard", "offload"}  # changes of the model
 
 
 class Changes:
-    """Makes the changes of a request; `made` says which of them there was something for.
+    """Makes the changes of a request; `made` names those for which the script had a place.
 
     `batch` is the size that loaders take, `passes` how many backward passes make a step.
-    `autocast`, `checkpoint`, `shard` and `offload` are about the model; what is to be offloaded is
-    sharded, too. `batch_size` is the script's own.
+    `autocast`, `checkpoint`, `shard` and `offload` are about the model; an offloaded model is also
+    sharded. `batch_size` is the script's own.
     """
 
     def __init__(self, requested: dict) -> None:
@@ -36,7 +36,7 @@ class Changes:
         self._optimizers = self._depth = 0
 
     def install(self) -> None:
-        """Make them, for the rest of this process."""
+        """Make the changes, for the rest of this process."""
         DataLoader.__init__ = self._loader(DataLoader.__init__)
         Optimizer.__init__ = self._optimizer(Optimizer.__init__)
         if {"autocast", "checkpoint"} & self._requested.keys():
@@ -72,7 +72,7 @@ class Changes:
         return offloaded
 
     def _empty(self, empty: Callable) -> Callable:
-        """Have an offloaded model get its memory on the host, where torch demands it to be."""
+        """Give an offloaded model its memory on the host, where torch demands it."""
 
         @wraps(empty)
         def emptied(module: nn.Module, *, device: Any, recurse: bool = True) -> nn.Module:
@@ -125,7 +125,7 @@ class Changes:
         return called
 
     def _checkpoint(self, module: nn.Module) -> None:
-        """Have the repeated parts of a model keep their inputs alone, and compute again."""
+        """Let the repeated parts of a model keep only their inputs, and compute the rest again."""
         for part in repeated(module):
             part.forward = partial(checkpoint, part.forward, use_reentrant=False)
             self.made.add("checkpoint")
@@ -135,7 +135,7 @@ class Changes:
 
 
 class _Sharded(nn.Module):
-    """What takes the place of DDP around a sharded model."""
+    """Takes the place of DDP around a sharded model."""
 
     def __init__(self, changes: Changes, module: nn.Module, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -147,7 +147,7 @@ class _Sharded(nn.Module):
 
 
 def repeated(module: nn.Module) -> list[nn.Module]:
-    """The parts of a model that come several times: layers of one class in a list of modules."""
+    """Return the parts of a model that are repeated: layers of one class in a list of modules."""
     layers: list[nn.Module] = []
     covered: set[nn.Module] = set()
     for each in module.modules():
@@ -162,7 +162,7 @@ def repeated(module: nn.Module) -> list[nn.Module]:
 
 
 def _each(passes: int, optimizer: Optimizer, name: str) -> None:
-    """Have only each so many-th call of a method of an optimizer do something."""
+    """Replace a method of an optimizer, so that only one call in `passes` does something."""
     method = getattr(optimizer, name).__func__
     calls = 0
 

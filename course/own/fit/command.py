@@ -16,19 +16,19 @@ PYTHONS = ("python", "python3")
 
 @dataclass(frozen=True)
 class Script:
-    """What is run as `__main__`: a file, or a module by its name; and what follows it."""
+    """What is run as `__main__`: a file or a module, and the arguments that follow it."""
 
     name: str
     words: list[str]
     is_module: bool = False
 
     def request(self, ranks: int) -> dict:
-        """As a rehearsal takes it."""
+        """Return the request for a rehearsal with this many ranks, as plain data."""
         return {"script": self.name, "words": self.words, "module": self.is_module, "ranks": ranks}
 
 
 def script(words: Sequence[str]) -> Script:
-    """The script of a command; raises `CourseError` if there is none, or it is not there."""
+    """Return the script of a command; raises `CourseError` if it names none, or a missing file."""
     first, *rest = words or [""]
     name = Path(first).name
     if name in PYTHONS or name.startswith("python3."):

@@ -1,4 +1,4 @@
-"""What a step costs on several GPUs: how much longer its messages may make it.
+"""Estimate what a step costs on several GPUs: how much longer its messages may make it.
 
 Messages travel while the GPU computes, as far as the script lets them. So an estimate has two ends:
 all of them hidden behind computation, or none. Their time follows the α–β model, fitted to
@@ -21,7 +21,7 @@ ONE_NODE = 8  # GPUs
 class Forecast:
     """A step on GPUs with the `link` of a machine that others have measured.
 
-    `longest` has its seconds if no message is hidden.
+    `longest` is its length in seconds if no message is hidden.
     """
 
     link: str
@@ -31,7 +31,7 @@ class Forecast:
 
 
 def forecasts(rehearsal: Rehearsal, alone: float) -> Iterator[Forecast]:
-    """For each machine, how long a step takes that takes `alone` seconds on one GPU."""
+    """Yield the forecast for each machine, if a step takes `alone` seconds on one GPU."""
     traffic = rehearsal.account.traffic
     names = NEAR if rehearsal.ranks <= ONE_NODE else FAR
     for curve in published.all_reduces():
@@ -41,7 +41,7 @@ def forecasts(rehearsal: Rehearsal, alone: float) -> Iterator[Forecast]:
 
 
 def _network(curve: published.Curve) -> alpha_beta.AlphaBeta:
-    """The α and β of a machine, by its all-reduces of all sizes as rings."""
+    """Fit α (seconds) and β (seconds per byte) to a machine's all-reduces, taken to be rings."""
     hops = 2 * (curve.ranks - 1)
     sent = [(hops / curve.ranks * size, rate * 1e9) for size, rate in curve.figures]
     return alpha_beta.fit((hops, nbytes, nbytes / rate) for nbytes, rate in sent)

@@ -1,4 +1,4 @@
-"""On a rank: every storage that torch makes, when it comes and goes, and what it is for.
+"""On a rank: note every storage that torch makes, when it comes and goes, and what it is for.
 
 The ledger sees each operation, on fake tensors as on real ones, so that a rehearsal and a real run
 are counted by the same rules. What a storage is for is often known only later: a gradient is known
@@ -32,8 +32,8 @@ CPU = torch.device("cpu")
 class Ledger(TorchDispatchMode):
     """Notes the storages of all operations inside it.
 
-    `phase` is the kind of the memory that is made now, unless it becomes known as another. `run`
-    carries an operation out; it is also given the tensors among the arguments.
+    New memory gets the kind `phase`, unless it later turns out to be of another kind. `run` carries
+    out an operation; it also gets a list of the tensors among the arguments.
     """
 
     def __init__(self, lines: Lines, run: Callable[[Any, list, tuple, dict], Any]) -> None:
@@ -50,38 +50,38 @@ class Ledger(TorchDispatchMode):
         return False  # or the first operation would import torch._dynamo, which takes seconds
 
     def mark(self, tensors: Iterable[Tensor], kind: str) -> None:
-        """Note what these tensors are for; a kind noted before stays if it ranks higher."""
+        """Note what these tensors are for; an earlier kind stays if it ranks higher."""
         for tensor in tensors:
             if (number := self._number(local(tensor))) is not None:
                 storage = self.record.storages[number]
                 storage.kind = min(kind, storage.kind, key=KINDS.index)
 
     def begin(self, moment: str, phase: str = "other") -> None:
-        """The script does something else from now on."""
+        """Note that the script does something else from now on."""
         self.phase = phase
         self.record.moments.append((len(self.record.events), moment))
 
     def put_on_gpu(self, tensor: Tensor) -> None:
-        """A tensor lies on the GPU from now on."""
+        """Note that a tensor lies on the GPU from now on."""
         self.record.uses_gpu = True
         self._put_on_gpu([self._number(local(tensor))])
 
     def take_from_gpu(self, tensor: Tensor) -> None:
-        """A tensor that was copied from a GPU lies in the host's memory."""
+        """Note that a tensor, copied from a GPU, lies in the host's memory."""
         if (number := self._number(local(tensor))) is not None:
             self.record.storages[number].on_gpu = False
 
     def lies_on_gpu(self, tensor: Tensor) -> bool:
-        """Whether a tensor is known to lie there."""
+        """Return whether a tensor is known to lie on the GPU."""
         number = self._number(local(tensor))
         return number is not None and self.record.storages[number].on_gpu
 
     def end_step(self) -> None:
-        """The first optimizer has stepped, and so a step of the training is over."""
+        """Note that a step of the training is over, because the first optimizer has stepped."""
         self.record.steps.append(len(self.record.events))
 
     def resize(self, storage: torch.UntypedStorage) -> None:
-        """A storage has another size than before."""
+        """Note that the size of a storage has changed."""
         number = self._numbers.get(insides.inside(storage, "_cdata"))
         if number is not None:
             known = self.record.storages[number]
@@ -124,7 +124,7 @@ class Ledger(TorchDispatchMode):
             self.record.messages.append(Message(len(self.record.events), hops, nbytes))
 
     def _spread(self, function: Any, given: list[Tensor], numbers: list[int | None]) -> None:
-        """What meets a tensor of the GPU must lie there; only some operations mix devices."""
+        """Note that tensors used with one on the GPU lie there, too: few operations mix devices."""
         if schema_of(function).name in MAY_MIX:
             if self.lies_on_gpu(given[0]):
                 self._put_on_gpu(numbers[len(given) :])
@@ -140,7 +140,7 @@ class Ledger(TorchDispatchMode):
                 self.record.storages[number].on_gpu = True
 
     def _number(self, tensor: Tensor) -> int | None:
-        """The number of a tensor's storage, a new one for a new storage; None without memory."""
+        """Return the number of a tensor's storage, which may be new; None without memory."""
         try:
             storage = tensor.untyped_storage()
         except NotImplementedError:  # it has none, like a sparse tensor
@@ -167,7 +167,7 @@ class Ledger(TorchDispatchMode):
 
 
 def tensors(values: Iterable[Any]) -> list[Tensor]:
-    """The tensors among the arguments or results of an operation, also those in its lists."""
+    """Return the tensors among the arguments or results of an operation, also those in lists."""
     parts: list[Tensor] = []
     for each in values:
         if isinstance(each, Tensor):
@@ -183,7 +183,7 @@ def local(tensor: Tensor) -> Tensor:
 
 
 def _communicates(frame: Any) -> bool:
-    """Whether torch's distributed code asks for the memory, and no module or optimizer below it."""
+    """Return whether torch's distributed code allocates, rather than a module or an optimizer."""
     while frame is not None:
         communicates = _is_for_messages(frame.f_code.co_filename)
         if communicates is not None:
@@ -194,7 +194,7 @@ def _communicates(frame: Any) -> bool:
 
 @cache
 def _is_for_messages(file: str) -> bool | None:
-    """Whether a file of torch has buffers for messages; None if it says nothing of its memory."""
+    """Return whether a file of torch allocates for messages; None if the file cannot tell."""
     if any(each in file for each in COMMUNICATES):
         return True
     return False if any(each in file for each in COMPUTES) else None

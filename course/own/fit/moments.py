@@ -1,4 +1,4 @@
-"""On a rank: the moments of a training that say what memory is for, and when enough was seen."""
+"""On a rank: hooks at the moments that show what memory is for, and when enough was seen."""
 
 import weakref
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ RECURRENT = (
 
 
 class Enough(BaseException):
-    """The script has taken its steps; it is no `Exception`, so scripts do not catch it."""
+    """Ends a script that has taken its steps. It is not an `Exception`: no script catches it."""
 
 
 class Moments:
@@ -36,7 +36,7 @@ class Moments:
         self.notes: dict[str, None] = {}  # what makes the account less sure
 
     def install(self) -> None:
-        """Begin, for the rest of this process."""
+        """Install the hooks, for the rest of this process."""
         modules.register_module_parameter_registration_hook(self._registered)
         modules.register_module_buffer_registration_hook(self._registered)
         modules.register_module_forward_pre_hook(self._forward_begins)
@@ -61,7 +61,7 @@ class Moments:
 
     @property
     def taken(self) -> int:
-        """The steps of the optimizer that took most."""
+        """The number of steps of the optimizer that took most."""
         return max(self._taken.values(), default=0)
 
     def _registered(self, module: nn.Module, name: str, value: Tensor | None) -> None:
@@ -125,7 +125,7 @@ class Moments:
 
 
 def _tensors(optimizer: Optimizer) -> Iterator[Tensor]:
-    """What an optimizer keeps from step to step."""
+    """Yield the tensors that an optimizer keeps from step to step."""
     for state in optimizer.state.values():
         for value in state.values() if isinstance(state, dict) else ():
             for each in value if isinstance(value, (list, tuple)) else (value,):

@@ -1,6 +1,6 @@
-"""What a GPU holds beside tensors: the context of CUDA, NCCL, cuBLAS.
+"""What a GPU holds besides tensors: the context of CUDA, NCCL, cuBLAS.
 
-From documents, or as `tests/tools/measure_fit_on_gpu.py` has measured it.
+The numbers are from documents, or measured by `tests/tools/measure_fit_on_gpu.py`.
 """
 
 import tomllib
@@ -14,10 +14,10 @@ MEASURED = Path(__file__).with_name("measured.toml")  # the tool writes it
 
 @dataclass(frozen=True)
 class Part:
-    """One of them: its size, how it comes to it, and the page that says so.
+    """One such part: its size, how that comes about, and the page that says so.
 
-    `device` is the GPU on which it was measured, if it was. `several` says that it is there only
-    with several ranks.
+    `device` is the GPU on which it was measured, if it was. `several`: only runs of several ranks
+    have this part.
     """
 
     name: str
@@ -30,13 +30,13 @@ class Part:
 
     @property
     def source(self) -> str:
-        """Where the number comes from."""
+        """The source of the number, in words."""
         return f"measured on {self.device}" if self.device else "from documents, not measured"
 
 
 @cache
 def every_part() -> tuple[Part, ...]:
-    """By name: what was measured takes the place of what is from documents."""
+    """Return the parts by name; a measured number replaces the one from documents."""
     paths = [Path(__file__).with_name("overhead.toml"), MEASURED]
     texts = [path.read_text() for path in paths if path.exists()]
     parts = [Part(**each) for text in texts for each in tomllib.loads(text)["part"]]
@@ -44,10 +44,10 @@ def every_part() -> tuple[Part, ...]:
 
 
 def parts(ranks: int) -> list[Part]:
-    """What each of so many ranks holds."""
+    """Return the parts that each rank holds in a run of that many ranks."""
     return [part for part in every_part() if ranks > 1 or not part.several]
 
 
 def nbytes(ranks: int) -> int:
-    """All of it, in bytes."""
+    """Return the sum of these parts, in bytes."""
     return sum(part.nbytes for part in parts(ranks))

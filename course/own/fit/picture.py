@@ -13,7 +13,7 @@ COLOURS = {kind: palette.rank_colour(index) for index, kind in enumerate(KINDS)}
 
 
 def draw(answer: Result) -> Picture:
-    """A panel for each rehearsal, all on one scale."""
+    """Draw a panel for each rehearsal, all on one scale."""
     rehearsals = answer.rehearsals
     highest = max(max(run.peak for run in answer.runs), *_near(answer))
     parts = [svg.legend(LEFT, TOP - 34, [("solid", COLOURS[kind], kind) for kind in KINDS])]
@@ -43,7 +43,7 @@ def _title(answer: Result) -> str:
 
 
 def _near(answer: Result) -> list[int]:
-    """The sizes that a scale should show: those not far above what is needed."""
+    """Return the sizes of GPUs to show: those not far above what is needed."""
     peak = max(run.peak for run in answer.runs)
     return [run.memory for run in answer.runs if run.memory <= 3 * peak] or [0]
 

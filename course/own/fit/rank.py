@@ -1,4 +1,4 @@
-"""On a rank: this process as rank 0 of N, whose messages go nowhere."""
+"""On a rank: make this process rank 0 of N, whose messages go nowhere."""
 
 import os
 import sys
@@ -97,7 +97,7 @@ def _for_cpu(init: Callable) -> Callable:
 
 
 class _Done:
-    """A message that has arrived, and what it brought."""
+    """A message that has arrived, with its result."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self._tensor = tensor
@@ -115,7 +115,7 @@ class _Done:
 
 
 def _with_result(real: Callable) -> Callable:
-    """A collective in place whose future has its tensor, which that of the fake group lacks."""
+    """Give a collective that works in place a future with its tensor; the fake group's has none."""
 
     @wraps(real)
     def call(tensor: torch.Tensor, *args: Any, async_op: bool = False, **kwargs: Any) -> Any:
@@ -126,7 +126,7 @@ def _with_result(real: Callable) -> Callable:
 
 
 def _install_objects() -> None:
-    """What ranks send to each other as objects; those of others are taken to be like ours."""
+    """Replace the collectives for objects: other ranks' objects are assumed to be like ours."""
 
     def all_gather_object(objects: list, mine: Any, group: Any = None) -> None:
         objects[:] = [mine] * len(objects)
@@ -157,10 +157,10 @@ def _install_autocast() -> None:
 
 
 def _install_moves(ledger: Ledger) -> None:
-    """What goes to a GPU is a copy on the CPU that counts as being there, since there is no GPU.
+    """Let a move to a GPU make a copy on the CPU that counts as lying there, since there is no GPU.
 
-    All tensors say that they are on the CPU. So `x.to(y.device)` moves nothing, and only "cpu" as a
-    word, `cpu()` and FSDP's own code bring a tensor back to the host.
+    The device of every tensor is the CPU. So `x.to(y.device)` moves nothing, and only the word
+    "cpu", `cpu()` and FSDP's own code bring a tensor back to the host.
     """
     to, empty, to_all = torch.Tensor.to, nn.Module.to_empty, nn.Module.to
 
@@ -215,14 +215,14 @@ def _install_moves(ledger: Ledger) -> None:
 
 
 def _names_cpu(device: Any = None, *args: Any, **kwargs: Any) -> bool:
-    """Whether the first argument of a move is the word for the CPU."""
+    """Return whether the first argument of a move is the word "cpu"."""
     return isinstance(device, str) and device.startswith("cpu")
 
 
 def _install_lists(ledger: Ledger) -> None:
-    """Optimizers work on lists of tensors by default (`foreach`), as torch has it on a GPU.
+    """Let optimizers work on lists of tensors by default (`foreach`), as torch does on a GPU.
 
-    For a moment that holds more than a loop over the tensors, which is the default on a CPU.
+    For a moment, this holds more than a loop over the tensors, which is the default on a CPU.
     """
     for types in LIST_TYPES:
         types.append(FakeTensor)
@@ -235,7 +235,7 @@ def _install_lists(ledger: Ledger) -> None:
 
 
 def _made_there(make: Callable, moved: Callable) -> Callable:
-    """A function that makes a tensor of values, which it copies to a GPU if one is named."""
+    """Wrap a function that makes a tensor of values, and that may name a GPU for it."""
 
     @wraps(make)
     def made(*args: Any, device: Any = None, **kwargs: Any) -> torch.Tensor:
@@ -246,7 +246,7 @@ def _made_there(make: Callable, moved: Callable) -> Callable:
 
 
 def _install_loader() -> None:
-    """Loaders read in this process: a worker would see none of what is replaced here."""
+    """Let loaders read in this process, because a worker would lack what is replaced here."""
     init = DataLoader.__init__
 
     @wraps(init)

@@ -1,4 +1,4 @@
-"""What a ledger notes, as plain data: the process that asks reads it without torch."""
+"""What a ledger notes, as plain data, so that it can be read in a process without torch."""
 
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class Message:
-    """A collective as a ring of its ranks carries it.
+    """A collective, if a ring of its ranks carries it.
 
     `when` is the number of events before it, `hops` how many messages follow one another, and
     `nbytes` what they carry: the least that each rank must send.
@@ -31,7 +31,7 @@ class Message:
 
 @dataclass
 class Record:
-    """What has happened: `events` are changes in bytes of a storage, by its number, in order."""
+    """All that was noted: `events` are changes in bytes of a storage, by its number, in order."""
 
     storages: list[Storage] = field(default_factory=list)
     events: list[tuple[int, int]] = field(default_factory=list)

@@ -1,8 +1,8 @@
 """On a rank: a stand-in for the C++ reducer of DistributedDataParallel, which reads gradients.
 
-All else of DDP is torch's own. What the stand-in holds is what the reducer holds: a flat buffer for
-each bucket, from the first moment, and new ones in the order in which gradients came, from the
-second pass on (torch/csrc/distributed/c10d/reducer.cpp).
+The rest of DDP is torch's own. The stand-in holds the same memory as the reducer: a flat buffer for
+each bucket from the beginning, and from the second pass on new buffers, in the order in which
+gradients came (torch/csrc/distributed/c10d/reducer.cpp).
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ class Bucket:
         return self._parameters
 
     def gradients(self) -> list[Tensor]:
-        """A view of the buffer for each parameter."""
+        """Return the gradients: for each parameter, a view of the buffer."""
         sizes = [each.numel() for each in self._parameters]
         parts = zip(self.flat.split(sizes), self._parameters, strict=True)
         return [part.view(each.shape) for part, each in parts]
@@ -88,10 +88,10 @@ class Reducer:
             self._home |= {index: (bucket, place) for place, index in enumerate(members)}
 
     def prepare_for_forward(self) -> None:
-        """Nothing is prepared."""
+        """Do nothing, because nothing needs to be prepared."""
 
     def prepare_for_backward(self, outputs: list[Tensor]) -> None:
-        """The next backward pass sends its gradients."""
+        """Note that the next backward pass sends its gradients."""
         self._sends = True
         for bucket in self._buckets:
             bucket.missing = len(bucket.parameters())
@@ -147,14 +147,14 @@ class Reducer:
             handle.remove()
 
     def __getattr__(self, name: str) -> Any:
-        """What else DDP calls changes no memory."""
+        """Return a function that does nothing: what else DDP calls changes no memory."""
         if name.startswith("__"):
             raise AttributeError(name)
         return lambda *args, **kwargs: None
 
 
 class Logger:
-    """Takes what DDP logs of itself."""
+    """Accepts what DDP logs about itself, and drops it."""
 
     def __init__(self, reducer: Reducer) -> None:
         self._reducer = reducer
@@ -164,7 +164,7 @@ class Logger:
 
 
 def install() -> None:
-    """Let DDP take the stand-in, from now on."""
+    """Make DDP use the stand-in from now on."""
     distributed._verify_param_shape_across_processes = lambda *args: None
     dist.Reducer, dist.Logger = Reducer, Logger
     dist._broadcast_coalesced = _broadcast
@@ -184,7 +184,7 @@ def _register(reducer: Reducer, state: Any, hook: Callable) -> None:
 
 
 def _broadcast(group: Any, tensors: list[Tensor], size: int, source: int = 0) -> None:
-    """As in C++: flat copies of some tensors, of at most `size` bytes or one tensor, at a time."""
+    """Broadcast as C++ does: by flat copies, each of at most `size` bytes or of one tensor."""
     limit = [size] * len(tensors)
     indices, _ = bucket_assignment(tensors, limit[:1])
     with torch.no_grad():

@@ -1,7 +1,7 @@
 """A process that has imported torch, and forks for each rehearsal: `python -m` this module SCRIPT.
 
-Each line of its input is a list of requests as JSON, and each line of its output a list with the
-account of each, or why there is none.
+Each line of its input is a list of requests as JSON. Each line of its output is a list that has
+the account of each request, or the reason why there is none.
 """
 
 import json
@@ -40,7 +40,7 @@ def main(script: str = "") -> None:
 
 
 def forked(requests: list[dict]) -> list[dict]:
-    """The answers of processes that are forked, one for each request and as many as cores."""
+    """Answer each request in a forked process; as many of them run at once as there are cores."""
     forks = []
     running: dict[int, _Fork] = {}
     for request in requests:
@@ -70,7 +70,7 @@ class _Fork:
             os._exit(0)
 
     def end(self, status: int) -> None:
-        """Take the answer of the process, which is over."""
+        """Read the answer of the process, which has ended."""
         with self._answer, self._output:
             self._answer.seek(0)
             text = self._answer.read()
@@ -84,13 +84,13 @@ class _Fork:
 
 
 def _wait(running: dict[int, _Fork]) -> None:
-    """Wait until one of them is over."""
+    """Wait until one of the processes ends."""
     child, status = os.wait()
     running.pop(child).end(status)
 
 
 def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
-    """Run a script for some steps in this process: its account, or why there is none."""
+    """Run a script for some steps in this process; return its account, or why there is none."""
     script, words = request["script"], request["words"]
     lines = Lines(script)
     answers = values.Values(lines)
@@ -143,7 +143,7 @@ def _nothing(moments: Moments) -> str:
 
 
 def _why(error: BaseException, lines: Lines) -> str:
-    """In one sentence, why a script ended before its steps."""
+    """Say in one sentence why a script ended before it had taken its steps."""
     if isinstance(error, SystemExit) and not error.code:
         return ""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]

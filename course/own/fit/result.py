@@ -16,17 +16,17 @@ class Run:
 
     @property
     def peak(self) -> int:
-        """The bytes that each GPU must have: the tensors at their most, and what lies beside."""
+        """The bytes that each GPU needs: the tensors at their peak, and all else."""
         return self.rehearsal.account.peak + overhead.nbytes(self.rehearsal.ranks)
 
     @property
     def fits(self) -> bool:
-        """Whether it fits."""
+        """Whether each GPU has enough memory."""
         return self.peak <= self.memory
 
     @property
     def by(self) -> dict[str, int]:
-        """The bytes of each kind at the peak; what is not of tensors counts as other."""
+        """The bytes of each kind at the peak; memory that is not of tensors counts as other."""
         kinds = dict(self.rehearsal.account.by)
         kinds["other"] += overhead.nbytes(self.rehearsal.ranks)
         return kinds
@@ -45,7 +45,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Advice:
-    """A change that was rehearsed, and the bytes that each GPU needs then."""
+    """A change that was rehearsed, and the bytes that each GPU needs with it."""
 
     do: str
     peak: int
@@ -57,7 +57,7 @@ class Advice:
 
 @dataclass
 class Result:
-    """The runs by GPUs and sizes; advice for `target`, the one that is to be made to fit."""
+    """The runs by number and size of GPUs, and advice for `target`, the run that should fit."""
 
     runs: list[Run]
     target: Run | None = None
@@ -67,17 +67,17 @@ class Result:
 
     @cached_property
     def rehearsals(self) -> list[Rehearsal]:
-        """One for each number of GPUs."""
+        """The rehearsals, one for each number of GPUs."""
         return list({run.rehearsal.ranks: run.rehearsal for run in self.runs}.values())
 
     @property
     def assumed(self) -> list[str]:
-        """The lines whose values were assumed."""
+        """The lines of the script whose values were assumed."""
         return sorted({line for each in self.rehearsals for line in each.assumed})
 
     @property
     def notes(self) -> list[str]:
-        """What makes the answer less sure."""
+        """Sentences on what makes the answer less certain."""
         return sorted({note for each in self.rehearsals for note in each.notes})
 
     def plain(self) -> dict:

@@ -1,4 +1,4 @@
-"""On a rank: results of operations on fake tensors, without asking torch for the same ones again.
+"""On a rank: compute results on fake tensors, without asking torch for the same result twice.
 
 Nearly all the time of a rehearsal is spent in torch's `FakeTensorMode`, which looks at each call
 from many sides. A model repeats its layers and its steps, so most calls have been seen before. What
@@ -34,7 +34,7 @@ class Shapes:
         self._results: dict[tuple, Any] = {}
 
     def run(self, function: Any, given: list[Tensor], args: tuple, kwargs: dict) -> Any:
-        """The result of an operation; `given` are the tensors among its arguments."""
+        """Return the result of an operation; `given` are the tensors among its arguments."""
         way = self._ways.get(function)
         if way is None:
             way = self._ways[function] = _way(function)
@@ -82,7 +82,7 @@ def look_once_for_strided_shards() -> None:
 
 
 class _Form:
-    """All that makes a fake tensor what it is."""
+    """All that defines a fake tensor."""
 
     def __init__(self, tensor: Any) -> None:
         self._mode, self._fake_device = tensor.fake_mode, tensor.fake_device
@@ -90,13 +90,13 @@ class _Form:
         self._shape, self._stride = tuple(tensor.shape), tensor.stride()
 
     def tensor(self) -> Tensor:
-        """A new one of this form."""
+        """Make a new tensor of this form."""
         empty = torch.empty_strided(self._shape, self._stride, dtype=self._dtype, device="meta")
         return FakeTensor(self._mode, empty, self._fake_device)
 
 
 def _way(function: Any) -> int:
-    """What an operation does to memory, by its schema."""
+    """Return what an operation does to memory, by its schema."""
     schema = schema_of(function)
     if function.namespace != "aten" or torch.Tag.inplace_view in function.tags:
         return ASKS
@@ -112,7 +112,7 @@ def _way(function: Any) -> int:
 
 
 def _is_plain(tensor: Any) -> bool:
-    """Whether a fake tensor has nothing but a form: no value, and no unusual layout."""
+    """Return whether a fake tensor has nothing but a form: no value, and no unusual layout."""
     return (
         type(tensor) is FakeTensor
         and tensor.constant is None
@@ -122,7 +122,7 @@ def _is_plain(tensor: Any) -> bool:
 
 
 def _key(value: Any) -> Any:
-    """A value as part of a key; 1, 1.0 and True are different ones."""
+    """Return a value as part of a key, in which 1, 1.0 and True differ."""
     if isinstance(value, Tensor):
         return value.shape, value.stride(), value.dtype, value.fake_device
     if isinstance(value, (list, tuple)):
@@ -131,13 +131,13 @@ def _key(value: Any) -> Any:
 
 
 def _each(result: Any, make: Any) -> Any:
-    """A result of the same build, with what `make` returns for each part."""
+    """Return a result of the same structure, with what `make` returns for each part."""
     if isinstance(result, (list, tuple)):
         return type(result)(map(make, result))
     return make(result)
 
 
 def _share(given: list[Tensor], made: Any) -> bool:
-    """Whether a result has the memory of an argument."""
+    """Return whether a result shares memory with an argument."""
     before = set(map(storage_of, given))
     return any(storage_of(each) in before for each in made)

@@ -1,4 +1,4 @@
-"""The process in which scripts are rehearsed, seen from the one that asks."""
+"""The client of the process in which scripts are rehearsed."""
 
 import json
 import os
@@ -20,10 +20,10 @@ LIMIT_S = 600.0  # for one rehearsal, on a busy machine too
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a rehearsal with some ranks came to.
+    """The outcome of one rehearsal.
 
-    `assumed` has the lines whose values were assumed, `notes` what makes the account less sure,
-    `made` the changes that there was something for, and `batch` the size of the script's batches.
+    `assumed` has the lines whose values were assumed, `notes` what makes the account less certain,
+    `made` the changes for which the script had a place, and `batch` the size of its batches.
     """
 
     ranks: int
@@ -59,14 +59,14 @@ class Stage:
         )  # fmt: skip
 
     def rehearse(self, ranks: int, **changes: object) -> Rehearsal:
-        """With that many ranks; raises `NotFollowed` with the reason if it cannot be followed."""
+        """Rehearse with that many ranks; raises `NotFollowed`, with the reason, if that fails."""
         (outcome,) = self.together([(ranks, changes)])
         if isinstance(outcome, NotFollowed):
             raise outcome
         return outcome
 
     def together(self, wishes: Sequence[tuple[int, dict]]) -> list[Rehearsal | NotFollowed]:
-        """With those ranks and changes, each on a core; raises `CourseError` if none can be."""
+        """Rehearse several at once, each on a core; raises `CourseError` if none succeeds."""
         requests = [{**self._script.request(ranks), "changes": made} for ranks, made in wishes]
         self._process.stdin.write(json.dumps(requests) + "\n")
         self._process.stdin.flush()
@@ -87,7 +87,7 @@ class Stage:
         return [_outcome(ranks, outcome) for (ranks, _), outcome in pairs]
 
     def close(self) -> None:
-        """End the process, and a rehearsal that still goes on."""
+        """End the process, and any rehearsal that is still running."""
         self._process.stdin.close()
         self._process.terminate()
         self._process.wait()
@@ -103,7 +103,7 @@ def _outcome(ranks: int, answer: dict) -> Rehearsal | NotFollowed:
 
 @contextmanager
 def stage(script: Script) -> Iterator[Stage]:
-    """A stage that is closed at the end."""
+    """Open a stage, which is closed at the end."""
     opened = Stage(script)
     try:
         yield opened

@@ -26,12 +26,12 @@ def text(answer: Result) -> str:
 
 
 def gib(nbytes: float) -> str:
-    """A size to the hundredth of a GiB."""
+    """Return a size in words, to the hundredth of a GiB."""
     return f"{nbytes / words.GIB:,.2f} GiB"
 
 
 def card(nbytes: int) -> str:
-    """The size of a card: '24 GiB', '1.5 GiB'."""
+    """Return the size of a GPU in words: '24 GiB', '1.5 GiB'."""
     return f"{words.significant(nbytes / words.GIB)} GiB"
 
 
@@ -75,7 +75,7 @@ def _row(name: str, sizes: list[str], source: str = "") -> str:
 
 
 def _in(unit: int, nbytes: int) -> str:
-    """A size in a unit: '0' for nothing, and never '0.00' for something."""
+    """Return a size in a unit: '0' for nothing, and never '0.00' for something."""
     number = f"{nbytes / unit:,.2f}"
     return "0" if not nbytes else "< 0.01" if number == "0.00" else number
 

@@ -1,4 +1,4 @@
-"""What a rehearsal needs of torch's insides; if a release lacks one of them, a sentence says so."""
+"""What a rehearsal needs of torch's internals; if a release lacks one, a sentence says so."""
 
 from typing import Any
 
@@ -44,10 +44,10 @@ without_dispatch = insides.inside(_C, "_DisableTorchDispatch")
 
 
 def schema_of(function: Any) -> Any:
-    """The arguments and results of an operation, and which of them share memory."""
+    """Return an operation's schema: its arguments and results, and which of them share memory."""
     return insides.inside(function, "_schema")
 
 
 def storage_of(tensor: torch.Tensor) -> int:
-    """The address of the storage of a tensor, which tensors share that are views of one another."""
+    """Return the address of a tensor's storage, which views of one tensor share."""
     return insides.inside(tensor.untyped_storage(), "_cdata")

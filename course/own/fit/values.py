@@ -1,4 +1,4 @@
-"""On a rank: tensors without memory, and a plausible value where a script asks for one."""
+"""On a rank: run on tensors without memory, and make up a plausible value if the script asks."""
 
 import sys
 from typing import Any
@@ -32,7 +32,7 @@ KEEPS = {"all", "any", "clone", "_to_copy", "detach", "view", "squeeze", "unsque
 
 
 class Values:
-    """Runs operations on fake tensors, and answers for their values; `assumed` has the lines."""
+    """Runs operations on fake tensors, and makes up values, needed at the lines `assumed`."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines, self._shapes = lines, shapes.Shapes()
@@ -85,7 +85,7 @@ class Values:
             self.assumed[line] = None
 
     def install(self) -> None:
-        """Let Python ask fake tensors for whole lists and arrays of values, from now on."""
+        """Let Python get whole lists and arrays of values from fake tensors, from now on."""
         values = self
 
         def filled(tensor: Tensor) -> Tensor:
@@ -114,12 +114,12 @@ class Values:
 
 
 def mode() -> FakeTensorMode:
-    """Tensors without memory, which meet real ones of the script's data."""
+    """Return torch's mode for tensors without memory, which may meet real ones of the data."""
     return FakeTensorMode(allow_non_fake_inputs=True)
 
 
 def plain(dtype: torch.dtype, value: float) -> bool | int | float:
-    """A value as Python has it for this type."""
+    """Return a value as Python's type for this dtype."""
     if dtype is torch.bool:
         return bool(value)
     return float(value) if dtype.is_floating_point else int(value)
@@ -135,7 +135,7 @@ def _formatted(real: Any) -> Any:
 
 
 def _swapped(real: Any) -> Any:
-    """`nn.Module.to` swaps fake parameters; those with hooks or weak references refuse it."""
+    """Wrap the swap in `nn.Module.to`: fake parameters with hooks or weak references refuse."""
 
     def swap(parameter: Tensor, other: Tensor) -> None:
         if isinstance(parameter, FakeTensor) and isinstance(other, FakeTensor):
@@ -147,14 +147,14 @@ def _swapped(real: Any) -> Any:
 
 
 def _selects(name: str, args: tuple) -> bool:
-    """Whether an operation chooses by values that a rehearsal does not have."""
+    """Return whether an operation selects by values that a rehearsal does not have."""
     if name == "index":
         return any(map(_is_mask, args[1]))
     return name in ("nonzero", "masked_select")
 
 
 def _all_selected(name: str, function: Any, args: tuple) -> Tensor:
-    """The result of such a choice if it takes all: never less than what a real run has."""
+    """Return the result if such an operation selects all: never less than in a real run."""
     if name == "nonzero":
         return _places(args[0])
     if name == "masked_select":
@@ -174,7 +174,7 @@ def _places(tensor: Tensor) -> Tensor:
 
 
 def _known(name: str, args: tuple) -> float | None:
-    """The value of all numbers of a result, where it follows from what is known."""
+    """Return the value of all numbers of a result; None if nothing known implies it."""
     if name in HEALTHY:
         return HEALTHY[name]
     if name in FILLED:

@@ -1,1 +1,1 @@
-"""Why a run cannot go on, or has failed: plain data of all ranks in, findings out."""
+"""Find in the data of all ranks why a run cannot go on, or why it has failed."""

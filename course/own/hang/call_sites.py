@@ -1,4 +1,4 @@
-"""Where the threads of a rank stand: the collective in which each waits, and the user's line."""
+"""Find where the threads of a rank stand: in which collective each waits, at which user's line."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from course.own.watch.rank_states import RankState
 from course.own.watch.snapshots import ThreadStack
 
 FATAL = re.compile(r"^Fatal Python error: (.*)$", re.MULTILINE)
-# What a thread does that waits for no rank, by the end of a file's path and a function's name.
+# What a thread does that does not wait for a rank, by the end of a file's path and a function.
 DOING = (
     ("utils/data/dataloader.py", "_try_get_data", "waits for a worker of its DataLoader"),
     ("subprocess.py", "wait", "waits for a program that it started"),
@@ -62,7 +62,7 @@ def _doing(frame: call_site.Frame) -> str:
 
 
 def last_dump(state: RankState) -> list[call_site.Frame]:
-    """The main thread's frames in the last stacks that the fault handler has written."""
+    """Return the main thread's frames in the last stacks that the fault handler wrote."""
     blocks = re.split(r"\n\s*\n|\n(?=(?:Current thread|Thread) 0x)", state.stacks)
     main = re.compile(rf"(?:Current thread|Thread) 0x{state.snapshot.main}\b")
     dumps = [block for block in blocks if main.match(block)]
@@ -76,6 +76,6 @@ def fatal_signal(state: RankState) -> str:
 
 
 def with_exception(state: RankState) -> ThreadStack | None:
-    """The main thread, if it waits while it handles an exception."""
+    """Return the main thread, if it waits while it handles an exception."""
     main = state.snapshot.main_thread
     return main if main and main.error else None

@@ -1,4 +1,4 @@
-"""The ending of a run: how it ended, where its ranks stood, and why."""
+"""The ending of a run: how it ended, where its ranks stood, and why they did."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -68,7 +68,7 @@ def ending_of(
 
 
 def _waiting(ranks: Sequence[RankState]) -> list[Finding]:
-    """Why the ranks wait, and a note on ranks of other machines, which are not seen from here."""
+    """Return why the ranks wait, and a note on ranks of other machines, which are out of sight."""
     findings = standstills.findings(ranks)
     world = max(state.snapshot.world for state in ranks)
     joining = any(one.what == causes.NOT_JOINED.name for one in findings)

@@ -1,4 +1,4 @@
-"""Why a run has failed: the rank that failed first, and its line."""
+"""Find why a run has failed: the rank that failed first, and its line."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from course.own.hang import call_sites, causes, divergence
 from course.own.watch.exits import BY_NUMBER
 from course.own.watch.rank_states import RankState
 
-# What a rank reports because another one has gone.
+# The errors of a rank whose partner has gone.
 AFTER = re.compile(
     r"Connection (reset|closed|refused)|Broken pipe|Socket closed|Read error|recvValue failed"
     r"|remote process|SignalException|Timed out waiting|wait timeout|Software caused connection"
@@ -41,7 +41,7 @@ def _follows(state: RankState) -> bool:
 
 
 def _exits(state: RankState) -> bool:
-    """Whether the rank ended itself with an exit code, as a handler of SIGTERM may, too."""
+    """Return whether the rank ended itself by an exit code, as a handler of SIGTERM may, too."""
     return bool(state.snapshot.error and state.snapshot.error.error.startswith(BY_NUMBER))
 
 
@@ -97,7 +97,7 @@ def _sizes(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
 
 
 def _in(state: RankState) -> str:
-    """The call that a rank was in, with its size if that is known."""
+    """Return the call in which a rank was, in words, with its size if that is known."""
     site = call_sites.of_rank(state)
     if state.snapshot.error:
         site = call_sites.of_stack(state.snapshot.error.frames)
@@ -117,7 +117,7 @@ def _in(state: RankState) -> str:
 
 
 def _left(gone: RankState, state: RankState) -> Finding:
-    """A rank has come to its end, and another rank, which waited for it, has noticed."""
+    """Find a rank that came to its end while another rank still waited for it, and noticed."""
     error = state.snapshot.error
     site = call_sites.of_stack(error.frames)
     waited = f"waited for it in {site.call}" if site and site.call else "needed it"

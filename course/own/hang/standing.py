@@ -1,4 +1,4 @@
-"""Whether a run goes on, stands still, or only seems to."""
+"""Decide whether a run goes on, stands still, or only seems to."""
 
 from collections.abc import Sequence
 

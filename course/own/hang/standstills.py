@@ -1,4 +1,4 @@
-"""Why a run that stands still cannot go on."""
+"""Find why a run that stands still cannot go on."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ def findings(ranks: Sequence[RankState]) -> list[Finding]:
 
 
 def waits(state: RankState) -> call_site.CallSite | None:
-    """Where a rank stands; on a GPU, whose Python runs ahead, in the last call that it began."""
+    """Return where a rank stands: on a GPU, whose Python runs ahead, in its last call."""
     site = call_sites.of_rank(state)
     if state.snapshot.cuda and state.calls and site and not site.call:
         last = state.calls[-1]
@@ -36,7 +36,7 @@ def waits(state: RankState) -> call_site.CallSite | None:
 
 
 def _hidden(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    """A rank waits while it handles an exception, and another rank waits elsewhere."""
+    """Find a rank that waits while it handles an exception, and another that waits elsewhere."""
     for state in ranks:
         mine, thread = sites[state.rank], call_sites.with_exception(state)
         elsewhere = any(other and mine and other.at != mine.at for other in sites.values())
@@ -54,7 +54,7 @@ def _hidden(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 
 
 def _threads(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    """Two threads of a rank wait in collectives of one group."""
+    """Find a rank of which two threads wait in collectives of one group."""
     for state in ranks:
         mine = sites[state.rank]
         for other in call_sites.of_other_threads(state):
@@ -72,7 +72,7 @@ def _threads(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 
 
 def _orders(ranks: Sequence[RankState]) -> str:
-    """A sentence on the last two calls of each rank, if their order differs."""
+    """Return a sentence on the last two calls of each rank, if their order differs."""
     last = {state.rank: [call.name for call in state.calls[-2:]] for state in ranks}
     if len({tuple(names) for names in last.values()}) < 2:
         return ""
@@ -173,7 +173,7 @@ def _outside(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 
 
 def _later(ranks: Sequence[RankState], sites: Sites) -> list[Finding]:
-    """A note for ranks on GPUs: the line of a stack comes after the call that waits."""
+    """Return a note for ranks on GPUs: the line of a stack comes after the call that waits."""
     on_gpus = [state for state in ranks if state.snapshot.cuda]
     stands = call_sites.of_rank(on_gpus[0]) if on_gpus else None
     if not stands or stands.call:

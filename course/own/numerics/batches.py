@@ -29,8 +29,8 @@ BYTES = 2**30  # of batches that a rank keeps
 class Batches:
     """Keeps batches in `folder`, or gives those that are there.
 
-    A batch is known by its loader's iteration and its place in that, both counted from 0: the same
-    script comes to the same iterations on one process.
+    A batch is identified by its loader's iteration and its place in that, both counted from 0. The
+    same script comes to the same iterations on one process.
     """
 
     def __init__(self, folder: Path, context: RankContext, is_over: Callable[[], bool]) -> None:
@@ -44,7 +44,7 @@ class Batches:
         self._hooks = HookSet()  # without a reference they would be gone
 
     def install(self) -> None:
-        """Begin; it goes on to the end of the script."""
+        """Install the hooks, which stay to the end of the script."""
         self._hooks.loaders(self._open, self._draw)
         norms = nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d
         self._hooks.around(self._normalize, ("forward",), *norms)
@@ -96,7 +96,7 @@ class Batches:
 
 
 def _without_chance() -> None:
-    """Seed as on any rank and on one process, and switch dropout off, however it is called."""
+    """Seed all ranks and the one process alike, and switch dropout off, however it is called."""
     torch.manual_seed(0)
     random.seed(0)
     for name in vars(functional):

@@ -1,4 +1,4 @@
-"""On a rank: who clips gradients, and whether a scaler's factor is still in them."""
+"""On a rank: note which line clips gradients, and whether a scaler's factor is still in them."""
 
 import torch
 from torch import nn
@@ -11,7 +11,7 @@ CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")
 
 
 class Clipping:
-    """Sees what comes between a backward pass and a step, by torch's own functions for that."""
+    """Watches torch's functions for what comes between a backward pass and a step."""
 
     def __init__(self, context: RankContext, optimizers: dict[int, OptimizerProbe]) -> None:
         _, self._lines, self._fence = context
@@ -25,7 +25,7 @@ class Clipping:
         hooks.around(self._unscale, ("unscale_",), torch.amp.GradScaler)
 
     def begin_step(self) -> None:
-        """A step has been taken."""
+        """Forget what was seen, since a step has been taken."""
         self.scaled = self._unscaled = False
 
     def _clip(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:

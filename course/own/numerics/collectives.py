@@ -1,4 +1,4 @@
-"""On a rank: its collectives: how many, when in a step, and which were never waited for."""
+"""On a rank: count its collectives by their part of a step, and note any never waited for."""
 
 import sys
 from collections.abc import Callable
@@ -27,8 +27,9 @@ SUMS = 256  # numbers that are kept of an evaluation
 class Collectives:
     """Counts the collectives of all ranks; `order` is the same on all ranks at the same moment.
 
-    `phase` says what goes on, such as a forward pass. `evaluates` gives the pass over a loader that
-    has just been evaluated, to the end of the script; the rest is counted until `close`.
+    `phase` says what goes on, such as a forward pass. `evaluates` returns the pass over a loader
+    that has just been evaluated. Its messages are counted to the end of the script, all others
+    until `close`.
     """
 
     def __init__(
@@ -96,13 +97,13 @@ class Collectives:
         return real(*args, **kwargs)
 
     def take_pending(self) -> str:
-        """The line of a message that nothing has waited for before this step; "" if none."""
+        """Return the line of a message that was not waited for before this step; "" if none."""
         line = next((line for _, line in self._pending.values()), "")
         self._pending.clear()
         return line
 
 
 def _is_fsdps() -> bool:
-    """Whether fully_shard calls a collective, as it does for each layer, and not the script."""
+    """Return whether fully_shard, not the script, calls a collective, as it does for each layer."""
     inside = takewhile(lambda name: name.startswith(LIBRARIES), frames.modules(sys._getframe(2)))
     return any(name.startswith("torch.distributed.fsdp") for name in inside)

@@ -8,9 +8,9 @@ import torch
 
 
 class Fence:
-    """Around each probe: an exception in it is noted under the probe's name, and ends there.
+    """Surrounds each probe: an exception inside is noted under the probe's name, and ends there.
 
-    Only the thread that made it, or the one that computes gradients for it, is watched.
+    Only the thread that made the fence is watched, and the one that computes gradients for it.
     """
 
     def __init__(self, unseen: dict[str, str]) -> None:
@@ -19,11 +19,11 @@ class Fence:
 
     @property
     def is_ours(self) -> bool:
-        """Whether this is the main thread of the rank, and no worker that it forked."""
+        """Whether this is the main thread of the rank, and not a worker that it forked."""
         return os.getpid() == self.process and threading.get_ident() == self._thread
 
     def around(self, name: str) -> "_Guard":
-        """A context manager for one named probe."""
+        """Return a context manager for one named probe."""
         return _Guard(name, self._unseen)
 
 

@@ -1,4 +1,4 @@
-"""On a rank: the files that the script overwrites or loads, by audit events and torch's functions.
+"""On a rank: note the files that the script overwrites or loads, by audit events and torch.
 
 They tell whether several ranks write one file, and whether a training goes on from its own state.
 """
@@ -22,7 +22,7 @@ NOT_FILES = ("/dev/", "/proc/", "/sys/")
 
 
 class Files:
-    """Notes which files are overwritten. What appends, creates or patches a file is left alone.
+    """Notes which files are opened to be overwritten, and not to append, create (`x`) or patch.
 
     `on_write` is called for each of them.
     """
@@ -110,11 +110,11 @@ class Files:
 
 
 def _kind(path: str | os.PathLike[str], content: object) -> tuple[str, list[str]]:
-    """What tells that a script would save such a file again: its folder and what is in it."""
+    """Return the mark of a file that a script loads or saves: its folder and what is in it."""
     keys = sorted(map(str, content)) if isinstance(content, Mapping) else [type(content).__name__]
     return os.path.dirname(os.path.realpath(os.fsdecode(path))), keys
 
 
 def _is_optimizers(value: object) -> bool:
-    """Whether it is the state of an optimizer that has any, such as momentum."""
+    """Return whether a value is the state of an optimizer that has some, such as momentum."""
     return isinstance(value, Mapping) and "param_groups" in value and bool(value.get("state"))

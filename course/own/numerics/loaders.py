@@ -1,4 +1,4 @@
-"""On a rank: the script's DataLoaders, their samplers, and what their workers draw at random."""
+"""On a rank: watch the script's DataLoaders, their samplers, and the workers' random numbers."""
 
 import builtins
 import json
@@ -34,7 +34,7 @@ LIBRARIES = {"accelerate.data_loader": "accelerate", "transformers.trainer": "Tr
 
 
 class Loaders:
-    """Watches every DataLoader of the script, to its end."""
+    """Watches every DataLoader until the script ends."""
 
     def __init__(self, context: RankContext, folder: Path) -> None:
         self._report, self._lines, self._fence = context
@@ -62,23 +62,23 @@ class Loaders:
             hooks.on_import(name, partial(_hook_method, hooks, ours, home, method))
 
     def note_training(self) -> None:
-        """A backward pass begins, on what was drawn last."""
+        """Note that a backward pass begins, on what was drawn last."""
         if self._last is not None:
             self._last.batches += 1
             self._last = None
 
     def note_inference(self) -> None:
-        """A model is called without gradients, on what was drawn last."""
+        """Note that a model is called without gradients, on what was drawn last."""
         if self._last is not None:
             self._last.asks += 1
 
     @property
     def evaluation(self) -> LoaderPass | None:
-        """The pass over a loader that was evaluated last, if nothing was drawn or trained since."""
+        """Return the pass over a loader that was evaluated last, if nothing came after it."""
         return self._last if self._last is not None and self._last.asks else None
 
     def note_report(self) -> None:
-        """The script prints or writes something, perhaps what an evaluation came to."""
+        """Note that the script prints or writes something, perhaps the result of an evaluation."""
         if (evaluation := self.evaluation) is not None and evaluation.is_over:
             evaluation.reports += 1
 
@@ -155,7 +155,7 @@ class Loaders:
         return batch
 
     def _end(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
-        """accelerate draws a batch ahead: this is when the script is done with the last one."""
+        """Note the end of a pass; accelerate draws ahead, and calls this after the last batch."""
         if self._fence.is_ours:
             with self._fence.around("evaluation"):
                 number = self._number(getattr(args[0], "base_dataloader", args[0]))
@@ -170,7 +170,7 @@ class Loaders:
         return real(*args, **kwargs)
 
     def _note_counts(self, going: LoaderPass) -> None:
-        """A pass is over: by how much have the numbers grown around it?"""
+        """Note, at the end of a pass, by how much the numbers around it have grown."""
         with self._fence.around("evaluation"):
             before = self._counts.get(id(going))
             after = counts(sys._getframe(1), self._lines.is_own)
@@ -191,7 +191,7 @@ class Loaders:
         return indices
 
     def _fetch(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
-        """Note in a worker that this rank has forked whether the data set draws random numbers."""
+        """Note, in a worker that this rank forked, whether the data set draws random numbers."""
         if os.getpid() == self._fence.process or self._fetches >= LOOKED:
             return real(*args, **kwargs)
         self._fetches += 1
@@ -214,7 +214,7 @@ class Loaders:
 
 
 def _states() -> dict[str, int]:
-    """The state of each generator of this process, as a checksum."""
+    """Return the state of each random generator of this process, as a checksum."""
     states = {
         "torch": zlib.crc32(torch.get_rng_state().numpy().tobytes()),
         "random": zlib.crc32(repr(random.getstate()).encode()),
@@ -233,6 +233,6 @@ def _hook_method(hooks: HookSet, ours: Around, home: str, method: str, module: M
 
 
 def _library() -> str:
-    """The library that iterates this loader, by the modules on the stack; "" if none does."""
+    """Return the library that iterates a loader, by the modules on the stack; "" if none does."""
     stack = frames.modules(sys._getframe(1))
     return next((LIBRARIES[name] for name in stack if name in LIBRARIES), "")

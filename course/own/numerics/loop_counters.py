@@ -1,9 +1,9 @@
-"""On a rank: what a function of the script counts while it goes through a loader.
+"""On a rank: read what a function of the script counts while it goes through a loader.
 
 A count of samples is a number that is there before the first batch and has grown after the last
 one. It is read where the script keeps it: in a local, in a dictionary, or in an object of its own.
-A count beside which nothing else grows may be there to be printed. Where a list of answers grows,
-the script can still drop some.
+If nothing else grows along with a count, it may only be there to be printed. If a list of answers
+grows, the script can still drop some of them later.
 """
 
 import dis
@@ -24,7 +24,7 @@ MOST = 500  # numbers of a function
 
 @dataclass(frozen=True)
 class Counts:
-    """The numbers of a function at one moment, by where they are kept, and all that called it.
+    """The numbers of a function and of all its callers at one moment, by where they are kept.
 
     `lists` has the lengths of its lists.
     """
@@ -34,7 +34,7 @@ class Counts:
     lists: dict[tuple[str, ...], int]
 
     def grown(self, after: "Counts") -> list[int]:
-        """By how much each has grown, where that is a whole number; none where it is no count."""
+        """Return by how much each has grown, for those that have grown by a whole number."""
         longer = any(after.lists.get(name, 0) > length for name, length in self.lists.items())
         if after.codes != self.codes or longer:
             return []
@@ -48,12 +48,12 @@ class Counts:
 
     @property
     def can_cut(self) -> bool:
-        """Whether one of the functions cuts something to a length that it has computed."""
+        """Whether one of the functions cuts something to a length that it computes."""
         return any(map(_can_cut, self.codes))
 
 
 def counts(frame: FrameType | None, is_own: Callable[[CodeType], bool]) -> Counts | None:
-    """The counts of the innermost function of the script, from a frame outwards."""
+    """Read the counts of the innermost function of the script, from a frame outwards."""
     own = [each for each in outwards(frame) if is_own(each.f_code)]
     if not own:
         return None
@@ -86,7 +86,7 @@ def _number(value: object) -> float | None:
 
 @lru_cache(maxsize=256)
 def _can_cut(code: CodeType) -> bool:
-    """Whether the end of a slice in it, such as ``x[:n]``, is no constant."""
+    """Return whether the code has a slice whose end is not a constant, such as ``x[:n]``."""
     return any(
         now.opname in ("BUILD_SLICE", "BINARY_SLICE") and last.opname != "LOAD_CONST"
         for last, now in pairwise(dis.get_instructions(code))

@@ -1,4 +1,4 @@
-"""On a rank: parameters that get gradients and are in no optimizer."""
+"""On a rank: note parameters that get gradients and are in no optimizer."""
 
 from collections.abc import Set
 
@@ -17,11 +17,11 @@ class LooseSearch:
         self._born = 0  # parameters made before the first optimizer
 
     def optimizer_made(self) -> None:
-        """An optimizer has been made."""
+        """Note that an optimizer has been made."""
         self._born = self._born or len(self._models.made)
 
     def note_gradient(self, parameter: nn.Parameter, placed: Set[int]) -> None:
-        """A parameter has got a gradient; `placed` are the parameters that optimizers have."""
+        """Note that a parameter got a gradient; `placed` are those that optimizers have."""
         known = self._known.get(id(parameter)) or self._describe(id(parameter), placed)
         if known is not None:
             known.passes += 1

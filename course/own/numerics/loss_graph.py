@@ -1,8 +1,8 @@
-"""On a rank: what one target counts in a loss, by its graph.
+"""On a rank: read from the graph of a loss what one target counts in it.
 
-From the loss a backward pass goes through scalars to the reductions: a mean over samples, a sum, a
+From the loss, a backward pass goes through scalars to the reductions: a mean over samples, a sum, a
 cross-entropy. The factor that arrives there, divided by the terms of a mean, is what a term counts.
-The fields of a node are not documented: without them a loss cannot be read, and nothing else.
+Torch does not document the fields of a node; if they change, losses are not read.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ LOSSES = ("NllLoss", "MseLoss", "BinaryCrossEntropy", "SmoothL1Loss", "HuberLoss
 
 @dataclass
 class Reduction:
-    """A reduction of a loss: how many terms, whether their mean, and the factor on it."""
+    """A reduction of a loss: its terms, whether it is their mean, and the factor on it."""
 
     name: str
     terms: Any  # a number, or a tensor with one
@@ -43,9 +43,9 @@ class Reduction:
 def reductions(
     root: Tensor | None, hold: Callable[[RemovableHandle], None]
 ) -> list[Reduction] | None:
-    """A loss's reductions, whose factors are there after the backward pass; None if unreadable.
+    """Return a loss's reductions, with factors after the backward pass; None if unreadable.
 
-    `hold` gets the handles of hooks, to be removed after the pass.
+    `hold` gets the handles of the hooks, which the caller removes after the pass.
     """
     if root is None or root.grad_fn is None or root.numel() != 1:
         return None
@@ -71,7 +71,7 @@ def reductions(
 
 
 def _together(reductions: list[Reduction]) -> list[Reduction]:
-    """Put the sums that smooth labels to their cross-entropy: both reduce the same values."""
+    """Join the sums that smooth labels with their cross-entropy: both reduce the same values."""
     sums = {each.of: each for each in reductions if each.name == "sum" and each.of is not None}
     for each in reductions:
         if each.name == "NllLoss":
@@ -121,7 +121,7 @@ def _reduction(node: Any) -> Reduction | None:
 
 
 def _widen(reduction: Reduction, node: Any) -> None:
-    """A sum over samples, of sums over classes: what do these add up, and how many of them?"""
+    """Note, if a sum over samples is one of sums over classes, what these add up."""
     inside = _past(node.next_functions[0][0], (*SHAPES, "Neg", "MaskedFill"))
     if inside is not None and inside.name() == "SumBackward1":
         sizes = torch.Size([int(each) for each in insides.inside(inside, "_saved_self_sym_sizes")])
@@ -130,14 +130,14 @@ def _widen(reduction: Reduction, node: Any) -> None:
 
 
 def _past(node: Any, names: tuple[str, ...]) -> Any:
-    """The first node on the way that has none of these names."""
+    """Return the first node on the way whose name is not one of these."""
     while node is not None and node.name().startswith(names):
         node = node.next_functions[0][0]
     return node
 
 
 def root(args: Args, kwargs: Kwargs) -> Tensor | None:
-    """The loss that a backward pass is given; None if there are several."""
+    """Return the loss that a backward pass starts from; None if there are several."""
     loss = args[0] if args else kwargs.get("tensors")
     if isinstance(loss, (list, tuple)):
         loss = loss[0] if len(loss) == 1 else None
@@ -145,7 +145,7 @@ def root(args: Args, kwargs: Kwargs) -> Tensor | None:
 
 
 def part(each: Reduction) -> LossTerm:
-    """What one target counts there, once the factor has come."""
+    """Return what one target counts in a reduction, once its factor has arrived."""
     terms, factor = int(each.terms), _size(each.factor)
     weight = factor / max(1, terms) if each.is_mean else factor
     if each.smooth:

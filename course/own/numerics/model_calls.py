@@ -1,4 +1,4 @@
-"""On a rank: the models that the script itself calls: with which samples, in which mode."""
+"""On a rank: find the models that the script itself calls, with which samples, in which mode."""
 
 import sys
 import weakref
@@ -30,7 +30,7 @@ MADE = 20_000  # parameters whose line is kept
 class Root:
     """A model that the script calls, and the modules inside it.
 
-    It is not kept alive: a DDP that outlives its process group may hang.
+    The reference is weak, because a DDP that outlives its process group may hang.
     """
 
     module: weakref.ref[nn.Module]
@@ -75,7 +75,7 @@ class ModelCalls:
         self._look_out()
 
     def close(self) -> None:
-        """End the window of steps. What was known of the models is no longer needed."""
+        """End the window of steps, and forget what was known of the models."""
         self._closed = True
         for root in self.roots.values():
             root.modules.clear()
@@ -83,11 +83,11 @@ class ModelCalls:
             root.buffers.clear()
 
     def remove(self) -> None:
-        """End the search for models."""
+        """Remove the search for models."""
         self._look_away()
 
     def _look_out(self) -> None:
-        """Look for models that are not known, until a known one is called."""
+        """Search for unknown models, until a known one is called."""
         self._search = self._search or register_module_forward_pre_hook(self._enters)
 
     def _look_away(self) -> None:
@@ -101,17 +101,17 @@ class ModelCalls:
         return self._depth > 0
 
     def name(self, parameter: nn.Parameter) -> str:
-        """The parameter's name in its model; "" if no model has been seen that has it."""
+        """Return the parameter's name in its model; "" if no model that was seen has it."""
         return self.names.get(id(parameter), "")
 
     def made_at(self, parameter: nn.Parameter) -> str:
-        """The line at which the parameter was made; "" if that was not seen."""
+        """Return the line at which the parameter was made; "" if that was not seen."""
         return self.made.get(id(parameter), "")
 
     # -- how models are made -----------------------------------------------------------------------
 
     def parameters(self) -> Iterator[nn.Parameter]:
-        """The parameters of all models, if there may be new ones since the last call."""
+        """Yield the parameters of all models, if there may be new ones since the last call."""
         roots, self._grew = list(self.roots.values()) if self._grew else [], False
         for root in roots:
             if (module := root.module()) is not None:
@@ -149,7 +149,7 @@ class ModelCalls:
     # -- how they are called -----------------------------------------------------------------------
 
     def _enters(self, module: nn.Module, args: Args) -> None:
-        """Any module is called: one outside of all others is a root."""
+        """Note that a module is called; one that is called outside of all others is a root."""
         if self._depth or self.in_backward or not self._fence.is_ours:
             return
         grad = torch.is_grad_enabled()  # which the fence switches off
@@ -182,7 +182,7 @@ class ModelCalls:
         return root
 
     def _asks(self, module: nn.Module, args: Args) -> None:
-        """A model is called, perhaps after the window; these hooks go with the process."""
+        """Note that a model is called, perhaps after the window; these hooks are never removed."""
         if not torch.is_grad_enabled() and self._fence.is_ours:
             self._on_inference()
 
@@ -198,7 +198,7 @@ class ModelCalls:
         self._depth += 1
 
     def _note_generator(self, grad: bool) -> None:
-        """A model is called: does it draw random numbers?"""
+        """Note, as a model is called, whether it draws random numbers."""
         self._random = _generator() if grad and not self._closed and not self.pass_.noise else 0
 
     def _after(self, module: nn.Module, *_: object) -> None:
@@ -212,7 +212,7 @@ class ModelCalls:
             self.pass_.noise = self._random
 
     def _called(self, module: nn.Module, args: Args, kwargs: Kwargs, grad: bool) -> None:
-        """The script calls a model of its own, with gradients or without."""
+        """Note that the script calls a model of its own, with gradients or without."""
         root = self.roots[id(module)]
         if self._closed and grad:
             return

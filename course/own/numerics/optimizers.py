@@ -1,4 +1,4 @@
-"""On a rank: the optimizers of the script, and the gradients that its parameters get."""
+"""On a rank: watch the optimizers of the script, and the gradients that its parameters get."""
 
 import weakref
 from collections.abc import Callable, Iterable
@@ -45,14 +45,14 @@ class OptimizerProbe:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the gradients of the step that comes are looked at."""
+        """Whether the gradients of the coming step are looked at."""
         number = self.report.steps + 1
         return number <= WHOLE or number % EACH == 0
 
     def settle(
         self, name_of: Callable[[nn.Parameter], str], made: Callable[[nn.Parameter], str]
     ) -> None:
-        """Take in the optimizer's parameters, which may have become more."""
+        """Take in the optimizer's parameters, of which there may be more than before."""
         parameters = [each for group in self.optimizer.param_groups for each in group["params"]]
         if len(parameters) == len(self.parameters):
             return
@@ -67,7 +67,7 @@ class OptimizerProbe:
         report.frozen = not any(each.requires_grad for each in parameters)
 
     def gradients(self) -> tuple[Tensor, list[int]]:
-        """Samples of all gradients as they are now, and how many of each; 0 where there is none."""
+        """Return samples of all gradients now, and how many each gave; 0 if there is none."""
         grads = [each.grad for each in self.parameters]
         samples = [tensor_samples.copied(grad, self.share) for grad in grads if grad is not None]
         sizes = iter([each.numel() for each in samples])
@@ -76,7 +76,7 @@ class OptimizerProbe:
         ]
 
     def weights(self) -> Tensor:
-        """Samples of all weights as they are now."""
+        """Return samples of all weights as they are now."""
         if self.report.sharded:
             views = [tensor_samples.values(each, self.share) for each in self.parameters]
             return tensor_samples.together(views)
@@ -92,7 +92,7 @@ class OptimizerProbe:
             self.first = self.gradients()
 
     def settings(self) -> tuple[list[float], str]:
-        """The rates of its groups, and all its other numbers as text."""
+        """Return the learning rates of its groups, and all its other numbers as text."""
         groups = self.optimizer.param_groups
         rates = [float(group.get("lr", 0.0)) for group in groups]
         rest = [
@@ -114,7 +114,7 @@ class OptimizerProbe:
 
 
 def spread(flat: np.ndarray, sizes: list[int], counts: list[int]) -> np.ndarray:
-    """Samples of the gradients that are there, with zeros for those that are not."""
+    """Return the samples of the gradients that exist, with zeros for those that do not."""
     if sizes == counts:
         return flat
     parts: list[np.ndarray] = []
@@ -166,10 +166,10 @@ def _plain(value: object) -> bool:
 
 
 class GradientProbes:
-    """The parameters whose gradients are seen, each with a hook of ours.
+    """The parameters whose gradients are watched, each by a hook of ours.
 
-    `got` has the identities of those that got one. Only while it `looks` are they looked at, since
-    the hooks run in each pass, once for each parameter, and must cost next to nothing.
+    `got` has the identities of those that got one. Gradients are read only while `looks` is true,
+    since the hooks run in each pass, once for each parameter, and must cost next to nothing.
     """
 
     def __init__(self, see: Callable[[nn.Parameter, Tensor], None]) -> None:
@@ -181,7 +181,7 @@ class GradientProbes:
         self._handles: list[Any] = []
 
     def add(self, parameters: Iterable[nn.Parameter]) -> None:
-        """See the gradients of these parameters, too; of frozen ones, once they are not."""
+        """Watch the gradients of these parameters, too; of frozen ones, once they no longer are."""
         for each in parameters:
             known = self._known.get(id(each))
             if known is not None and known() is each:
@@ -193,7 +193,7 @@ class GradientProbes:
                 self._frozen.append(weakref.ref(each))
 
     def add_thawed(self) -> None:
-        """See the gradients of parameters that were frozen and no longer are."""
+        """Watch the gradients of parameters that were frozen and no longer are."""
         frozen = self._frozen
         self._frozen = []
         self.add(each for ref in frozen if (each := ref()) is not None)

@@ -1,4 +1,4 @@
-"""Read what a rank has written, and add up its gradients, which it wrote pass by pass."""
+"""Read the report of a rank, and add up its gradients, which it wrote pass by pass."""
 
 import json
 from collections.abc import Sequence
@@ -66,10 +66,10 @@ def _pass(raw: dict[str, Any]) -> BackwardPass:
 def _add_up(
     flat: np.ndarray, entries: Sequence[Sequence[int]], counts: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, list[bool]]:
-    """A rank's own gradients of a step, what was there before, and which began at zero.
+    """Return a rank's own gradients of a step, what was there before, and which began at zero.
 
-    For each entry, `flat` has samples of a gradient and of what was there before it: so many as the
-    entry says, after the place of its parameter.
+    For each entry, `flat` has samples of a gradient and of what was there before it. An entry has
+    the place of its parameter, then the numbers of both.
     """
     starts = np.cumsum([0, *counts])
     own, base = np.zeros(starts[-1], np.float32), np.zeros(starts[-1], np.float32)

@@ -1,7 +1,7 @@
 """On a rank: choose some of the samples that a pass over a loader gives, on all ranks alike.
 
-A hash chooses, so a sample that two ranks draw is chosen on both or on none. What the chosen ones
-have in common is the share that all have, however long the pass is.
+A hash chooses, so a sample that two ranks draw is chosen on both or on neither. So the chosen
+samples of two ranks overlap by the same share as all their samples, however long the pass is.
 """
 
 from collections.abc import Iterable
@@ -14,12 +14,12 @@ MIX, WORD = 0x9E3779B97F4A7C15, 2**64 - 1
 
 
 def is_chosen(value: int, one_in: int) -> bool:
-    """Whether a sample is among one in so many."""
+    """Return whether a sample is chosen, if one in that many is."""
     return ((value * MIX & WORD) >> 32) % one_in == 0
 
 
 def choose(going: LoaderPass, values: Iterable[int]) -> None:
-    """Add the chosen samples of a batch; once they are too many, fewer are chosen of all."""
+    """Add the chosen samples of a batch. Once there are too many, choose fewer of all."""
     going.chosen += [(each, going.given) for each in values if is_chosen(each, going.one_in)]
     while len(going.chosen) > MOST and going.one_in < RAREST:
         going.one_in *= 2

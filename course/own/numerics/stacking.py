@@ -1,4 +1,4 @@
-"""On a rank: the batches of several ranks as one, the samples of each after those of the last."""
+"""On a rank: join the batches of several ranks, the samples of one after those of the other."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ PLAIN = (str, bytes, int, float)  # of which a list has one for each sample
 
 
 class Unlike(ValueError):
-    """Batches that cannot be put together; its text says why, after "the batches"."""
+    """Raised for batches that cannot be joined; its text says why, after "the batches"."""
 
 
 def stack(batches: Sequence[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""On a rank: some values of a tensor, to compare it between ranks without reading all of it."""
+"""On a rank: read some values of a tensor, to compare it between ranks without reading all."""
 
 import zlib
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ MOST, ALL = 48, 4800  # values of a tensor, and of all tensors of an optimizer
 
 
 def share(parameters: int) -> int:
-    """How many values to look at of each tensor, if there are so many."""
+    """Return how many values of each tensor to look at, if there are that many."""
     return max(4, min(MOST, ALL // max(1, parameters)))
 
 
 def local(tensor: Tensor) -> Tensor:
-    """A rank's own part of a tensor, where it is a part of a larger one (DTensor)."""
+    """Return this rank's own part of a tensor that is split (DTensor), or the tensor itself."""
     if type(tensor) in (Tensor, nn.Parameter):  # mostly, and this is called very often
         return tensor
     own = getattr(tensor, "to_local", None)
@@ -26,7 +26,7 @@ def local(tensor: Tensor) -> Tensor:
 
 
 def values(tensor: Tensor, count: int) -> Tensor:
-    """Up to `count` values that lie evenly apart: a view, to be used again and again."""
+    """Return a view of up to `count` values that lie evenly apart, which can be kept."""
     tensor = local(tensor.detach())
     if tensor.layout is not torch.strided or tensor.is_complex():
         return tensor.new_zeros(0)
@@ -37,7 +37,7 @@ def values(tensor: Tensor, count: int) -> Tensor:
 
 
 def size(tensor: Tensor, count: int) -> int:
-    """How many values `values` and `copied` give."""
+    """Return how many values `values` and `copied` give."""
     tensor = local(tensor)
     if tensor.layout is not torch.strided or tensor.is_complex():
         return 0
@@ -45,7 +45,7 @@ def size(tensor: Tensor, count: int) -> int:
 
 
 def copied(tensor: Tensor, count: int) -> Tensor:
-    """A copy of the same values, for a tensor that is looked at once: quicker than a view."""
+    """Return a copy of the same values: quicker than a view, if a tensor is looked at once."""
     tensor = local(tensor)
     if tensor.layout is not torch.strided or tensor.is_complex():
         return tensor.new_zeros(0)
@@ -64,12 +64,12 @@ def _places(numbers: int, count: int, device: torch.device) -> Tensor:
 
 
 def together(tensors: Sequence[Tensor]) -> Tensor:
-    """A copy of all values in one tensor, in 32 bits, on the device where they are."""
+    """Copy all values into one tensor, in 32 bits, on the device where they are."""
     return torch.cat(list(tensors)).to(torch.float32) if tensors else torch.zeros(0)
 
 
 def checksums(flat: np.ndarray, counts: Sequence[int]) -> list[int]:
-    """A checksum for each of the parts that follow one another."""
+    """Return a checksum for each of the parts, which follow one another."""
     raw = memoryview(flat.tobytes())
     ends = [count * flat.itemsize for count in accumulate(counts)]
     return [zlib.crc32(raw[start:end]) for start, end in pairwise([0, *ends])]

@@ -11,9 +11,9 @@ KEPT_BATCHES = "batches"  # the name under which a failure to keep or give them 
 
 @dataclass
 class LossTerm:
-    """What one target counts in a loss: the `weight` of a term of a reduction, such as a mean.
+    """What one target counts in a loss: the `weight` of a term in a reduction, such as a mean.
 
-    A mean over `terms` has a weight of the factor on it divided by them, a sum the factor itself.
+    In a mean over `terms`, it is the factor on the mean divided by them; in a sum, the factor.
     """
 
     name: str
@@ -127,8 +127,8 @@ class LoaderPass:
     as `one_in` says, each with the count before it. `asks` counts calls of a model without
     gradients on its batches. What came after such a call, before another batch: `messages` counts
     collectives, `sums` has numbers that ranks added up, `reports` counts what was printed or
-    written once it was over. `counted` has by how much the numbers of the function with the loop
-    grew in the pass, `cuts` says whether the function can drop samples that came twice.
+    written once it was over. `counted` has the amounts by which the numbers of the function with
+    the loop grew in the pass. `cuts` says whether the function can drop samples that came twice.
     """
 
     loader: int
@@ -178,7 +178,7 @@ class LooseParameter:
 
 @dataclass
 class InferenceModel:
-    """A model that is called without gradients while another is trained, when first called."""
+    """A model, at its first call, that is called without gradients while another one is trained."""
 
     name: str
     line: str
@@ -228,7 +228,7 @@ class LoadedFile:
 
 @dataclass
 class WeightChange:
-    """A call that changes trained weights: its name, its line, after how many passes."""
+    """A call that changes trained weights: its name, its line, and the number of earlier passes."""
 
     name: str
     line: str

@@ -1,4 +1,4 @@
-"""On a rank: hooks of the script on its parameters, and what they make of a gradient.
+"""On a rank: note the hooks of the script on its parameters, and how they change a gradient.
 
 Autograd calls all hooks on a parameter, of either kind, before DDP sends the gradient, in whatever
 order they were registered. So such a hook changes a rank's own gradient, never the average.
@@ -20,10 +20,10 @@ Tell = Callable[[int, str, Tensor, Tensor], None]
 
 
 class UserHooks:
-    """Puts each hook of the script into one that also has its gradient seen, before and after.
+    """Wraps each hook of the script, so that its gradient is seen before and after.
 
-    `sample` returns a copy of some values of a parameter's gradient, or None if it is not looked
-    at; `tell` gets both copies, and the line that registered the hook.
+    `sample` returns a copy of some values of a parameter's gradient, or None if this one is not
+    looked at; `tell` gets both copies, and the line that registered the hook.
     """
 
     def __init__(self, context: RankContext, sample: Sample, tell: Tell) -> None:

@@ -1,4 +1,4 @@
-"""On a rank: the lines of the script that change weights, other than by an optimizer's step."""
+"""On a rank: note the lines of the script that change weights, other than an optimizer's step."""
 
 from collections.abc import Set
 
@@ -29,7 +29,7 @@ class WeightChanges:
         hooks.around(self._change, ("copy_",), Tensor)
 
     def keep(self, weights: Set[int]) -> None:
-        """Forget changes of tensors that are none of these, such as those of a teacher."""
+        """Keep only the changes of these weights; forget those of others, such as a teacher's."""
         touched = zip(self._report.changes, self._tensors.values(), strict=True)
         self._report.changes = [each for each, tensors in touched if tensors & weights]
 

@@ -107,7 +107,7 @@ def _computed() -> float:
 def _machine_busy() -> float:
     """Seconds that the cores of this machine have been busy, all together; 0 outside of Linux.
 
-    Those count, too, which a hypervisor has given to other machines.
+    Seconds that a hypervisor has given to other machines count as well.
     """
     try:
         with open("/proc/stat") as file:

@@ -1,7 +1,7 @@
-"""On a rank with a GPU: for some steps more, torch.profiler records what the GPU does.
+"""On a rank with a GPU: let torch.profiler record for some more steps what the GPU does.
 
-These steps are not among those that are timed, since the profiler slows down what it records. It
-records the GPU's work alone, which costs least.
+These steps are not timed, since the profiler slows down what it records. It records only the GPU's
+work, which costs least.
 """
 
 from pathlib import Path
@@ -26,7 +26,7 @@ class GpuRecording:
         self.apart = 0.0  # seconds by which the recorder's clock is ahead of the calendar's
 
     def begin(self) -> bool:
-        """Whether the recording has begun now; on a rank without a GPU it never does."""
+        """Begin, and return whether there is a recording: never on a rank without a GPU."""
         if not (self._may_begin and on_gpu()):
             return False
         self._may_begin = False

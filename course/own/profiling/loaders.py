@@ -13,7 +13,7 @@ from course.own.watch import samples
 from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
 from course.own.watch.loader_facts import length, sampler_of
 
-PLAIN = (RandomSampler, SequentialSampler)  # what a loader takes if it is given no sampler
+PLAIN = (RandomSampler, SequentialSampler)  # the samplers that a loader uses if it is given none
 
 
 class LoaderHooks:

@@ -1,1 +1,1 @@
-"""Whether ranks compute what they should: data of all ranks in, findings and a table out."""
+"""Find in the data of all ranks whether they compute what they should, and make a table."""

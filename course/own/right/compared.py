@@ -1,4 +1,4 @@
-"""One optimizer on all ranks: its steps beside one another, and what became of each gradient."""
+"""Compare one optimizer between all ranks: its steps, and what became of each gradient."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ MEAN, OWN, APART, OTHER, NONE, BROKEN = "mean", "own", "apart", "other", "none",
 
 @dataclass(frozen=True)
 class Kind:
-    """What a gradient is at one place, on all ranks.
+    """What a gradient, at one place among its parameters, is on all ranks.
 
     ``mean``: equal on all ranks, and `factors` times the mean of their own. ``own``: each rank has
     its own, times its factor. ``apart``: unequal, and neither. ``other``: equal, and not the mean.
@@ -43,7 +43,7 @@ class StepKinds(NamedTuple):
 
 
 def kind(own: np.ndarray, now: np.ndarray) -> Kind:
-    """Compare the ranks' own gradients with what there is now; a row for each rank."""
+    """Compare the ranks' own gradients with the current ones; both have a row for each rank."""
     if not (np.isfinite(own).all() and np.isfinite(now).all()):
         return Kind(BROKEN)
     size = np.linalg.norm(own, axis=1)
@@ -63,14 +63,14 @@ def kind(own: np.ndarray, now: np.ndarray) -> Kind:
 
 
 def multiple(now: np.ndarray, of: np.ndarray) -> tuple[float, float]:
-    """Which multiple of `of` it is, and how far it is from that, relative to its size."""
+    """Return which multiple of `of` a gradient is, and how far from it, relative to its size."""
     square, size = float(of @ of), float(np.linalg.norm(now))
     factor = float(now @ of) / square if square else 0.0
     return factor, float(np.linalg.norm(now - factor * of)) / size if size else 0.0
 
 
 def _hooked(step: OptimizerStep) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
-    """What the hooks of the last pass have made of each gradient, of several hooks all together."""
+    """Return what all hooks together have made of each gradient in the last pass."""
     found: dict[int, tuple[str, np.ndarray, np.ndarray]] = {}
     flat = step.samples("hooked") if step.hooked else np.zeros(0)
     at = 0
@@ -87,7 +87,7 @@ def _hooked(step: OptimizerStep) -> dict[int, tuple[str, np.ndarray, np.ndarray]
 
 
 class Compared:
-    """An optimizer of the script on all ranks, `number` in the order in which they step."""
+    """An optimizer of the script on all ranks; `number` counts optimizers in the order of steps."""
 
     def __init__(
         self, number: int, on_rank: Sequence[OptimizerReport], ranks: Sequence[int]
@@ -105,7 +105,7 @@ class Compared:
         """The first step that a rank did not take with the others, from 1, and that rank's place.
 
         DDP's averages and collectives are the same on all ranks, so they say which steps belong
-        together. Ranks that only end earlier have skipped nothing.
+        together. A rank that only ends earlier has skipped nothing.
         """
         steps = [each.watched for each in self.on_rank]
         key = "order" if steps[0] and any(step.order for step in steps[0]) else "passes"
@@ -131,13 +131,13 @@ class Compared:
         ]
 
     def parts(self, flat: np.ndarray) -> Iterator[np.ndarray]:
-        """The samples of each parameter, out of those of all of them."""
+        """Split the samples of all parameters into those of each."""
         counts = self.on_rank[0].counts
         for start, end in pairwise(np.cumsum([0, *counts])):
             yield flat[..., start:end]
 
     def samples(self, row: Sequence[OptimizerStep], place: str) -> np.ndarray:
-        """The samples of a place, a row for each rank, without what was there before the step."""
+        """Return the samples of a place, a row for each rank, without what preceded the step."""
         found = np.stack([step.samples(place) for step in row])
         if place in ("first", "used"):
             found = found - np.stack([step.samples("base") for step in row])
@@ -145,7 +145,7 @@ class Compared:
 
     @cached_property
     def kinds(self) -> list[StepKinds]:
-        """What the gradients were in each whole step."""
+        """What the gradients were, in each step in which all were looked at."""
         found = []
         for number, row in self.whole:
             own = list(self.parts(self.samples(row, "own")))
@@ -157,7 +157,7 @@ class Compared:
         return found
 
     def mostly(self, name: str) -> list[int]:
-        """The parameters whose used gradient is of this kind in most steps that it has one in."""
+        """Return the parameters whose used gradient is mostly of this kind, where they have one."""
         found = []
         for place in range(len(self.names)):
             kinds = [each.used[place] for each in self.kinds if each.used[place].name != NONE]
@@ -183,7 +183,7 @@ class Compared:
 
     @cached_property
     def own_parts(self) -> set[int]:
-        """The unlike parameters whose gradients are each rank's own: each has another part of them.
+        """The unlike parameters of which each rank has another part, so that gradients are its own.
 
         A classifier with very many classes is divided like that, and so are experts.
         """
@@ -196,7 +196,7 @@ class Compared:
 
     @cached_property
     def meets(self) -> list[int]:
-        """The steps before which unequal weights became equal: the ranks average their weights."""
+        """The steps before which unequal weights became equal, because the ranks averaged them."""
         found = []
         for number, (last, now) in enumerate(zip(self.steps, self.steps[1:], strict=False), 2):
             apart = len({tuple(step.after) for step in last}) > 1
@@ -205,7 +205,7 @@ class Compared:
         return found
 
     def hooked(self, row: Sequence[OptimizerStep]) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
-        """For each parameter with a hook of the script's: its line, the gradients before and after.
+        """Return, for each parameter with a hook, its line and the gradients before and after.
 
         Each array has a row for each rank. On a rank without such a hook both are 1.
         """

@@ -1,4 +1,4 @@
-"""What all ranks report, put together: what belongs to what, and what ties the ranks."""
+"""Put together what all ranks report: what belongs to what, and what ties the ranks."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -24,7 +24,7 @@ class Evidence:
 
     @cached_property
     def optimizers(self) -> list[Compared]:
-        """The optimizers that all ranks have alike."""
+        """The optimizers that all ranks have in common."""
         found = []
         for number, on_rank in enumerate(zip(*[r.optimizers for r in self.ranks], strict=False)):
             if len({_form(optimizer) for optimizer in on_rank}) == 1:
@@ -33,12 +33,12 @@ class Evidence:
 
     @cached_property
     def step_rows(self) -> list[tuple[OptimizerStep, ...]]:
-        """The steps of all optimizers, those of all ranks beside one another."""
+        """The steps of all optimizers: a row has the same step of each rank."""
         return [row for optimizer in self.optimizers for row in optimizer.steps]
 
     @cached_property
     def used(self) -> list[Kind]:
-        """What all gradients were when the optimizers used them."""
+        """What each gradient was when its optimizer used it."""
         return [
             step.used[p]
             for optimizer in self.optimizers
@@ -48,7 +48,7 @@ class Evidence:
 
     @property
     def steps(self) -> int:
-        """How many steps of the first optimizer all ranks have taken while they were watched."""
+        """The number of steps that the first optimizer took on all ranks in the window."""
         return len(self.optimizers[0].steps) if self.optimizers else 0
 
     @cached_property
@@ -94,27 +94,27 @@ class Evidence:
 
     @cached_property
     def is_tied(self) -> bool:
-        """Whether something ties the ranks, so that they should do alike."""
+        """Whether something ties the ranks, so that they should do the same."""
         if self.is_split:
             return False
         return bool(self.ranks[0].wrapped) or self.is_sharded or self.averages
 
     @property
     def why_untied(self) -> str:
-        """Why the ranks need not do alike, where they are not tied or no step was seen."""
+        """Why the ranks need not do the same, if nothing ties them or no step was seen."""
         if not self.steps:
             return "no step of an optimizer was seen"
         return self.is_split or "nothing was seen that ties the ranks"
 
     @property
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """All pairs of places of ranks."""
+        """All pairs of ranks, by their places."""
         for first in range(self.count):
             for second in range(first + 1, self.count):
                 yield first, second
 
     def training(self, place: int) -> list[LoaderPass]:
-        """The passes over a loader that fed the training of a rank."""
+        """Return the passes over loaders that fed the training of a rank."""
         return [each for each in self.ranks[place].iterations if each.batches]
 
     def loader(self) -> LoaderPass | None:
@@ -122,13 +122,13 @@ class Evidence:
         return next(iter(self.training(0)), None)
 
     def passes(self, row: Sequence[OptimizerStep]) -> list[tuple[BackwardPass, ...]]:
-        """The backward passes of a step, those of all ranks beside one another."""
+        """Return the backward passes of a step: a row has the same pass of each rank."""
         return list(zip(*[step.latest for step in row], strict=False))
 
     def changed(self, since: Sequence[int], until: Sequence[int]) -> tuple[str, list[int]]:
-        """The last line that changed weights on some ranks alone, and these ranks; "" if none did.
+        """Return the last line that changed weights on only some ranks, and these; "" if none did.
 
-        What counts lies between the backward passes `since` and `until`, one for each rank.
+        Only changes between the backward passes `since` and `until` count, one of each per rank.
         """
         spans = list(zip(self.ranks, since, until, strict=True))
         each = [[c.line for c in rank.changes if a <= c.passes < b] for rank, a, b in spans]
@@ -140,27 +140,27 @@ class Evidence:
         return "", []
 
     def by_rank(self, values: Sequence[object]) -> str:
-        """The value of each rank, in words."""
+        """Return the value of each rank, in words."""
         pairs = zip(self.numbers, values, strict=True)
         return ", ".join(f"rank {rank}: {value}" for rank, value in pairs)
 
     def unseen(self, look: str) -> str:
-        """Why a look failed, on the first rank on which it did; "" if it did not."""
+        """Return why a look failed, by the first rank on which it did; "" if it did not."""
         return next((rank.unseen[look] for rank in self.ranks if look in rank.unseen), "")
 
 
 def _form(optimizer: OptimizerReport) -> tuple:
-    """The shapes of its parameters, and how many numbers each has; shards may be uneven."""
+    """Return how many numbers each of its parameters has, and the shapes; shards may be uneven."""
     return tuple(optimizer.shapes), () if optimizer.sharded else tuple(optimizer.counts)
 
 
 def listed(ranks: Sequence[int]) -> str:
-    """Ranks in words: "rank 1", "ranks 0 and 2"."""
+    """Return ranks in words: "rank 1", "ranks 0 and 2"."""
     return f"rank{'s' if len(ranks) > 1 else ''} {' and '.join(map(str, ranks))}"
 
 
 def odd_one(values: Sequence[object], ranks: Sequence[int]) -> int | None:
-    """The rank whose value is unlike all others; of two ranks, none can be told."""
+    """Return the rank whose value is unlike all others; with two ranks, there is none."""
     for place, value in enumerate(values):
         others = [each for at, each in enumerate(values) if at != place]
         if len(others) > 1 and len(set(others)) == 1 and value != others[0]:

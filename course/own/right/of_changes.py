@@ -1,4 +1,4 @@
-"""What changes gradients before the step: clipping too early, or differently on different ranks."""
+"""Rules on what changes gradients before the step: early clipping, or changes on one rank."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -48,7 +48,7 @@ def _early_clip(evidence: Evidence, optimizer: Compared) -> Finding | None:
 
 
 def _clips_before(evidence: Evidence, optimizer: Compared) -> Finding | None:
-    """Each rank clips its own gradient, and these are combined then."""
+    """Find that each rank clips its own gradient, and that the clipped ones are then combined."""
     clipped = changed = 0
     where = ""
     for (_, first, used), (_, row) in zip(optimizer.kinds, optimizer.whole, strict=True):
@@ -74,7 +74,7 @@ def _clips_before(evidence: Evidence, optimizer: Compared) -> Finding | None:
 
 
 def _hooks_clip(evidence: Evidence, optimizer: Compared) -> Finding | None:
-    """Hooks of the script clip each rank's own gradient: they are called before DDP sends it."""
+    """Find hooks of the script that clip each rank's own gradient, before DDP sends it."""
     averaged = set(optimizer.mostly(MEAN) + optimizer.mostly(OTHER))
     looked, clipped = 0, []
     for number, row in optimizer.whole:
@@ -100,10 +100,10 @@ def _hooks_clip(evidence: Evidence, optimizer: Compared) -> Finding | None:
 
 
 def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
-    """Whether gradients are cut down, and not by the same factors on all ranks.
+    """Return whether gradients are cut down, by factors that differ between ranks.
 
-    Something else is meant where a hook makes gradients equal, which averages them, where it zeroes
-    values, makes one larger, or has a single factor for all gradients of a rank, which may be its
+    A hook has another purpose if it makes gradients equal (then it averages them), zeroes values,
+    makes one larger, or has a single factor for all gradients of a rank, which may be the rank's
     share of the samples.
     """
     factors = []
@@ -124,7 +124,7 @@ def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
 
 
 def _changed(evidence: Evidence, optimizer: Compared) -> Finding | None:
-    """The gradients are equal at first, or should be, and one rank changes its own."""
+    """Find that one rank changes its own gradients, which are equal at first, or should be."""
     found: list[tuple[int, list[int]]] = []
     looked = 0
     for number, first, used in optimizer.kinds:
@@ -165,7 +165,7 @@ def _changed(evidence: Evidence, optimizer: Compared) -> Finding | None:
 
 
 def _who(places: list[int], first: list[Kind], used: list[Kind], count: int) -> list[int]:
-    """The places of the ranks whose gradient is no longer what it was, or not what others have."""
+    """Return the places of ranks whose gradient changed, or is not what the others have."""
     wrong: set[int] = set()
     for place in places:
         now, then = used[place], first[place]
@@ -177,7 +177,7 @@ def _who(places: list[int], first: list[Kind], used: list[Kind], count: int) -> 
 
 
 def _others_have_the_mean(places: list[int], used: list[Kind]) -> bool:
-    """Whether at least one rank uses the mean, so that the ranks do average."""
+    """Return whether at least one rank uses the mean, so that the ranks do average."""
     return all(
         any(r <= ROUNDING_16_BIT and abs(f - 1) <= FACTOR
             for r, f in zip(used[p].residuals, used[p].factors, strict=True))
@@ -186,7 +186,7 @@ def _others_have_the_mean(places: list[int], used: list[Kind]) -> bool:
 
 
 def _shards_scaled(evidence: Evidence) -> Finding | None:
-    """Each rank scales its shard by a factor of its own: the norm was not that of all shards."""
+    """Find that each rank scales its shard by its own factor, so the norm was not of all shards."""
     for optimizer in evidence.optimizers:
         unlike, lines, numbers = 0, [], []
         for number, row in optimizer.shard_factors:

@@ -1,4 +1,4 @@
-"""Who computes on which samples in a step, and with which random numbers the workers draw them."""
+"""Rules on which rank computes on which samples, and on the random numbers of its workers."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ def samples(evidence: Evidence) -> Result:
 
 
 def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
-    """The share of steps in which two ranks have the same samples, and how many were looked at."""
+    """Return the share of steps in which two ranks have the same samples, and of how many."""
     same = looked = 0
     for row in evidence.step_rows:
         ours, theirs = ([r for each in row[p].latest for r in each.rows] for p in (first, second))
@@ -47,7 +47,7 @@ def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
 
 
 def _works_alike(evidence: Evidence) -> bool:
-    """Whether the own gradients are bit by bit the same on two ranks, in all steps looked at."""
+    """Return whether two ranks' own gradients are the same, bit by bit, in all steps looked at."""
     return len(evidence.used) > 2 and not any(each.distinct for each in evidence.used)
 
 

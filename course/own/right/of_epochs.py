@@ -1,4 +1,4 @@
-"""Who draws which samples in an epoch, and in which order from one epoch to the next."""
+"""Rules on which rank draws which samples in an epoch, and on the order of each epoch."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -36,7 +36,7 @@ def share(evidence: Evidence) -> Result:
 
 
 def _repeats(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
-    """Each worker of a loader gives the whole stream."""
+    """Find a loader of which each worker gives the whole stream."""
     for each in rows:
         if not each.stream or each.workers < 2:
             continue
@@ -96,7 +96,7 @@ def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | 
 
 
 def _samples_by_index(rows: Sequence[LoaderPass]) -> dict[int, int] | None:
-    """What each index gives on a rank; None if that is not seen, or changes by chance."""
+    """Return what each index gives on a rank; None if that is unknown, or changes by chance."""
     known: dict[int, int] = {}
     again = 0
     for each in rows:
@@ -127,7 +127,7 @@ def _wrong_replicas(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding |
 
 
 def _overlaps(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
-    """Ranks draw from the same samples without sharing them out."""
+    """Find ranks that draw from the same samples without sharing them out."""
     for first, second in evidence.pairs:
         for mine, theirs in zip(evidence.training(first), evidence.training(second), strict=False):
             if mine.kind not in DEALERS or mine.replaces or mine.length != theirs.length:

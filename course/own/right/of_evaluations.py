@@ -1,4 +1,4 @@
-"""What an evaluation counts: each sample once, or a share as the whole, or repeated ones, too."""
+"""Rules on what an evaluation counts: each sample once, a share as the whole, or repeats."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -37,12 +37,12 @@ def evaluation(evidence: Evidence) -> Result:
 
 
 def _is_one(iteration: LoaderPass) -> bool:
-    """Whether a model was only asked about its batches, to its end."""
+    """Return whether a pass came to its end, and a model was called only without gradients."""
     return bool(iteration.asks and iteration.is_over and not iteration.batches)
 
 
 def _is_dealt(evidence: Evidence, iteration: LoaderPass) -> bool:
-    """Whether a sampler gives this rank a share of known size."""
+    """Return whether a sampler gives this rank a share of known size."""
     return (
         iteration.replicas == evidence.count
         and bool(iteration.length and iteration.total)
@@ -55,7 +55,7 @@ def _share(evidence: Evidence, iteration: LoaderPass) -> str:
 
 
 def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
-    """One rank alone evaluates what was dealt to it."""
+    """Find that only one rank evaluates, and only the share that was dealt to it."""
     places = [place for place, rows in enumerate(by_rank) if rows]
     if len(places) > 1:
         return None
@@ -73,7 +73,7 @@ def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fin
 
 
 def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
-    """All ranks evaluate shares, one rank reports its own, and nothing is sent."""
+    """Find that all ranks evaluate shares and send nothing, and one rank reports its own result."""
     rows = list(zip(*by_rank, strict=False))
     found = []
     for row in rows:
@@ -98,7 +98,7 @@ def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fi
 
 
 def _repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
-    """The ranks add up a count in which the repeated samples are."""
+    """Find that the ranks add up a count that includes the repeated samples."""
     for rows in by_rank:
         for iteration in rows:
             more = iteration.total - iteration.length
@@ -119,7 +119,7 @@ def _repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding
 
 
 def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
-    """The ranks gather what each has, and the script counts as many as all had, repeats as well."""
+    """Find that the ranks gather what each has, and the script counts all of it, repeats too."""
     for row in zip(*by_rank, strict=False):
         iteration, total = row[0], sum(rank.given for rank in row)
         if any(rank.stream or rank.cuts or not rank.messages for rank in row):
@@ -140,7 +140,7 @@ def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> 
 
 
 def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
-    """What is known where nothing is wrong."""
+    """Return the row for an evaluation with which nothing is wrong."""
     firsts = [rows[0] for rows in by_rank if rows]
     iteration = firsts[0]
     if iteration.library:

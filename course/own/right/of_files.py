@@ -1,4 +1,4 @@
-"""What is outside of the numbers: files, and random numbers."""
+"""Rules on what lies outside the gradients and weights: files, and random numbers."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What becomes of each rank's gradient: is it averaged, and did it begin at zero?"""
+"""Rules on what becomes of each rank's gradient: is it averaged, and did it begin at zero?"""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -25,7 +25,7 @@ def own(evidence: Evidence) -> Result:
 
 
 def why_no_gradients(evidence: Evidence) -> str:
-    """Why the gradients of no step were compared."""
+    """Return why the gradients of no step were compared."""
     if evidence.is_sharded:
         return "fully_shard keeps gradients of its own, which no hook sees"
     if evidence.is_split:
@@ -100,7 +100,7 @@ def _not_waited_for(evidence: Evidence) -> str:
 
 
 def _not_averaged(evidence: Evidence, optimizer: Compared, alone: list[int]) -> Finding | None:
-    """Why the gradients of these parameters are each rank's own; None if they may be."""
+    """Return why each rank has its own gradients of these parameters; None if it may have."""
     wraps = evidence.ranks[0].wrapped
     ignored = {name for each in wraps for name in each.ignored}
     if evidence.averages_weights or all(optimizer.names[place] in ignored for place in alone):
@@ -119,7 +119,7 @@ def _not_averaged(evidence: Evidence, optimizer: Compared, alone: list[int]) -> 
 
 
 def _steps_alone(optimizer: Compared, alone: list[int]) -> str:
-    """In how many steps none of these gradients was combined."""
+    """Return the number of steps in which none of these gradients was combined."""
     steps = [
         step
         for step in optimizer.kinds
@@ -129,7 +129,7 @@ def _steps_alone(optimizer: Compared, alone: list[int]) -> str:
 
 
 def _some_alone(optimizer: Compared, alone: list[int]) -> Finding | None:
-    """Some parameters are averaged, and these are not."""
+    """Find that some parameters are averaged, and these are not."""
     if not optimizer.starts_equal:
         return None
     names = some([optimizer.names[place] for place in alone])
@@ -143,7 +143,7 @@ def _some_alone(optimizer: Compared, alone: list[int]) -> Finding | None:
 
 
 def _past_ddp(steps: str, bypassed: str) -> Finding:
-    """The script calls the module inside DDP at the line `bypassed`."""
+    """Find that the script calls the module inside DDP, at the line `bypassed`."""
     return causes.NOT_AVERAGED.finding(
         f"No gradient is averaged in {steps}: the model is called at {bypassed} past DDP, "
         "on the module inside, so DDP never learns of the backward pass. Each rank trains "
@@ -157,7 +157,7 @@ def _past_ddp(steps: str, bypassed: str) -> Finding:
 
 
 def _in_ddp(steps: str, passes: Sequence[BackwardPass]) -> Finding:
-    """The model is in DDP, which averages in none of the passes."""
+    """Find that the model is in DDP, which averages in none of the passes."""
     if passes and not any(each.syncs for each in passes):
         return causes.NOT_AVERAGED.finding(
             f"No gradient is averaged in {steps}: DDP's no_sync was on in every forward pass, "
@@ -178,7 +178,7 @@ def _in_ddp(steps: str, passes: Sequence[BackwardPass]) -> Finding:
 def _nothing_averaged(
     evidence: Evidence, optimizer: Compared, passes: Sequence[BackwardPass]
 ) -> Finding:
-    """Nothing averages the gradients, or what the ranks send does not reach the optimizer."""
+    """Find that nothing averages the gradients, or that the average misses the optimizer."""
     sent = sum(evidence.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
     says = (
         "The ranks send messages, but each optimizer uses its rank's own gradients"

@@ -1,4 +1,4 @@
-"""What one target counts in the gradient, by the graphs of the losses."""
+"""Rules on what one target counts in the gradient, by the graphs of the losses."""
 
 from collections.abc import Callable, Iterator
 
@@ -59,15 +59,15 @@ def targets(evidence: Evidence) -> Result:
 
 
 def _divisor(part: LossTerm) -> str:
-    """By how much a part is divided: a mean by its terms, a sum by what the script says."""
+    """Return by how much a part is divided: a mean by its terms, a sum by the script's number."""
     return f"{1 / part.weight:.4g}" if part.name == "sum" else str(part.terms)
 
 
 def _weights(row: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]:
-    """What a target counts in the passes of all ranks, relative to the first; none if unread.
+    """Return what a target counts in all passes, relative to the first; empty if unread.
 
-    Those of each line are a list: losses of several lines, such as those of a GAN, are not parts
-    of one batch. A loss of `several` parts may be read too.
+    There is a list for each line: losses of several lines, such as those of a GAN, are not parts
+    of one batch. `several` allows losses that have several parts.
     """
     found: dict[str, list[BackwardPass]] = {}
     for step in row:
@@ -79,10 +79,10 @@ def _weights(row: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]
 
 
 def _relative(each: BackwardPass, first: BackwardPass, several: bool) -> float:
-    """How many times as much a target counts in a pass as in another.
+    """Return how many times as much a target counts in a pass as in another.
 
-    0 if a loss was not read, or if that is not the same for all its parts: each may then have a
-    number of its own to be divided by.
+    It is 0 if a loss was not read, or if the answer differs between its parts: each of these may
+    then be divided by another number.
     """
     ours, theirs = each.parts or [], first.parts or []
     if [part.name for part in ours] != [part.name for part in theirs]:
@@ -96,19 +96,19 @@ def _relative(each: BackwardPass, first: BackwardPass, several: bool) -> float:
 
 
 def _times(weights: list[list[float]]) -> float:
-    """How many times as much as another a target of the same line counts."""
+    """Return how many times as much one target counts as another of the same line."""
     return max(max(each) / min(each) for each in weights)
 
 
 def _weight(each: BackwardPass) -> float:
-    """What a target counts; 0 if the loss was not read, or has several parts."""
+    """Return what a target counts; 0 if the loss was not read, or has several parts."""
     if not each.parts or len(each.parts) > 1 or not each.parts[0].terms:
         return 0.0
     return each.parts[0].weight
 
 
 def _factor(evidence: Evidence, optimizer: Compared) -> Finding | None:
-    """Whether the gradients are N times, 1/N or k times those of the mean, and why."""
+    """Find whether the gradients are N, 1/N or k times those of the mean, and why."""
     if not optimizer.kinds:
         return None
     factors = [
@@ -153,21 +153,21 @@ def _factor(evidence: Evidence, optimizer: Compared) -> Finding | None:
 
 
 def near(value: float, other: float) -> bool:
-    """Whether a factor is another one, up to what rounding leaves."""
+    """Return whether two factors are equal, up to rounding."""
     return abs(value - other) <= FACTOR * abs(other)
 
 
 def sum_of_weights(step: OptimizerStep) -> float:
-    """What all targets of a step count together; 0 if that could not be read, or is scaled."""
+    """Return what all targets of a step count together; 0 if that is unread, or scaled."""
     if not step.latest or any(p.scaled or not _weight(p) for p in step.latest):
         return 0.0
     return sum(_weight(p) * p.parts[0].terms for p in step.latest)
 
 
 def _total(optimizer: Compared) -> tuple[float, int, str]:
-    """What all targets of a step count together on a rank, in how many passes, of which line.
+    """Return what all targets of a step count together on a rank, its passes, and their line.
 
-    0 where the losses were not read, are scaled, come from several lines, or are not means.
+    It is 0 if the losses were not read, are scaled, come from several lines, or are not means.
     """
     totals, counts, lines = [], set(), set()
     for row in optimizer.steps:
@@ -184,7 +184,7 @@ def _total(optimizer: Compared) -> tuple[float, int, str]:
 
 
 def _fed_anew(optimizer: Compared) -> bool:
-    """Whether the passes of a step have samples of their own: they are parts of one batch."""
+    """Return whether each pass of a step has its own samples, so that they share one batch."""
     for row in optimizer.steps:
         for step in row:
             fed = [tuple(each.rows) for each in step.latest]

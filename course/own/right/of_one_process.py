@@ -38,7 +38,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found, its row, and each parameter that has a gradient, those that differ first."""
+    """The finding, its row, and each parameter that has a gradient, those that differ first."""
 
     row: Row
     findings: list[Finding] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Outcome:
 
 
 def hindrance(ranks: Sequence[TrainingReport], batches: int) -> str:
-    """Why no run on one process could be compared with these; "" if it could.
+    """Return why no run on one process could be compared with these ranks; "" if one could.
 
     `batches` is the number of batches that the ranks have kept.
     """
@@ -77,7 +77,7 @@ def of(ranks: Sequence[TrainingReport], alone: TrainingReport) -> Outcome:
 
 
 def not_compared(why: str) -> Outcome:
-    """The outcome where nothing can be said, and why."""
+    """Return the outcome if nothing can be said, with the reason."""
     return Outcome(Row(table.ONE, NOT_SEEN, f"not compared: {why}"))
 
 
@@ -96,14 +96,14 @@ class _Pair:
         self._used, self._one = self._both(0)
 
     def _both(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """The gradients of a step that the ranks use, and those of one process."""
+        """Return the gradients of a step that the ranks use, and those of one process."""
         one = Compared(self._ranks.number, [self._of_one], [0])
         row = self._ranks.steps[number]
         used = self._ranks.samples(row, self._place)
         return used, one.samples((self._of_one.watched[number],), self._place)[0]
 
     def outcome(self) -> Outcome:
-        """What comes of the comparison."""
+        """Compare, and return the outcome."""
         mean = self._own.mean(0)
         if not all(np.isfinite(each).all() for each in (self._own, self._used, self._one)):
             return not_compared("the gradients of the first step are not finite")
@@ -125,7 +125,7 @@ class _Pair:
     # -- the mean of the ranks' own gradients is another one --------------------------------------
 
     def _mean_of_means(self, mean: np.ndarray, residual: float) -> Outcome | None:
-        """Whether one process has the mean over all targets, and the ranks that of their means."""
+        """Find that one process has the mean over all targets, and the ranks the mean of means."""
         passes = [step.latest for step in self._row]
         if any(len(each) != 1 or len(each[0].parts or []) != 1 for each in passes):
             return None
@@ -154,7 +154,7 @@ class _Pair:
         return Outcome(row, [finding], self._differences())
 
     def _why_apart(self, residual: float) -> str:
-        """What may be the reason that one process computes something else."""
+        """Return possible reasons why one process computes something else."""
         ranks = self._evidence.ranks
         if why := self._alone.unseen.get(KEPT_BATCHES):
             return why
@@ -177,7 +177,7 @@ class _Pair:
     # -- it is the same, up to a factor ------------------------------------------------------------
 
     def _used_against(self, scale: float) -> Outcome:
-        """Compare what the ranks use, where their own gradients fit those of one process."""
+        """Compare what the ranks use, given that their own gradients fit those of one process."""
         differences = self._differences()
         apart = [each for each in differences if each.difference > ROUNDING_16_BIT]
         most = max(each.difference for each in differences)
@@ -203,21 +203,21 @@ class _Pair:
         return Outcome(Row(table.ONE, DIFFERS, says), [self._factor(times, scale)], differences)
 
     def _not_averaged(self) -> list[Finding]:
-        """What `right` finds of gradients that are not averaged, if the model is called past DDP.
+        """Return what `right` finds of unaveraged gradients, if the model is called past DDP.
 
-        Else two steps are too few: the ranks may average their weights later, or have parts of
-        their own, which only the seed of ours has made equal at the start.
+        Otherwise two steps are too few to decide: the ranks may average their weights later, or
+        have parts of their own, which are equal at the start only because of our seed.
         """
         if not any(each.bypassed for step in self._row for each in step.latest):
             return []
         return [each for each in of_gradients.averaged(self._evidence) if isinstance(each, Finding)]
 
     def _why_by_design(self, scale: float) -> str:
-        """Why a factor of N or 1/N may be meant; "" if it cannot be.
+        """Return why a factor of N or 1/N may be intended; "" if it cannot be.
 
-        If the ranks' own gradients are one process's without a factor, the loss is a mean, and what
-        combines the gradients multiplies them. Else the loss must be the mean on one process: a
-        sum, or a loss that is divided by a fixed number, grows with the batch.
+        If the ranks' own gradients equal those of one process, the loss is a mean, and combining
+        the gradients multiplies them. Otherwise the loss must be a mean on one process: a sum, or
+        a loss that is divided by a fixed number, grows with the batch.
         """
         if self._row[0].rates != self._step.rates:
             return "the learning rate also depends on the number of ranks, so this is not judged"
@@ -245,7 +245,7 @@ class _Pair:
         )
 
     def _second_step(self) -> str:
-        """How the next step compares, which depends on what the optimizer has changed."""
+        """Compare the next step, which depends on what the optimizer has changed."""
         rates, alone = self._row[0].rates, self._step.rates
         if rates != alone:
             return f"; the learning rate is {rates[0]:g}, and {alone[0]:g} on one process"
@@ -258,7 +258,7 @@ class _Pair:
     # -- each parameter ----------------------------------------------------------------------------
 
     def _differences(self) -> list[Difference]:
-        """The difference of each parameter whose gradient is more than what rounding leaves."""
+        """Return the difference of each parameter whose gradient is more than rounding."""
         parts = zip(
             self._ranks.names, self._ranks.parts(self._used), self._ranks.parts(self._one),
             strict=True,

@@ -1,4 +1,4 @@
-"""What optimizers and schedules are made for: all that is trained, and the whole training."""
+"""Rules on optimizers and schedules: they cover all that is trained, and the whole training."""
 
 from collections.abc import Callable, Iterator
 
@@ -55,9 +55,9 @@ def loose(evidence: Evidence) -> Result:
 
 
 def _is_idle(optimizer: Compared) -> bool:
-    """Whether no step has had a gradient, nor changed a weight, though a parameter wants one.
+    """Return whether no step had a gradient or changed a weight, though a parameter needs one.
 
-    An optimizer of a part that is frozen at first, on purpose, steps for nothing, too.
+    An optimizer of a part that is frozen at first, on purpose, steps in vain as well.
     """
     steps = [step for row in optimizer.steps for step in row]
     enough = len(optimizer.steps) >= 2 * ALIVE and not optimizer.on_rank[0].frozen
@@ -65,7 +65,7 @@ def _is_idle(optimizer: Compared) -> bool:
 
 
 def schedule(evidence: Evidence) -> Result:
-    """Does a schedule step once for each step, and end not before the training?"""
+    """Does a schedule step once for each step, and not end before the training?"""
     for optimizer in evidence.optimizers:
         first = optimizer.on_rank[0]
         steps = [row[0] for row in optimizer.steps]

@@ -1,8 +1,8 @@
-"""What the ranks draw from one whole, where the script itself shares it out: is it shared out?
+"""Rules for scripts that share out their data themselves: do the ranks draw separate parts?
 
-Two ranks that draw the same samples may be right: with replacement, with a repeat on purpose, or
-where each takes its part of a batch that all have. Each of these shows in how often, when and where
-the samples come.
+Two ranks that draw the same samples may be right: they draw with replacement, repeat on purpose, or
+each take a part of a batch that all have. Each of these shows in how often, when and where samples
+come.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ from course.own.right.thresholds import BY_CHANCE, ENOUGH, MAJORITY, MANY, REPEA
 class Common:
     """What two ranks' passes have in common: how many `samples`, by an estimate.
 
-    `share` is that of the smaller of both, `again` the share of samples that a rank itself drew
-    before. `apart` is how far from one another a sample comes in both, relative to their length.
+    `share` is their part of the smaller pass. `again` is the share of samples that a rank itself
+    drew before. `apart` is the distance of a sample's places in both, relative to their length.
     """
 
     samples: int
@@ -33,7 +33,7 @@ class Common:
 
     @property
     def is_drawn_once(self) -> bool:
-        """Whether each rank draws a sample once: what comes again on a rank comes by chance."""
+        """Whether each rank draws a sample once, so that a repetition on a rank is chance."""
         return self.samples >= ENOUGH and self.again < REPEATS * self.share
 
     @property
@@ -43,7 +43,7 @@ class Common:
 
 
 def common(first: LoaderPass, second: LoaderPass) -> Common:
-    """Compare what a hash has chosen of two passes."""
+    """Compare the samples that a hash has chosen of two passes."""
     rare = max(first.one_in, second.one_in)
     chosen = [
         [each for each in iteration.chosen if is_chosen(each[0], rare)]
@@ -60,7 +60,7 @@ def common(first: LoaderPass, second: LoaderPass) -> Common:
 
 
 def own_order(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
-    """The script's own sampler deals from another order on each rank."""
+    """Find that the script's own sampler deals from another order on each rank."""
     passes = [
         each
         for each in zip(*map(evidence.training, range(evidence.count)), strict=False)
@@ -84,12 +84,12 @@ def own_order(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
 
 
 def _is_known(iteration: LoaderPass) -> bool:
-    """Whether it is known what the script's own sampler gave, to the end of an epoch."""
+    """Return whether all that the script's own sampler gave, to an epoch's end, is known."""
     return bool(iteration.chosen and not iteration.stream and iteration.is_over)
 
 
 def _is_shared_out(each: Sequence[LoaderPass]) -> bool:
-    """Whether the ranks together draw about as many samples as there are."""
+    """Return whether the ranks together draw about as many samples as there are."""
     length, drawn = each[0].length, sum(iteration.given for iteration in each)
     batch = max(iteration.given / max(1, iteration.drawn) for iteration in each)
     slack = max(len(each) * batch, (1 - SAME) * length)
@@ -97,7 +97,7 @@ def _is_shared_out(each: Sequence[LoaderPass]) -> bool:
 
 
 def _is_by_chance(each: Sequence[LoaderPass]) -> bool:
-    """Whether any two ranks have as much in common as if each drew its part by itself."""
+    """Return whether any two ranks have as much in common as if each drew its part by itself."""
     found = [common(*pair) for pair in combinations(each, 2)]
     share = sum(one.share for one in found) / len(found)
     chance = 1 / len(each)
@@ -107,7 +107,7 @@ def _is_by_chance(each: Sequence[LoaderPass]) -> bool:
 
 
 def one_stream(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
-    """Ranks read one stream to the end, each all of it, in an order that is a little different."""
+    """Find ranks that each read one whole stream, in orders that differ a little."""
     for each in zip(*map(evidence.training, range(evidence.count)), strict=False):
         if not evidence.is_tied or not all(iteration.stream for iteration in each):
             continue
@@ -132,7 +132,7 @@ def one_stream(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None
 
 
 def _is_aligned(first: LoaderPass, second: LoaderPass) -> bool:
-    """Whether both have the same batches: each may go on with a part of them."""
+    """Return whether both have the same batches, so that each may use a part of them."""
     pairs = list(zip(first.rows, second.rows, strict=False))
     same = sum(set(ours) == set(theirs) for ours, theirs in pairs)
     return same > MAJORITY * len(pairs)

@@ -1,4 +1,4 @@
-"""What a training takes up again: weights, the optimizer's state, the epoch, on all ranks alike."""
+"""Rules on what a training resumes, on all ranks alike: weights, optimizer's state, epoch."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,7 +13,7 @@ Result = Iterator[Finding | Row]
 
 
 def resume(evidence: Evidence) -> Result:
-    """Do all ranks go on from the same state, and from all of it?"""
+    """Do all ranks continue from the same state, and from all of it?"""
     if not evidence.is_tied:
         yield Row(
             table.RESUME, NOT_SEEN, evidence.is_split or "nothing was seen that ties the ranks"
@@ -34,7 +34,7 @@ def resume(evidence: Evidence) -> Result:
 
 
 def _some_ranks(evidence: Evidence) -> Finding | None:
-    """Some ranks load the optimizer's state, others begin with none, and their weights part."""
+    """Find that only some ranks load the optimizer's state, and that weights then diverge."""
     for optimizer in evidence.optimizers:
         lines = [each.restored for each in optimizer.on_rank]
         if all(lines) or not any(lines) or evidence.is_sharded or not _parts(optimizer):
@@ -55,12 +55,12 @@ def _some_ranks(evidence: Evidence) -> Finding | None:
 
 
 def _parts(optimizer: Compared) -> bool:
-    """Whether weights that were equal part in the first step."""
+    """Return whether equal weights diverge in the first step."""
     return optimizer.starts_equal and len({tuple(step.after) for step in optimizer.steps[0]}) > 1
 
 
 def _other_steps(evidence: Evidence) -> Finding | None:
-    """The ranks take up an optimizer's state from files of different steps."""
+    """Find that the ranks load an optimizer's state from files of different steps."""
     if not all(each.restored for optimizer in evidence.optimizers for each in optimizer.on_rank):
         return None
     each = [_of_training(rank.loads) for rank in evidence.ranks]
@@ -81,12 +81,12 @@ def _other_steps(evidence: Evidence) -> Finding | None:
 
 
 def _of_training(loads: list[LoadedFile]) -> list[LoadedFile]:
-    """The files read before the first step that have an optimizer's state."""
+    """Return the files read before the first step that have an optimizer's state."""
     return [each for each in loads if each.optimizer and not each.passes]
 
 
 def _no_state(evidence: Evidence) -> Finding | None:
-    """The script saves an optimizer's state, finds it in its own file, and does not load it."""
+    """Find that the script saves an optimizer's state, reads that file, and does not load it."""
     optimizers = [each for optimizer in evidence.optimizers for each in optimizer.on_rank]
     if any(each.restored for each in optimizers):
         return None
@@ -107,7 +107,7 @@ def _no_state(evidence: Evidence) -> Finding | None:
 
 
 def _first_epoch(evidence: Evidence) -> Finding | None:
-    """The optimizer goes on from a later epoch, and the sampler begins with the first one."""
+    """Find that the optimizer continues in a later epoch, and the sampler begins with the first."""
     if not evidence.optimizers or not all(
         optimizer.on_rank[0].restored for optimizer in evidence.optimizers
     ):

@@ -1,4 +1,4 @@
-"""How ranks train: in which mode and precision, by which settings and rates of an optimizer."""
+"""Rules on how ranks train: the mode, the precision, the optimizer's settings and rates."""
 
 from collections.abc import Callable, Iterator
 
@@ -40,7 +40,7 @@ def modes(evidence: Evidence) -> Result:
 
 
 def _stays_in_evaluation(evidence: Evidence) -> int:
-    """The first of the last steps that are in evaluation, if the first ones were not; else 0."""
+    """Return the step from which on all are in evaluation, if the first were not; else 0."""
     modes = [
         row[0].latest[0].modes if row[0].latest else "" for row in evidence.optimizers[0].steps
     ]
@@ -90,7 +90,7 @@ def _described(
 
 
 def settings(evidence: Evidence) -> Result:
-    """Have the optimizers the same settings and rates?"""
+    """Do the optimizers have the same settings and rates?"""
     yield from _settings(evidence)
     yield from _rates(evidence)
 

@@ -1,4 +1,4 @@
-"""With which weights ranks begin: those that they train, and those of models that they ask."""
+"""Rules on the weights with which ranks begin: of the trained model, and of other models."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ Result = Iterator[Finding | Row]
 
 
 def weights(evidence: Evidence) -> Result:
-    """Are the weights equal at the start, where something ties the ranks?"""
+    """Are the weights equal at the start, if something ties the ranks?"""
     if evidence.is_split:
         yield Row(table.START, NOT_SEEN, evidence.is_split)
         return
@@ -98,7 +98,7 @@ def _unlike_start(evidence: Evidence, optimizer: Compared) -> Result:
 
 
 def _equal_until(evidence: Evidence, optimizer: Compared) -> list[int]:
-    """How many backward passes each rank had made when weights were last equal; 0 if never."""
+    """Return how many backward passes each rank had made when weights were last equal, or 0."""
     rows = [
         row
         for other in evidence.optimizers
@@ -113,7 +113,7 @@ def _equal_until(evidence: Evidence, optimizer: Compared) -> list[int]:
 
 
 def _changed_at(evidence: Evidence, ranks: list[int]) -> str:
-    """The line that changed weights last before the first pass: one that other ranks lack."""
+    """Return the last line that changed weights before the first pass, if possible here alone."""
     ours = [r for r in evidence.ranks if r.rank in ranks]
     theirs = {each.line for r in evidence.ranks if r.rank not in ranks for each in r.changes}
     lines = [each.line for each in ours[0].changes if each.passes == 0]
@@ -128,7 +128,7 @@ def _unlike(names: list[str], marks: list[list[int]]) -> list[str]:
 
 
 def drifted(evidence: Evidence) -> int:
-    """The first step after which weights differ, of those that the ranks should keep equal."""
+    """Return the first step after which weights differ that the ranks should keep equal."""
     for optimizer in evidence.optimizers:
         for number, row in enumerate(optimizer.steps, 1):
             if len({tuple(step.after) for step in row}) > 1:
@@ -169,7 +169,7 @@ def others(evidence: Evidence) -> Result:
 
 
 def _called_alike(evidence: Evidence) -> list[list[InferenceModel]]:
-    """The models that all ranks first called at the same line after the same step."""
+    """Return the models that all ranks first called at the same line after the same step."""
     by_rank = []
     for rank in evidence.ranks:
         found: dict[tuple, InferenceModel] = {}

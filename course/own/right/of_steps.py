@@ -1,4 +1,4 @@
-"""What happens step by step: who steps, with which numbers, and whether weights stay equal."""
+"""Rules on each step: which ranks take it, with which numbers, and whether weights stay equal."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -143,7 +143,7 @@ def _drift(evidence: Evidence, optimizer: Compared, number: int, names: str) -> 
 
 
 def buffers(evidence: Evidence) -> Result:
-    """Are the buffers equal when a step begins, where they are saved or used to evaluate?"""
+    """Are the buffers equal when a step begins, if they are saved or used to evaluate?"""
     wraps = [each for rank in evidence.ranks for each in rank.wrapped]
     rows = evidence.step_rows
     marks = [[p.buffers for step in row for p in step.latest[:1]] for row in rows]

@@ -39,7 +39,7 @@ MUST_DIFFER = (SAMPLES, OWN, EPOCHS)  # between ranks that share out a batch; be
 
 @dataclass(frozen=True)
 class Row:
-    """One line: what was compared, what came of it, and a sentence about it."""
+    """A row of the table: what was compared, what came of it, and a sentence about it."""
 
     row: str
     state: str
@@ -51,6 +51,6 @@ class Row:
 
 
 def some(names: list[str]) -> str:
-    """The first three names, and how many more there are."""
+    """Return the first three names, and how many more there are."""
     shown = ", ".join(f"`{name}`" for name in names[:3])
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

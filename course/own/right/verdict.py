@@ -1,4 +1,4 @@
-"""All that was found, causes before consequences, and the table of all that was compared."""
+"""The verdict: all findings, causes before consequences, and the table of what was compared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -58,7 +58,7 @@ class Verdict:
 
 
 def of(ranks: Sequence[TrainingReport]) -> Verdict:
-    """The verdict on what the ranks report; raises `CourseError` where that is too little."""
+    """Return the verdict on what the ranks report; raises `CourseError` if that is too little."""
     demand(ranks)
     evidence = Evidence(ranks)
     rows: dict[str, Row] = {}
@@ -76,7 +76,7 @@ def of(ranks: Sequence[TrainingReport]) -> Verdict:
 
 
 def _causes(findings: list[Finding]) -> list[Finding]:
-    """The findings that no other finding explains."""
+    """Return the findings that no other finding explains."""
     names = {each.what for each in findings}
     gone = {
         known.name
@@ -87,7 +87,7 @@ def _causes(findings: list[Finding]) -> list[Finding]:
 
 
 def _place(finding: Finding) -> tuple[bool, int]:
-    """A finding's place: a rate that differs later is no cause of what was there before."""
+    """Return a finding's place; a rate that differs later does not cause what came before."""
     name = finding.what
     if name == causes.LEARNING_RATE.name and (finding.step or 1) > 1:
         name = causes.SKIPPED_STEP.name
@@ -95,7 +95,7 @@ def _place(finding: Finding) -> tuple[bool, int]:
 
 
 def demand(ranks: Sequence[TrainingReport]) -> None:
-    """Raise `CourseError` where the reports are too few to compare."""
+    """Raise `CourseError` if the reports are too few to compare."""
     if not ranks:
         raise CourseError("No rank came to its end, so nothing was seen of any step.")
     world = max(rank.world for rank in ranks)

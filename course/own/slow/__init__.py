@@ -1,1 +1,1 @@
-"""Why a step takes the time that it takes: plain data of all ranks in, causes out."""
+"""Find in the data of all ranks why a step takes the time that it takes."""

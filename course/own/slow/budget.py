@@ -3,8 +3,8 @@
 This needs no common clock. If ranks meet in a message, all leave it at about the same time. So the
 rank that spends least there came last, and its time is the price of the message itself. Whatever
 the others spend beyond it, they wait for the last one (lab 08). A step then takes as long as the
-rank with the most work of its own, plus the price of the messages. No time counts in which a thread
-waited for a core that other processes had.
+rank with the most work of its own, plus the price of the messages. Time in which a thread waited
+for a core that other processes had does not count.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What other programs take of the machine, so that ranks look slow which are not."""
+"""Measure what other programs take of the machine, since that makes ranks look slow."""
 
 from course.own.profiling.timeline import RankReport
 from course.own.slow.thresholds import BUSY
@@ -12,7 +12,7 @@ def elsewhere(ranks: list[RankReport]) -> float:
 
 
 def had_cores(ranks: list[RankReport]) -> bool:
-    """Whether other programs had so much of it that one rank may have had less than another.
+    """Return whether other programs had so much that one rank may have had less than another.
 
     The time that a rank's main thread waits for a core is left out of its work. What the thread
     waits for may still come late: threads in C++, a worker, a page of memory, a cache that another

@@ -1,4 +1,4 @@
-"""What a GPU does in a step, as slices like those of the main thread, which only feeds it.
+"""Describe a GPU's step by slices like those of the main thread, which only feeds the GPU.
 
 While a kernel computes, the rank does the work for which the kernel was launched. NCCL's kernels
 last until all ranks have come, so they are a wait while nothing else computes. A copy from the host
@@ -114,7 +114,7 @@ def _slices(stretches: Iterable[Stretch], host: list[Slice]) -> Iterator[Slice]:
 
 
 def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> Slice:
-    """A slice of the GPU's, for an activity launched in a slice of the main thread."""
+    """Return a slice of the GPU for an activity that a slice of the main thread launched."""
     slice_ = Slice(host.kind, start, end, where=host.where, turn=host.turn)
     if activity.is_copy:
         return replace(slice_, kind="copies")
@@ -128,7 +128,7 @@ def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> S
 
 
 def _idle(host: Slice, start: float, end: float) -> Slice:
-    """A slice in which the GPU has nothing to do, during a slice of the main thread."""
+    """Return a slice in which the GPU has nothing to do, during a slice of the main thread."""
     kind = "launching" if host.kind in COMPUTING else host.kind
     return replace(host, kind=kind, start=start, end=end, queued=0.0, cpu=0.0, stalled=0.0)
 
@@ -147,7 +147,7 @@ def _joined(slices: Iterable[Slice]) -> list[Slice]:
 def _passes(
     activities: list[traces.Activity], slices: list[Slice], reported: list[DdpPass]
 ) -> list[DdpPass]:
-    """The overlap of the backward pass and the messages; DDP `reported` the buckets."""
+    """Return how backward passes and messages overlap; DDP `reported` the buckets."""
     sent = intervals.union((each.start, each.end) for each in activities if each.is_message)
     backward = intervals.union((each.start, each.end) for each in slices if each.kind == "backward")
     if not sent or not backward:

@@ -1,7 +1,7 @@
-"""How often a new epoch begins: the step in which it does is longer than the others.
+"""Weigh the steps in which an epoch begins, which are longer than the others.
 
-Of the steps that were watched, too many or too few may be such. So each has a weight with which
-they are as frequent in a mean as in the whole training.
+Among the watched steps there may be too many or too few of these. So each step has a weight, by
+which they are as frequent in a mean as in the whole training.
 """
 
 from itertools import pairwise
@@ -12,13 +12,13 @@ from course.own.slow.thresholds import FEWEST
 
 
 def openings(ranks: list[RankReport]) -> list[bool]:
-    """Whether a rank began an epoch, for each step in which all ranks were watched."""
+    """Return, for each step in which all ranks were watched, whether a rank began an epoch."""
     count = min(len(rank.steps) for rank in ranks)
     return [any(rank.steps[n].opens for rank in ranks) for n in range(count)]
 
 
 def weights(ranks: list[RankReport]) -> list[float]:
-    """The weight of each step in a mean.
+    """Return the weight of each step in a mean.
 
     If only one epoch began, and its length is not known, that step has the weight 0.
     """
@@ -33,7 +33,7 @@ def weights(ranks: list[RankReport]) -> list[float]:
 
 
 def epoch(ranks: list[RankReport]) -> float:
-    """The steps of an epoch: as many as from one beginning to the next, or as the loader has.
+    """Return the number of steps of an epoch, by two beginnings or by the length of the loader.
 
     It is 0 if neither is known.
     """

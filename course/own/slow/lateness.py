@@ -1,4 +1,4 @@
-"""The rank for which the others wait, because it has more to do than they."""
+"""Find the rank for which the others wait, because it has more to do than they have."""
 
 from dataclasses import dataclass
 
@@ -23,8 +23,8 @@ class Late:
 def late(times: list[StepTimes]) -> Late | None:
     """The rank that the others nearly always wait for; None if there is no such rank.
 
-    It need not be late in each step, such as one that validates in every tenth. The step in which
-    ranks differ most may be chance, so the others must show the same.
+    It need not be late in each step: it may validate in every tenth. The step in which ranks
+    differ most may be chance, so the others must show the same.
     """
     ranks = range(len(times[0].ranks))
     if len(ranks) < 2:
@@ -50,7 +50,7 @@ def late(times: list[StepTimes]) -> Late | None:
 
 @dataclass(frozen=True)
 class Turns:
-    """Ranks that are late in turns, by which kind of work; the steps in which none is."""
+    """Ranks that are late in turns: by which kind of work, and the steps as if none were late."""
 
     kind: str
     gain: float  # seconds per step

@@ -1,4 +1,4 @@
-"""Whether ranks that are late in turns meet in each step needlessly."""
+"""Decide whether ranks that are late in turns meet in each step needlessly."""
 
 from course.own.slow.budget import Budget
 from course.own.slow.step_times import mean
@@ -6,10 +6,10 @@ from course.own.slow.thresholds import MEETS
 
 
 def are_needless(budget: Budget) -> bool:
-    """Whether ranks take turns, and only a message of the script's own makes them meet.
+    """Return whether ranks take turns, and only a message of the script's own makes them meet.
 
-    Gradients are averaged in fewer steps. Between two of these, a rank that is late in one step
-    and early in the next would keep no other waiting.
+    Gradients are averaged in fewer steps. Between two such steps, a rank that is late in one and
+    early in the next would not keep the others waiting.
     """
     if not budget.turns:
         return False

@@ -1,4 +1,4 @@
-"""How long the first step of an epoch takes, compared with the other steps."""
+"""Compare how long the first step of an epoch takes with the other steps."""
 
 from dataclasses import dataclass
 
@@ -54,7 +54,7 @@ def share_of(budget: Budget, kind: str) -> float:
 
 
 def _parted(budget: Budget) -> tuple[list[StepTimes], list[StepTimes]]:
-    """The steps in which an epoch began, without those of no weight; and all others."""
+    """Return the steps in which an epoch began, except those without weight, and all others."""
     opens = epochs.openings(budget.ranks)
     both = list(zip(budget.times, opens, strict=True))
     first = [each for each, begins in both if begins and each.weight]

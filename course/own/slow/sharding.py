@@ -1,4 +1,4 @@
-"""Whether ranks draw the same samples, by the checksums of what they drew."""
+"""Decide whether ranks draw the same samples, by the checksums of what they drew."""
 
 from itertools import combinations, pairwise
 from statistics import fmean
@@ -12,9 +12,10 @@ from course.own.slow.traffic import is_sum_in_forward
 def are_same(budget: Budget) -> bool | None:
     """Whether ranks draw the same samples; None if nothing that was seen can tell.
 
-    Checksums of what their loaders give must be the same, and the indices that were chosen, if
-    these are known: a data set may hold a sample twice, and ranks may have one each. If all ranks
-    read the same batch, each may take a share of it: then their models get different samples.
+    The checksums of what their loaders give must be the same, and so must the chosen indices, if
+    these are known: a data set may hold a sample twice, and each rank may draw one of the two. If
+    all ranks read the same batch, each may take a share of it: then their models get different
+    samples.
     """
     if _split(budget):
         return None
@@ -22,7 +23,7 @@ def are_same(budget: Budget) -> bool | None:
     if not all(any(rows) for rows in drawn):
         return None
     if any(len(set(rows)) < len(rows) / 2 for steps in drawn for rows in steps):
-        return None  # samples that are alike anyway
+        return None  # samples whose data is alike anyway
     chosen = all(any(step.indices for step in rank.steps) for rank in budget.ranks)
     if _alike(budget, "rows"):
         if all(any(step.fed for step in rank.steps) for rank in budget.ranks):

@@ -96,8 +96,8 @@ def levelled(times: list[StepTimes], kind: str) -> list[StepTimes]:
 def cap(times: list[StepTimes]) -> None:
     """Cut the waits for gradients in a step to `USUAL` times their median, on every rank.
 
-    On CPUs, cores carry the messages. Now and then these wait for a core many times as long as they
-    take, and no thread of the script shows it.
+    On CPUs, cores carry the messages. Now and then a message waits for a core many times as long as
+    it takes, and no thread of the script shows that.
     """
     prices = [each.price("gradients") for each in times]
     if not any(prices):

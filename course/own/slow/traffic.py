@@ -1,4 +1,4 @@
-"""The traffic that a message belongs to, by its call, its size and the place of its begin."""
+"""Decide to which traffic a message belongs: by its call, its size, and where it was begun."""
 
 from collections import Counter
 
@@ -51,10 +51,10 @@ def _is_talk(slice_: Slice) -> bool:
 
 
 def _is_early(slice_: Slice, slices: list[Slice]) -> bool:
-    """Whether another backward pass follows its own before the optimizer takes a step.
+    """Return whether another backward pass follows the message's before the optimizer's step.
 
-    Messages that every pass needs, such as FSDP's parameters, are not early. Nor are those of a DDP
-    module if only another module's pass follows.
+    Messages that every pass needs, such as FSDP's parameters, are not early. Neither are those of a
+    DDP module if only another module's pass follows.
     """
     if slice_.turn == 0 or slice_.within == "forward" or slice_.name.startswith("all_gather"):
         return False

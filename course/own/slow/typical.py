@@ -14,7 +14,7 @@ class Stretch:
     """What a rank does from `start` to `end`, in seconds since the step began on the first rank.
 
     `kind` is a kind of own work, ``waiting for a core``, ``communication`` (exposed), ``hidden
-    communication`` (while the rank computes) or ``waiting``, then `rank` is for which rank.
+    communication`` (while the rank computes) or ``waiting``: then `rank` is the rank waited for.
     """
 
     kind: str
@@ -30,7 +30,7 @@ def lanes(budget: Budget) -> dict[int, list[Stretch]]:
     steps = [rank.steps[number] for rank in budget.ranks]
     begin = min(step.start for step in steps)
     if len({rank.local for rank in budget.ranks}) > 1 or budget.ranks[0].local < len(steps):
-        begin = None  # of several machines, each has a clock of its own
+        begin = None  # each machine has a clock of its own
     by_rank = {}
     for index, (rank, step) in enumerate(zip(budget.ranks, steps, strict=True)):
         zero = step.start if begin is None else begin

@@ -1,4 +1,4 @@
-"""A command in the terminal, started as the terminal would, whose processes are watched.
+"""Start a command as the terminal would, and have its processes watched.
 
 It has the terminal's own input and output: nothing is read, copied or coloured on the way. The
 processes that it starts write what they see to a folder.

@@ -1,4 +1,4 @@
-"""On a rank: notes why a script ends itself where Python keeps no exception until the end.
+"""On a rank: note why a script ends itself, where Python keeps no exception until the end.
 
 Python forgets a `SystemExit` before it calls what is registered with `atexit`, and raises nothing
 if it cannot open the script.
@@ -11,11 +11,11 @@ from typing import Any, NoReturn
 
 from course.own.watch import snapshots
 
-BY_NUMBER = "sys.exit("  # so the text of a failure begins that is only known by an exit code
+BY_NUMBER = "sys.exit("  # begins the text of a failure of which only the exit code is known
 
 
 def note(writer: snapshots.SnapshotWriter) -> None:
-    """Have the writer told, from now on, of a failure that is no exception."""
+    """From now on, tell the writer of failures that leave no exception."""
     script, leave = sys.argv[0], sys.exit
     if not script.startswith("-") and not os.path.exists(script or "."):
         says = f"[Errno {errno.ENOENT}] {os.strerror(errno.ENOENT)}"  # as Python prints it

@@ -5,9 +5,9 @@ from contextlib import nullcontext
 
 
 class ModuleHook:
-    """Calls what watches; copies of the module, and files, have a hook without effect instead.
+    """Calls the watching function. Copies of the module, also in files, get a hook without effect.
 
-    What is pickled in its place is in Python's own library, so that the file can be read anywhere.
+    A function of Python's own library is pickled in its place, so any Python can read the file.
     """
 
     def __init__(self, call: Callable[..., None]) -> None:

@@ -1,8 +1,8 @@
 """In every Python process of a watched command: find out whether it is a rank, and watch it.
 
-A rank is known by its environment, or by the group that it joins: children of `mp.spawn` have no
-environment of their own. The launcher, workers of loaders and other programs that a rank starts
-come through here as well, but are not watched, or not counted as ranks.
+A rank is recognised by its environment, or by the group that it joins: children of `mp.spawn` have
+no environment of their own. The launcher, workers of loaders and other programs that a rank starts
+run this code as well, but are not watched, or not counted as ranks.
 """
 
 import atexit
@@ -80,7 +80,7 @@ def _record(folder: Path, rank: int | None) -> None:
 
 
 def _at_end(call: Callable[[], None]) -> None:
-    """Call it when this process ends; the second of two calls does nothing."""
+    """Call a function once, when this process ends."""
     process = os.getpid()
 
     def ours() -> None:
@@ -93,9 +93,9 @@ def _at_end(call: Callable[[], None]) -> None:
 
 
 def _at_end_of_child() -> None:
-    """Also call it where `multiprocessing` ends a child, whose exception is forgotten at exit.
+    """Also call it when `multiprocessing` ends a child, whose exception is lost before exit.
 
-    A spawned child does not know yet that it is one when it imports torch.
+    When a spawned child imports torch, it does not know yet that it is one.
     """
     from multiprocessing.util import Finalize
 
@@ -107,7 +107,7 @@ def _error() -> BaseException | None:
     """The exception that ends this process, if one does."""
     error = sys.exc_info()[1] or getattr(sys, "last_value", None)
     if isinstance(error, SystemExit):
-        error = error.__context__  # so `mp.spawn` ends a child that has raised
+        error = error.__context__  # this is how `mp.spawn` ends a child that raised
     return error
 
 

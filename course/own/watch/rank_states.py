@@ -63,7 +63,7 @@ class RankReader:
     def ranks(self) -> list[RankState]:
         """All ranks that have written anything, in order; of a restarted rank, the last process.
 
-        A command that starts no ranks has one, its script.
+        A command that starts no ranks counts as one rank, its script.
         """
         paths = sorted(self._folder.rglob("snapshot.json"))
         states = [state for state in map(_read, paths) if state and state.snapshot.at > self._since]

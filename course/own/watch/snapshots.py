@@ -1,8 +1,8 @@
 """On a rank: twice a second, where its threads stand, and how long the main one has stood there.
 
-A separate thread takes the snapshots and writes them to a file. It is no `threading.Thread`,
-because the script would find that among its own. If C code keeps Python's lock, the thread cannot
-run; then the fault handler writes the stacks when the process gets the signal `ASK`.
+A separate thread takes the snapshots and writes them to a file. It is not a `threading.Thread`,
+because the script would find that among its own threads. If C code keeps Python's lock, the thread
+cannot run; then the fault handler writes the stacks when the process gets the signal `ASK`.
 """
 
 import _thread

@@ -1,4 +1,4 @@
-"""On a rank: what this process has used so far, by /proc (proc(5)); nothing where there is none."""
+"""On a rank: read what this process has used so far, most of it from /proc, or 0 without it."""
 
 import os
 import resource

@@ -1,6 +1,6 @@
 """The check of a ring all-reduce: it ends, the sum is right on every rank, and it is a ring.
 
-Nothing after the first fault is judged.
+The first fault ends it: what comes after is not judged.
 """
 
 import math
@@ -15,7 +15,7 @@ from course.commands.web.ring.world import RECEIVES, SENDS
 
 RANKS, LENGTH = 4, 8  # of the run in the pictures
 OTHERS = ((1, 3), (2, 5), (3, 3), (5, 12), (5, 3), (4, 9))  # ranks and length of other runs
-CLOSE = 1e-9  # how far rounding may take a sum from the true one
+CLOSE = 1e-9  # how much rounding may change a sum
 CLAIMS = {
     "ends": f"All {RANKS} ranks come to an end.",
     "waited": "Every send and receive is waited for.",

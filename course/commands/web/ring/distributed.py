@@ -15,7 +15,7 @@ NAMES = (
 
 
 class Suspend(BaseException):
-    """A rank cannot go on before others do: it will be run again from its start."""
+    """Raised when a rank cannot go on before others do: it will run again from its start."""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class Tensor:
         return self.split(math.ceil(self.length / chunks) or 1)
 
     def split(self, sizes: int | Sequence[int]) -> tuple["Tensor", ...]:
-        """Views of these sizes, one after another."""
+        """Views of these sizes, one after another; raises RuntimeError if they do not add up."""
         if isinstance(sizes, int):
             sizes = [min(sizes, self.length - at) for at in range(0, self.length, sizes)]
         if sum(sizes) != self.length:
