@@ -66,7 +66,7 @@ class TestMyAutocast:
         assert results["float64"] == "torch.float64", (
             f"a float64 tensor comes back as {results['float64']}; torch's autocast leaves it alone"
         )
-        assert results["namedtuple"] == "a Pair with torch.bfloat16 and torch.int64", (
+        assert results["namedtuple"] == "a Container with torch.bfloat16 and torch.int64", (
             f"of a namedtuple with float32 and int64 it makes: {results['namedtuple']}"
         )
         assert results["keywords"] == "torch.bfloat16", (
