@@ -89,9 +89,7 @@ class Calls:
         if where is None:  # a collective that another one is made of
             return
         name, arguments = frame.f_code.co_name, frame.f_locals
-        tensor: Any = next(
-            (arguments[each] for each in SENT if arguments.get(each) is not None), None
-        )
+        tensor: Any = next((arguments[key] for key in SENT if arguments.get(key) is not None), None)
         if isinstance(tensor, (list, tuple)):
             tensor = tensor[0] if tensor else None
         nbytes, shape = 0, ""
@@ -115,8 +113,8 @@ class Calls:
     def _wrapped(self, ddp: Any, *_: object) -> None:
         """Note the size of the gradients of a module that DDP wraps."""
         if not self.gradients and os.getpid() == self.process:
-            mine = [each for each in ddp.module.parameters() if each.requires_grad]
-            self.gradients = sum(each.numel() * each.element_size() for each in mine)
+            mine = [parameter for parameter in ddp.module.parameters() if parameter.requires_grad]
+            self.gradients = sum(parameter.numel() * parameter.element_size() for parameter in mine)
             self._count()
 
     def _count(self) -> None:
@@ -196,6 +194,6 @@ def _call(line: str) -> CollectiveCall | None:
     parts = line.split("\t")
     if len(parts) != 9:  # it was being written when the process ended
         return None
-    numbers = [int(each) for each in (*parts[:3], parts[4])]
+    numbers = [int(part) for part in (*parts[:3], parts[4])]
     number, order, passes, nbytes = numbers
     return CollectiveCall(number, order, passes, parts[3], nbytes, *parts[5:])
