@@ -55,7 +55,7 @@ class Files:
             return
         with self._fence.around("files"):
             near = islice(frames.outwards(sys._getframe(1)), NEAR)
-            own = next((each for each in near if self._lines.is_own(each.f_code)), None)
+            own = next((frame for frame in near if self._lines.is_own(frame.f_code)), None)
             if own is not None:
                 self._note(path, self._lines.of(own))
 
@@ -65,15 +65,15 @@ class Files:
         if isinstance(path, (str, os.PathLike)) and self._fence.is_ours:
             with self._fence.around("resume"):
                 kind = _kind(path, args[0] if args else kwargs.get("obj"))
-                for number, each in enumerate(self._report.loads):
-                    each.saves |= self._kinds[number] == kind
+                for number, load in enumerate(self._report.loads):
+                    load.saves |= self._kinds[number] == kind
         return real(*args, **kwargs)
 
     def _load(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         content = real(*args, **kwargs)
         path = args[0] if args else kwargs.get("f")
-        known = len(self._report.loads)
-        if isinstance(path, (str, os.PathLike)) and self._fence.is_ours and known < MOST:
+        number = len(self._report.loads)
+        if isinstance(path, (str, os.PathLike)) and self._fence.is_ours and number < MOST:
             with self._fence.around("resume"):
                 whole = os.path.realpath(os.fsdecode(path))
                 load = LoadedFile(whole, self._lines.here(), self._report.passes)
@@ -82,7 +82,7 @@ class Files:
                         key: content[key] for key in NUMBERS if type(content.get(key)) is int
                     }
                     load.optimizer = any(map(_is_optimizers, content.values()))
-                self._kinds[known] = _kind(path, content)
+                self._kinds[number] = _kind(path, content)
                 self._report.loads.append(load)
         return content
 
