@@ -127,7 +127,7 @@ class DdpHooks:
                 data["backward_compute_time"] * NS,
                 data.get("backward_comm_time", 0) * NS,
                 data.get("backward_compute_comm_overlap_time", 0) * NS,
-                [int(each) for each in buckets.split(",") if each.strip()],
+                [int(size) for size in buckets.split(",") if size.strip()],
                 data.get("unused_parameter_size", 0),
             )
         )

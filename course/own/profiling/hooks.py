@@ -144,14 +144,14 @@ class Hooks:
         from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
 
         script = self._recorder.report.script
-        for each in module.modules():
-            if isinstance(each, FSDPModule):
+        for submodule in module.modules():
+            if isinstance(submodule, FSDPModule):
                 script.sharded = "fully_shard"
-                state = getattr(each, "_get_fsdp_state", lambda: None)()
+                state = getattr(submodule, "_get_fsdp_state", lambda: None)()
                 policy = getattr(state, "_mp_policy", None)
-            elif isinstance(each, FullyShardedDataParallel):
+            elif isinstance(submodule, FullyShardedDataParallel):
                 script.sharded = "FSDP"
-                policy = each.mixed_precision
+                policy = submodule.mixed_precision
             else:
                 continue
             script.half |= bool(policy) and (policy.reduce_dtype or policy.param_dtype) in HALF
@@ -216,4 +216,4 @@ class Hooks:
 def _framework() -> str:
     """The framework that takes this step, by the modules on the stack; "" if it is the script."""
     names = set(frames.modules(sys._getframe(1)))
-    return next((known for module, known in FRAMEWORKS.items() if module in names), "")
+    return next((framework for module, framework in FRAMEWORKS.items() if module in names), "")

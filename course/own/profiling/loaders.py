@@ -70,7 +70,7 @@ class LoaderHooks:
 
 def _facts(loader: DataLoader[Any]) -> timeline.Loader:
     sampler = sampler_of(loader)
-    known = "" if sampler is None or isinstance(sampler, PLAIN) else type(sampler).__name__
+    name = "" if sampler is None or isinstance(sampler, PLAIN) else type(sampler).__name__
     stream = isinstance(loader.dataset, IterableDataset)
     return timeline.Loader(
         batches=length(loader),
@@ -78,6 +78,6 @@ def _facts(loader: DataLoader[Any]) -> timeline.Loader:
         persistent=loader.persistent_workers,
         pinned=bool(loader.pin_memory),
         stream=stream,
-        sampler="" if stream else known,
+        sampler="" if stream else name,
         batch_sampler=not stream and loader.batch_size is None and loader.batch_sampler is not None,
     )

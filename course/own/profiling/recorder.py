@@ -161,8 +161,8 @@ class Recorder:
 
         A backward pass may end a step only where no optimizer takes one.
         """
-        known, place = self.report.clock, CLOCKS.index(clock)
-        if known and place >= CLOCKS.index(known):
+        current, place = self.report.clock, CLOCKS.index(clock)
+        if current and place >= CLOCKS.index(current):
             return False
         best = CLOCKS[0]
         return clock == best or (self._turns[clock] > IN_VAIN and not self._turns[best])
