@@ -37,8 +37,8 @@ class Moments:
 
     def install(self) -> None:
         """Install the hooks, for the rest of this process."""
-        modules.register_module_parameter_registration_hook(self._registered)
-        modules.register_module_buffer_registration_hook(self._registered)
+        modules.register_module_parameter_registration_hook(self._on_register)
+        modules.register_module_buffer_registration_hook(self._on_register)
         modules.register_module_forward_pre_hook(self._forward_begins)
         modules.register_module_forward_hook(self._forward_ends, always_call=True)
         optimizers.register_optimizer_step_pre_hook(self._step_begins)
@@ -64,7 +64,7 @@ class Moments:
         """The number of steps of the optimizer that took most."""
         return max(self._taken.values(), default=0)
 
-    def _registered(self, module: nn.Module, name: str, value: Tensor | None) -> None:
+    def _on_register(self, module: nn.Module, name: str, value: Tensor | None) -> None:
         self._modules.add(module)
         if isinstance(module, nn.RNNBase):
             self.notes[RECURRENT] = None

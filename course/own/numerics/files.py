@@ -61,7 +61,7 @@ class Files:
 
     def _save(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         path = args[1] if len(args) > 1 else kwargs.get("f")
-        self._saved(path)
+        self._note_here(path)
         if isinstance(path, (str, os.PathLike)) and self._fence.is_ours:
             with self._fence.around("resume"):
                 kind = _kind(path, args[0] if args else kwargs.get("obj"))
@@ -88,10 +88,10 @@ class Files:
 
     def _store(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         path = args[1] if len(args) > 1 else kwargs.get("filename")
-        self._saved(path)
+        self._note_here(path)
         return real(*args, **kwargs)
 
-    def _saved(self, path: object) -> None:
+    def _note_here(self, path: object) -> None:
         if isinstance(path, (str, os.PathLike)) and self._fence.is_ours:
             with self._fence.around("files"):
                 self._note(path, self._lines.here())

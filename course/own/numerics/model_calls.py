@@ -157,7 +157,7 @@ class ModelCalls:
             return
         with self._fence.around("models"):
             self._root(module)
-            self._called(module, args, {}, grad)
+            self._on_call(module, args, {}, grad)
         self._note_generator(grad)
         self._look_away()
         self._depth += 1
@@ -193,7 +193,7 @@ class ModelCalls:
             self._look_away()
             grad = torch.is_grad_enabled()
             with self._fence.around("models"):
-                self._called(module, args, kwargs, grad)
+                self._on_call(module, args, kwargs, grad)
             self._note_generator(grad)
         self._depth += 1
 
@@ -211,7 +211,7 @@ class ModelCalls:
         if self._random and self._random != _generator():
             self.pass_.noise = self._random
 
-    def _called(self, module: nn.Module, args: Args, kwargs: Kwargs, grad: bool) -> None:
+    def _on_call(self, module: nn.Module, args: Args, kwargs: Kwargs, grad: bool) -> None:
         """Note that the script calls a model of its own, with gradients or without."""
         root = self.roots[id(module)]
         if self._closed and grad:

@@ -42,7 +42,7 @@ class NumericsRecorder:
         self._models = ModelCalls(context, self._steps, loaders.note_inference)
         self._files = Files(context, loaders.note_report)
         self._collectives = Collectives(context, self._phase, lambda: loaders.evaluation)
-        self._gradients = GradientProbes(self._got)
+        self._gradients = GradientProbes(self._on_gradient)
         self._optimizers: dict[int, OptimizerProbe] = {}  # by identity
         self._made_at: dict[int, str] = {}
         self._places: dict[int, tuple[OptimizerProbe, int]] = {}  # by parameter
@@ -173,7 +173,7 @@ class NumericsRecorder:
                 pass_.parts = [loss_graph.part(reduction) for reduction in parts]
         self._unread.clear()
 
-    def _got(self, parameter: nn.Parameter, gradient: Tensor) -> None:
+    def _on_gradient(self, parameter: nn.Parameter, gradient: Tensor) -> None:
         with self._fence.around("own gradient"):
             entry = self._places.get(id(parameter))
             if entry is None:

@@ -119,7 +119,7 @@ class DdpHooks:
         # Its clock is that of the calendar.
         apart = clocks.ahead_of_calendar()
         buckets = str(data.get("rebuilt_bucket_sizes") or data.get("bucket_sizes", ""))
-        self._recorder.passed(
+        self._recorder.on_pass(
             DdpPass(
                 id(model.module),
                 data["backward_compute_time_start"] * NS + apart,

@@ -132,7 +132,7 @@ class Hooks:
             self._roots[id(module)] = module
             self._buffers |= {buffer.data_ptr() for buffer in module.buffers() if buffer.nbytes}
             self._note_sharding(module)
-            hook = ModuleHook(self._called)
+            hook = ModuleHook(self._on_call)
             handle = module.register_forward_pre_hook(hook, prepend=True, with_kwargs=True)
             self._all.add(handle)
             recorder.forward()
@@ -156,11 +156,11 @@ class Hooks:
                 continue
             script.half |= bool(policy) and (policy.reduce_dtype or policy.param_dtype) in HALF
 
-    def _called(self, module: nn.Module, args: Args, kwargs: Kwargs) -> None:
+    def _on_call(self, module: nn.Module, args: Args, kwargs: Kwargs) -> None:
         """Note the samples with which the script calls a module."""
         if self._recorder.outside:
             if self._recorder.compares:
-                self._loaders.look(self._recorder.fed, (args, kwargs))
+                self._loaders.look(self._recorder.on_feed, (args, kwargs))
             self._recorder.forward()
 
     def _backward(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:

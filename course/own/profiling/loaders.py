@@ -39,7 +39,7 @@ class LoaderHooks:
         with recorder.during("input"):
             iterator = real(*args, **kwargs)
         if recorder.listening:
-            recorder.opened(iterator, length(loader.dataset))
+            recorder.on_open(iterator, length(loader.dataset))
             self._loaders[id(iterator)] = id(loader)
             facts = self._facts.setdefault(id(loader), _facts(loader))
             facts.opened += recorder.warm
@@ -50,7 +50,7 @@ class LoaderHooks:
             batch = real(*args, **kwargs)
         if self._recorder.listening:
             self._count(args[0])
-            self.look(partial(self._recorder.drew, args[0]), batch)
+            self.look(partial(self._recorder.on_draw, args[0]), batch)
         self._recorder.turn("loader")
         return batch
 
@@ -64,7 +64,7 @@ class LoaderHooks:
 
     def _choose(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         indices = real(*args, **kwargs)
-        self._recorder.chose(samples.marks(indices))
+        self._recorder.on_choose(samples.marks(indices))
         return indices
 
 

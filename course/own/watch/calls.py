@@ -76,11 +76,11 @@ class Calls:
         from torch.distributed import distributed_c10d
         from torch.nn.parallel import DistributedDataParallel
 
-        _before(distributed_c10d, "_rank_not_in_group", self._called)
+        _before(distributed_c10d, "_rank_not_in_group", self._on_call)
         _before(autograd, "_tensor_or_tensors_to_tuple", self._backward)
-        _before(DistributedDataParallel, "_build_params_for_reducer", self._wrapped)
+        _before(DistributedDataParallel, "_build_params_for_reducer", self._on_wrap)
 
-    def _called(self, *_: object) -> None:
+    def _on_call(self, *_: object) -> None:
         """Record the helper's caller if it is a collective, and not something like `get_rank`."""
         frame = sys._getframe(2)
         if frame.f_code.co_name not in NAMES or os.getpid() != self.process:
@@ -110,7 +110,7 @@ class Calls:
         self._map[start : start + SLOT] = line.encode()[:SLOT].ljust(SLOT, b"\0")
         self._count()
 
-    def _wrapped(self, ddp: Any, *_: object) -> None:
+    def _on_wrap(self, ddp: Any, *_: object) -> None:
         """Note the size of the gradients of a module that DDP wraps."""
         if not self.gradients and os.getpid() == self.process:
             mine = [parameter for parameter in ddp.module.parameters() if parameter.requires_grad]
