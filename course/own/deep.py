@@ -51,8 +51,8 @@ def right(args: argparse.Namespace) -> int:
 
 def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[Ending, AgainstOneProcess | None]:
     several, one, kept = (folder / name for name in ("ranks", "one", "batches"))
-    for each in (several, one, kept):
-        each.mkdir()
+    for path in (several, one, kept):
+        path.mkdir()
     ending = _run(args, several, {BATCHES: str(kept)})
     command = _command(kept)
     if ending.findings or ending.code or ending.ended not in (ITSELF, STOPPED):
@@ -73,13 +73,15 @@ def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[Ending, AgainstO
 
 def _run(args: argparse.Namespace, folder: Path, more: dict[str, str]) -> Ending:
     """Run a command until all its ranks have taken the steps that are compared."""
-    one = Session(args, folder, None, of_one_process.STEPS, _have_stepped, NUMERICS, more)
-    return one.finish()
+    run_session = Session(args, folder, None, of_one_process.STEPS, _have_stepped, NUMERICS, more)
+    return run_session.finish()
 
 
-def _have_stepped(one: Session) -> bool:
+def _have_stepped(run_session: Session) -> bool:
     """Whether all ranks have reported their steps and go on."""
-    return report_files.all_have_reported(one.folder) and report_files.go_on(one.folder)
+    return report_files.all_have_reported(run_session.folder) and report_files.go_on(
+        run_session.folder
+    )
 
 
 def _command(kept: Path) -> dict | None:
@@ -100,10 +102,10 @@ def _cannot_start(command: dict | None) -> str:
 
 def _alone(env: dict[str, str]) -> dict[str, str]:
     """Return the environment of rank 0, changed so that it is the only rank."""
-    found = {name: value for name, value in env.items() if not name.startswith(OF_THE_GROUP)}
+    environment = {name: value for name, value in env.items() if not name.startswith(OF_THE_GROUP)}
     for rank, world in shared.RANKS:
-        found |= {name: value for name, value in ((rank, "0"), (world, "1")) if name in env}
-    return found | ALONE
+        environment |= {name: value for name, value in ((rank, "0"), (world, "1")) if name in env}
+    return environment | ALONE
 
 
 def _outcome(ranks: list[TrainingReport], folder: Path, ending: Ending) -> Outcome:

@@ -40,9 +40,9 @@ LEFT_S = 10.0  # for the other commands to read it
 def rank() -> tuple[int, int]:
     """The rank of this process and the number of ranks; raises `CourseError` if unknown."""
     for names in RANKS:
-        found = [os.environ.get(name, "") for name in names]
-        if all(each.isdecimal() for each in found):
-            return int(found[0]), int(found[1])
+        values = [os.environ.get(name, "") for name in names]
+        if all(value.isdecimal() for value in values):
+            return int(values[0]), int(values[1])
     raise CourseError(
         "--rank is for a command that srun, mpirun or torchrun starts once for each rank: here "
         "nothing says which rank this is. Set RANK and WORLD_SIZE."
@@ -55,9 +55,9 @@ def default_folder() -> Path:
     Raises `CourseError` if no variable identifies the run.
     """
     for names in JOBS:
-        found = [os.environ.get(name, "") for name in names]
-        if all(found) and found != ["none"]:
-            name = "".join(letter if letter.isalnum() else "-" for letter in "-".join(found))
+        values = [os.environ.get(name, "") for name in names]
+        if all(values) and values != ["none"]:
+            name = "".join(letter if letter.isalnum() else "-" for letter in "-".join(values))
             return Path(f"{RUN}-{name[:60]}")
     raise CourseError(
         "Nothing says which ranks belong together: give --folder, one that all of them see, and "

@@ -24,9 +24,9 @@ def run(argv: Sequence[str]) -> int:
     """Run the command `run`, and return its exit code."""
     args = options.run(argv)
     with session.folder(args) as (folder, shared):
-        one = Session(args, folder, shared)
-        ending = one.finish()
-    if args.json and one.judges:
+        run_session = Session(args, folder, shared)
+        ending = run_session.finish()
+    if args.json and run_session.judges:
         report.write(args.json, "run", args.command, ending.findings, **ending.plain())
     return exit_code(ending)
 
@@ -67,20 +67,20 @@ class Question:
 def _ask(question: Question, args: argparse.Namespace) -> int:
     with session.folder(args) as (folder, shared):
         early = EarlyAnswer(question, args)
-        one = Session(args, folder, shared, args.steps, early.is_enough, question.looks_at)
-        ending = one.finish()
+        run_session = Session(args, folder, shared, args.steps, early.is_enough, question.looks_at)
+        ending = run_session.finish()
         answer = None
-        if one.judges:
+        if run_session.judges:
             answer = None if question.goes_on else early.answer
             answer = answer or _last_answer(question, folder, ending) or early.answer
         if (
             answer
             and not ending.findings
-            and early.is_new(answer, one.passes)
+            and early.is_new(answer, run_session.passes)
             and (not args.quiet or _has_faults(answer))
         ):
             say(f"\n{answer}")  # unless a failure or a hang has had the last word
-    if args.json and one.judges:
+    if args.json and run_session.judges:
         findings = [*ending.findings, *(answer.findings if answer else [])]
         more = ending.plain() | _more(question, answer.plain() if answer else {})
         report.write(args.json, question.tool, args.command, findings, **more)
@@ -108,19 +108,19 @@ class EarlyAnswer:
         self._text, self._at = "", 0  # the answer that was printed, and after how many passes
         self.answer: Answer | Comparison | None = None
 
-    def is_enough(self, one: Session) -> bool:
+    def is_enough(self, run_session: Session) -> bool:
         """Answer once all ranks have reported; whether the run is to be ended."""
-        if not one.is_whole:
+        if not run_session.is_whole:
             return False
-        everywhere = one.shared is not None  # not only on this machine
-        if not self._has_judged and report_files.all_have_reported(one.folder, everywhere):
+        everywhere = run_session.shared is not None  # not only on this machine
+        if not self._has_judged and report_files.all_have_reported(run_session.folder, everywhere):
             self._has_judged = True
             with suppress(CourseError):  # the reports are too few, as the end will say
-                self.answer = self._question.answer(one.folder)
+                self.answer = self._question.answer(run_session.folder)
             if self.answer and self._may_print(self.answer):
-                self._text, self._at = str(self.answer), one.passes
+                self._text, self._at = str(self.answer), run_session.passes
                 say(f"\n{self._text}\n")
-        return self._has_judged and self._stop and report_files.go_on(one.folder)
+        return self._has_judged and self._stop and report_files.go_on(run_session.folder)
 
     def is_new(self, answer: Answer | Comparison, passes: int) -> bool:
         """Whether an answer differs from the printed one, or that may be far above by now.

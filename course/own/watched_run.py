@@ -113,8 +113,8 @@ def watched(
     steps: int = 0, stop: bool = False, patience: float = PATIENCE_S, looks_at: str = PROFILING
 ) -> Iterator[WatchedRun]:
     """Make one run, whose folder is removed at the end."""
-    with contextlib.closing(WatchedRun(steps, stop, patience, looks_at)) as one:
-        yield one
+    with contextlib.closing(WatchedRun(steps, stop, patience, looks_at)) as watched_run:
+        yield watched_run
 
 
 def watch_ranks(
@@ -124,5 +124,5 @@ def watch_ranks(
 
     Each rank is watched for `steps` steps after a warm-up. With `stop` the run is then ended.
     """
-    with watched(steps, stop) as one:
-        return one.run(words, watch), reports(one.folder)
+    with watched(steps, stop) as watched_run:
+        return watched_run.run(words, watch), reports(watched_run.folder)

@@ -62,9 +62,9 @@ def test_ranks_import_nothing_of_the_labs_and_an_own_sitecustomize_still_runs(
         [*command, sys.executable, str(script), "error"],
         env=clean_environment() | alone | path, cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
-    found = json.loads((tmp_path / "found.json").read_text())
-    assert found["findings"][0]["what"] == "error", done.stderr
-    assert "a bad sample" in found["findings"][0]["says"]
+    report = json.loads((tmp_path / "found.json").read_text())
+    assert report["findings"][0]["what"] == "error", done.stderr
+    assert "a bad sample" in report["findings"][0]["says"]
 
 
 @pytest.mark.slow

@@ -16,13 +16,15 @@ TOOLS = pytest.mark.parametrize("causes", [of_run, of_why, of_right], ids=["run"
 
 @TOOLS
 def test_each_is_listed_once_and_has_a_name_of_its_own(causes: ModuleType) -> None:
-    names = [known.name for known in causes.KNOWN]
+    names = [cause.name for cause in causes.KNOWN]
     assert len(set(names)) == len(names)
-    assert {each for each in vars(causes).values() if isinstance(each, Known)} <= set(causes.KNOWN)
+    assert {cause for cause in vars(causes).values() if isinstance(cause, Known)} <= set(
+        causes.KNOWN
+    )
 
 
 @TOOLS
 def test_each_is_half_a_sentence_and_its_lab_is_there(causes: ModuleType) -> None:
-    for known in causes.KNOWN:
-        assert known.about and not known.about.endswith("."), known
-        assert not known.lab or list(LABS.glob(f"{known.lab}_*.md")), known
+    for cause in causes.KNOWN:
+        assert cause.about and not cause.about.endswith("."), cause
+        assert not cause.lab or list(LABS.glob(f"{cause.lab}_*.md")), cause

@@ -25,10 +25,10 @@ FACTS = {kind.known.name for kind in KINDS if kind.is_fact or kind.is_always_sho
 def watch(name: str, ranks: int) -> tuple[Ending, list[RankReport]]:
     """How a run of such a script ended, and what its ranks report."""
     words = ["torchrun", "--standalone", "--nproc-per-node", str(ranks), str(ZOO / f"{name}.py")]
-    with watched(steps=20) as one:
-        run = one.run(words)
+    with watched(steps=20) as watched_run:
+        run = watched_run.run(words)
         assert run.ok, run.text(run.first_failed)
-        return one.ending(run), reports(one.folder)
+        return watched_run.ending(run), reports(watched_run.folder)
 
 
 @pytest.mark.parametrize("name", sorted({path.stem for path in ZOO.glob("*.py")} - {ALONE}))

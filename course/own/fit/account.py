@@ -53,7 +53,7 @@ class Account:
 
 def add_up(record: Record) -> Account:
     """Return the account of a run. If the run uses a GPU, only memory on the GPU counts."""
-    counts = [each.on_gpu or not record.uses_gpu for each in record.storages]
+    counts = [storage.on_gpu or not record.uses_gpu for storage in record.storages]
     held: Counter[str] = Counter()
     by: dict[str, int] = {}
     total = peak = at = when = 0
@@ -71,7 +71,7 @@ def add_up(record: Record) -> Account:
             on_host += change
             host = max(host, on_host)
         if index % every == 0:
-            series.append((_time(record, index), {each: held[each] for each in KINDS}))
+            series.append((_time(record, index), {name: held[name] for name in KINDS}))
     moments = [where for where, _ in record.moments]
     return Account(
         peak,
@@ -89,12 +89,12 @@ def add_up(record: Record) -> Account:
 
 def _traffic(record: Record) -> Traffic:
     first, last = (record.steps[0], record.steps[-1]) if record.steps else (0, 0)
-    messages = [each for each in record.messages if first <= each.when < last]
+    messages = [message for message in record.messages if first <= message.when < last]
     steps = max(1, len(record.steps) - 1)
     return Traffic(
         len(messages) / steps,
-        sum(each.hops for each in messages) / steps,
-        sum(each.nbytes for each in messages) / steps,
+        sum(message.hops for message in messages) / steps,
+        sum(message.nbytes for message in messages) / steps,
     )
 
 

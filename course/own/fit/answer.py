@@ -59,7 +59,7 @@ def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> Answer:
     for outcome in rehearsals:
         if isinstance(outcome, NotFollowed):
             raise outcome
-    runs = [Run(each, size) for each in rehearsals for size in sorted(memory)]
+    runs = [Run(rehearsal, size) for rehearsal in rehearsals for size in sorted(memory)]
     answer = Answer(runs)
     missing = [run for run in runs if not run.fits]
     if missing:
@@ -121,8 +121,8 @@ def _largest(stage: Stage, base: Run) -> tuple[int, Run] | None:
     double = _with_batch(stage, base, 2 * batch)
     if double is None or double.peak <= base.peak:
         return None
-    each = (double.peak - base.peak) / batch
-    guess = int(batch + (base.memory - base.peak) / each)
+    per_sample = (double.peak - base.peak) / batch
+    guess = int(batch + (base.memory - base.peak) / per_sample)
     for _ in range(LARGER):
         if guess < 1:
             return None
@@ -131,5 +131,5 @@ def _largest(stage: Stage, base: Run) -> tuple[int, Run] | None:
             return None
         if run.fits:
             return guess, run
-        guess -= max(1, int((run.peak - base.memory) / each) + 1)
+        guess -= max(1, int((run.peak - base.memory) / per_sample) + 1)
     return None

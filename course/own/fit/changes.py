@@ -76,7 +76,7 @@ class Changes:
 
         @wraps(empty)
         def emptied(module: nn.Module, *, device: Any, recurse: bool = True) -> nn.Module:
-            on_host = any(isinstance(each, fsdp.FSDPModule) for each in module.modules())
+            on_host = any(isinstance(submodule, fsdp.FSDPModule) for submodule in module.modules())
             return empty(module, device="cpu" if on_host else device, recurse=recurse)
 
         return emptied
@@ -129,9 +129,9 @@ class Changes:
         for part in repeated(module):
             part.forward = partial(checkpoint, part.forward, use_reentrant=False)
             self.made.add("checkpoint")
-        for each in module.modules():  # what transformers keeps for generation is made once
-            if hasattr(getattr(each, "config", None), "use_cache"):
-                each.config.use_cache = False
+        for submodule in module.modules():  # what transformers keeps for generation is made once
+            if hasattr(getattr(submodule, "config", None), "use_cache"):
+                submodule.config.use_cache = False
 
 
 class _Sharded(nn.Module):
@@ -150,10 +150,10 @@ def repeated(module: nn.Module) -> list[nn.Module]:
     """Return the parts of a model that are repeated: layers of one class in a list of modules."""
     layers: list[nn.Module] = []
     covered: set[nn.Module] = set()
-    for each in module.modules():
-        if each in covered or not isinstance(each, (nn.ModuleList, nn.Sequential)):
+    for submodule in module.modules():
+        if submodule in covered or not isinstance(submodule, (nn.ModuleList, nn.Sequential)):
             continue
-        parts = [part for part in each if any(True for _ in part.parameters())]
+        parts = [part for part in submodule if any(True for _ in part.parameters())]
         kinds = [type(part) for part in parts if any(True for _ in part.children())]
         same = [part for part in parts if kinds.count(type(part)) > 1]
         layers += same

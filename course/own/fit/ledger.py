@@ -84,9 +84,9 @@ class Ledger(TorchDispatchMode):
         """Note that the size of a storage has changed."""
         number = self._numbers.get(insides.inside(storage, "_cdata"))
         if number is not None:
-            known = self.record.storages[number]
-            self.record.events.append((number, storage.nbytes() - known.nbytes))
-            known.nbytes = storage.nbytes()
+            entry = self.record.storages[number]
+            self.record.events.append((number, storage.nbytes() - entry.nbytes))
+            entry.nbytes = storage.nbytes()
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None
@@ -169,11 +169,11 @@ class Ledger(TorchDispatchMode):
 def tensors(values: Iterable[Any]) -> list[Tensor]:
     """Return the tensors among the arguments or results of an operation, also those in lists."""
     parts: list[Tensor] = []
-    for each in values:
-        if isinstance(each, Tensor):
-            parts.append(each)
-        elif isinstance(each, (list, tuple)):
-            parts += tensors(each)
+    for value in values:
+        if isinstance(value, Tensor):
+            parts.append(value)
+        elif isinstance(value, (list, tuple)):
+            parts += tensors(value)
     return parts
 
 
@@ -195,6 +195,6 @@ def _communicates(frame: Any) -> bool:
 @cache
 def _is_for_messages(file: str) -> bool | None:
     """Return whether a file of torch allocates for messages; None if the file cannot tell."""
-    if any(each in file for each in COMMUNICATES):
+    if any(part in file for part in COMMUNICATES):
         return True
-    return False if any(each in file for each in COMPUTES) else None
+    return False if any(part in file for part in COMPUTES) else None

@@ -32,7 +32,7 @@ def _is_of_library(statement: ast.stmt, path: list[str]) -> bool:
     if isinstance(statement, ast.ImportFrom):
         names = [statement.module or ""]
     elif isinstance(statement, ast.Import):
-        names = [each.name for each in statement.names]
+        names = [alias.name for alias in statement.names]
     else:
         return False
     specs = [PathFinder.find_spec(name.partition(".")[0], path) for name in names]

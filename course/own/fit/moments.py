@@ -37,8 +37,8 @@ class Moments:
 
     def install(self) -> None:
         """Install the hooks, for the rest of this process."""
-        modules.register_module_parameter_registration_hook(self._registered)
-        modules.register_module_buffer_registration_hook(self._registered)
+        modules.register_module_parameter_registration_hook(self._on_register)
+        modules.register_module_buffer_registration_hook(self._on_register)
         modules.register_module_forward_pre_hook(self._forward_begins)
         modules.register_module_forward_hook(self._forward_ends, always_call=True)
         optimizers.register_optimizer_step_pre_hook(self._step_begins)
@@ -64,7 +64,7 @@ class Moments:
         """The number of steps of the optimizer that took most."""
         return max(self._taken.values(), default=0)
 
-    def _registered(self, module: nn.Module, name: str, value: Tensor | None) -> None:
+    def _on_register(self, module: nn.Module, name: str, value: Tensor | None) -> None:
         self._modules.add(module)
         if isinstance(module, nn.RNNBase):
             self.notes[RECURRENT] = None
@@ -99,7 +99,11 @@ class Moments:
         if self.is_enough:
             raise Enough
         self._ledger.begin("the optimizer's step")
-        gradients = [each.grad for each in self._parameters(optimizer) if each.grad is not None]
+        gradients = [
+            parameter.grad
+            for parameter in self._parameters(optimizer)
+            if parameter.grad is not None
+        ]
         self.has_gradients |= bool(gradients)
         self._ledger.mark(gradients, "gradients")
         self._ledger.mark(self._parameters(optimizer), "weights")  # also those of no module
@@ -121,13 +125,13 @@ class Moments:
     def _mark_weights(self) -> None:
         for module in list(self._modules):
             held = (*module._parameters.values(), *module._buffers.values())
-            self._ledger.mark([each for each in held if each is not None], "weights")
+            self._ledger.mark([tensor for tensor in held if tensor is not None], "weights")
 
 
 def _tensors(optimizer: Optimizer) -> Iterator[Tensor]:
     """Yield the tensors that an optimizer keeps from step to step."""
     for state in optimizer.state.values():
         for value in state.values() if isinstance(state, dict) else ():
-            for each in value if isinstance(value, (list, tuple)) else (value,):
-                if isinstance(each, Tensor):
-                    yield local(each)
+            for item in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(item, Tensor):
+                    yield local(item)

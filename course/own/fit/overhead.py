@@ -39,7 +39,7 @@ def every_part() -> tuple[Part, ...]:
     """Return the parts by name; a measured number replaces the one from documents."""
     paths = [Path(__file__).with_name("overhead.toml"), MEASURED]
     texts = [path.read_text() for path in paths if path.exists()]
-    parts = [Part(**each) for text in texts for each in tomllib.loads(text)["part"]]
+    parts = [Part(**table) for text in texts for table in tomllib.loads(text)["part"]]
     return tuple({part.name: part for part in parts}.values())
 
 

@@ -17,8 +17,8 @@ def draw(answer: Result) -> Picture:
     rehearsals = answer.rehearsals
     highest = max(max(run.peak for run in answer.runs), *_near(answer))
     parts = [svg.legend(LEFT, TOP - 34, [("solid", COLOURS[kind], kind) for kind in KINDS])]
-    for index, each in enumerate(rehearsals):
-        parts += _panel(answer, each, TOP + index * (HEIGHT + GAP), highest)
+    for index, rehearsal in enumerate(rehearsals):
+        parts += _panel(answer, rehearsal, TOP + index * (HEIGHT + GAP), highest)
     verdicts = "; ".join(
         f"{words.plural(run.rehearsal.ranks, 'GPU')} of {card(run.memory)}: "
         f"{'fits' if run.fits else 'does not fit'}"

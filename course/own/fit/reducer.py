@@ -22,7 +22,7 @@ class Bucket:
     def __init__(self, number: int, parameters: list[Tensor], is_last: bool) -> None:
         self._number, self._parameters, self._is_last = number, parameters, is_last
         first = parameters[0]
-        size = sum(each.numel() for each in parameters)
+        size = sum(parameter.numel() for parameter in parameters)
         self.flat = first.new_empty(size)
         self.missing = len(parameters)
 
@@ -43,9 +43,9 @@ class Bucket:
 
     def gradients(self) -> list[Tensor]:
         """Return the gradients: for each parameter, a view of the buffer."""
-        sizes = [each.numel() for each in self._parameters]
+        sizes = [parameter.numel() for parameter in self._parameters]
         parts = zip(self.flat.split(sizes), self._parameters, strict=True)
-        return [part.view(each.shape) for part, each in parts]
+        return [part.view(parameter.shape) for part, parameter in parts]
 
 
 class Reducer:
@@ -67,14 +67,14 @@ class Reducer:
     ) -> None:
         self._parameters, self._group, self._sparse = parameters, group, sparse
         self._as_view, self._may_rebuild = as_view, not find_unused
-        lists = [each for each in more if isinstance(each, (list, tuple))]
+        lists = [argument for argument in more if isinstance(argument, (list, tuple))]
         self._limits = list(lists[0]) if lists and lists[0] else [first_cap, cap]
         self.hook: Callable[[Bucket], Any] | None = None
         self._order: list[int] = []  # in which gradients came, in the first pass that is sent
         self._sends = False
         self._handles = [
-            each.register_post_accumulate_grad_hook(self._ready_hook(index))
-            for index, each in enumerate(parameters)
+            parameter.register_post_accumulate_grad_hook(self._ready_hook(index))
+            for index, parameter in enumerate(parameters)
         ]
         self._make(indices)
 
@@ -136,7 +136,7 @@ class Reducer:
             for parameter, view in zip(bucket.parameters(), bucket.gradients(), strict=True):
                 if parameter.grad is not None:
                     parameter.grad.copy_(view)
-        if all(not each.missing for each in self._buckets):
+        if all(not b.missing for b in self._buckets):
             self._sends = False
 
     def _set_static_graph(self) -> None:

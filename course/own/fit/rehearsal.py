@@ -50,7 +50,7 @@ def forked(requests: list[dict]) -> list[dict]:
         running[forks[-1].child] = forks[-1]
     while running:
         _wait(running)
-    return [each.answer for each in forks]
+    return [fork.answer for fork in forks]
 
 
 class _Fork:
@@ -155,7 +155,7 @@ def _why(error: BaseException, lines: Lines) -> str:
     name = type(error).__name__
     if isinstance(error, DynamicOutputShapeException):
         text = f"the shape of what {text} returns depends on data"
-    elif isinstance(error, NOT_FOLLOWED) or any(each in text for each in NO_DATA):
+    elif isinstance(error, NOT_FOLLOWED) or any(phrase in text for phrase in NO_DATA):
         text = f"{name}: {text.rstrip('.')}"
     else:
         return f"The script fails{at}: {name}: {text}"

@@ -73,17 +73,17 @@ class Result:
     @property
     def assumed(self) -> list[str]:
         """The lines of the script whose values were assumed."""
-        return sorted({line for each in self.rehearsals for line in each.assumed})
+        return sorted({line for rehearsal in self.rehearsals for line in rehearsal.assumed})
 
     @property
     def notes(self) -> list[str]:
         """Sentences on what makes the answer less certain."""
-        return sorted({note for each in self.rehearsals for note in each.notes})
+        return sorted({note for rehearsal in self.rehearsals for note in rehearsal.notes})
 
     def plain(self) -> dict:
         """As JSON."""
         return {
             "runs": [run.plain() for run in self.runs],
-            "advice": [each.plain() for each in self.advice],
+            "advice": [advice.plain() for advice in self.advice],
             "assumed": self.assumed,
         }

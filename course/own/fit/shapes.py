@@ -51,10 +51,10 @@ class Shapes:
 
     def _made(self, function: Any, given: list[Tensor], args: tuple, kwargs: dict) -> Any:
         key = (function, _key(args), _key(tuple(kwargs.items())))
-        known = self._results.get(key)
-        if known is not None:
+        forms = self._results.get(key)
+        if forms is not None:
             with without_dispatch():
-                return _each(known, _Form.tensor)
+                return _each(forms, _Form.tensor)
         result = function(*args, **kwargs)
         made = [result] if isinstance(result, Tensor) else result
         if all(map(_is_plain, made)) and not _share(given, made):
@@ -100,13 +100,17 @@ def _way(function: Any) -> int:
     schema = schema_of(function)
     if function.namespace != "aten" or torch.Tag.inplace_view in function.tags:
         return ASKS
-    written = [each for each in schema.arguments if each.alias_info and each.alias_info.is_write]
+    written = [
+        argument
+        for argument in schema.arguments
+        if argument.alias_info and argument.alias_info.is_write
+    ]
     if written:
         only_first = len(written) == 1 and written[0].name == schema.arguments[0].name
         return CHANGES if only_first and len(schema.returns) <= 1 else ASKS
-    if not all(str(each.type) in ("Tensor", "List[Tensor]") for each in schema.returns):
+    if not all(str(output.type) in ("Tensor", "List[Tensor]") for output in schema.returns):
         return ASKS
-    if any(each.alias_info for each in schema.returns) or schema.name[6:] in HIDDEN_VIEWS:
+    if any(output.alias_info for output in schema.returns) or schema.name[6:] in HIDDEN_VIEWS:
         return VIEWS
     return MAKES
 
@@ -140,4 +144,4 @@ def _each(result: Any, make: Any) -> Any:
 def _share(given: list[Tensor], made: Any) -> bool:
     """Return whether a result shares memory with an argument."""
     before = set(map(storage_of, given))
-    return any(storage_of(each) in before for each in made)
+    return any(storage_of(tensor) in before for tensor in made)

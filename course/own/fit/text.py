@@ -47,24 +47,24 @@ def _verdict(run: Run) -> str:
 def _table(answer: Result) -> list[str]:
     """The bytes by kind at the peak, for each number of GPUs, and where each comes from."""
     rehearsals = answer.rehearsals
-    is_small = max(each.account.peak for each in rehearsals) < words.GIB
+    is_small = max(rehearsal.account.peak for rehearsal in rehearsals) < words.GIB
     unit = ("MiB", words.MIB) if is_small else ("GiB", words.GIB)
-    heads = [words.plural(each.ranks, "GPU") for each in rehearsals]
+    heads = [words.plural(rehearsal.ranks, "GPU") for rehearsal in rehearsals]
     lines = [_row(f"{unit[0]} at the peak", heads)]
     for kind in KINDS:
-        sizes = [_in(unit[1], each.account.by[kind]) for each in rehearsals]
+        sizes = [_in(unit[1], rehearsal.account.by[kind]) for rehearsal in rehearsals]
         lines.append(_row(kind, sizes, COUNTED[kind]))
-    for part in overhead.parts(max(each.ranks for each in rehearsals)):
-        has_it = [part in overhead.parts(each.ranks) for each in rehearsals]
+    for part in overhead.parts(max(rehearsal.ranks for rehearsal in rehearsals)):
+        has_it = [part in overhead.parts(rehearsal.ranks) for rehearsal in rehearsals]
         sizes = [_in(unit[1], part.nbytes * has) for has in has_it]
         lines.append(_row(part.name, sizes, part.source))
-    if any(each.account.host for each in rehearsals):
-        sizes = [_in(unit[1], each.account.host) for each in rehearsals]
+    if any(rehearsal.account.host for rehearsal in rehearsals):
+        sizes = [_in(unit[1], rehearsal.account.host) for rehearsal in rehearsals]
         lines.append(_row("on the host, per GPU", sizes, HOST))
-    for each in rehearsals:
-        account = each.account
+    for rehearsal in rehearsals:
+        account = rehearsal.account
         lines.append(
-            f"The peak with {words.plural(each.ranks, 'GPU')}: step {account.step}, "
+            f"The peak with {words.plural(rehearsal.ranks, 'GPU')}: step {account.step}, "
             f"{account.moment}, {account.at or 'not in a line of the script'}."
         )
     return lines
@@ -86,9 +86,9 @@ def _advice(answer: Result) -> list[str]:
         size = card(answer.target.memory)
         gpus = words.plural(answer.target.rehearsal.ranks, "GPU")
         lines.append(f"What was tried for {gpus} of {size}, the cheapest first:")
-        for each in answer.advice:
-            verdict = "fits" if each.peak <= answer.target.memory else "does not fit"
-            lines.append(f"  {verdict}: {each.do}, {gib(each.peak)} each.")
+        for advice in answer.advice:
+            verdict = "fits" if advice.peak <= answer.target.memory else "does not fit"
+            lines.append(f"  {verdict}: {advice.do}, {gib(advice.peak)} each.")
         if not answer.advice:
             lines.append("  nothing: no change that is known here suits this script.")
     if answer.largest:
@@ -103,9 +103,9 @@ def _advice(answer: Result) -> list[str]:
 def _costs(answer: Result) -> list[str]:
     """The messages of a step, and how long it may take with them."""
     lines = []
-    for each in answer.rehearsals:
-        traffic, gpus = each.account.traffic, words.plural(each.ranks, "GPU")
-        if each.ranks == 1 or not traffic.messages:
+    for rehearsal in answer.rehearsals:
+        traffic, gpus = rehearsal.account.traffic, words.plural(rehearsal.ranks, "GPU")
+        if rehearsal.ranks == 1 or not traffic.messages:
             continue
         line = (
             f"A step with {gpus}: {words.plural(round(traffic.messages), 'collective')}, for which "
@@ -114,7 +114,7 @@ def _costs(answer: Result) -> list[str]:
         if answer.alone:
             line += (
                 f" An estimate, if it takes {words.duration(answer.alone)} on one GPU with a batch "
-                f"as large as each has here: {_times(each, answer.alone)}."
+                f"as large as each has here: {_times(rehearsal, answer.alone)}."
             )
         lines.append(line)
     return lines
@@ -124,9 +124,9 @@ def _times(rehearsal: Rehearsal, alone: float) -> str:
     from course.own.fit import costs  # slow to import
 
     return "; ".join(
-        f"{words.duration(alone)} to {words.duration(each.longest)} over {each.link} as in "
-        f"{each.machine} ({each.by})"
-        for each in costs.forecasts(rehearsal, alone)
+        f"{words.duration(alone)} to {words.duration(forecast.longest)} over {forecast.link} as in "
+        f"{forecast.machine} ({forecast.by})"
+        for forecast in costs.forecasts(rehearsal, alone)
     )
 
 

@@ -52,7 +52,7 @@ class Values:
         if name == "equal":
             self._assume()
             return True
-        if given and not any(isinstance(each, FakeTensor) for each in given):
+        if given and not any(isinstance(operand, FakeTensor) for operand in given):
             with unset_fake_temporarily():  # the script's data: small, and its values count
                 return function(*args, **kwargs)
         if _selects(name, args):
@@ -69,11 +69,11 @@ class Values:
         if not isinstance(tensor, FakeTensor) or constant is not None:
             with unset_fake_temporarily():
                 return value_of(tensor if constant is None else constant)
-        known = getattr(tensor, "known", None)
-        if known is None:
+        number = getattr(tensor, "known", None)
+        if number is None:
             self._assume()
-            known = getattr(tensor, "guess", True)
-        return plain(tensor.dtype, known)
+            number = getattr(tensor, "guess", True)
+        return plain(tensor.dtype, number)
 
     def _assume(self) -> None:
         frame = sys._getframe(1)
@@ -92,9 +92,9 @@ class Values:
             if tensor.constant is not None:
                 return tensor.constant
             values._assume()
-            known = getattr(tensor, "known", None)
+            number = getattr(tensor, "known", None)
             with unset_fake_temporarily():
-                value = plain(tensor.dtype, 1 if known is None else known)
+                value = plain(tensor.dtype, 1 if number is None else number)
                 return torch.full(tensor.shape, value, dtype=tensor.dtype)
 
         def answering(real: Any) -> Any:
@@ -158,10 +158,10 @@ def _all_selected(name: str, function: Any, args: tuple) -> Tensor:
     if name == "nonzero":
         return _places(args[0])
     if name == "masked_select":
-        return args[0].new_empty(torch.broadcast_shapes(*(each.shape for each in args)).numel())
+        return args[0].new_empty(torch.broadcast_shapes(*(tensor.shape for tensor in args)).numel())
     places: list[Tensor | None] = []
-    for each in args[1]:
-        places += _places(each).unbind(1) if _is_mask(each) else [each]
+    for index in args[1]:
+        places += _places(index).unbind(1) if _is_mask(index) else [index]
     return function(args[0], places)
 
 
@@ -184,6 +184,6 @@ def _known(name: str, args: tuple) -> float | None:
     if name in KEEPS and args and isinstance(args[0], Tensor):
         return getattr(args[0], "known", None)
     if name == "logical_not":
-        known = getattr(args[0], "known", None)
-        return None if known is None else not known
+        number = getattr(args[0], "known", None)
+        return None if number is None else not number
     return None

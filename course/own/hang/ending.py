@@ -71,7 +71,7 @@ def _waiting(ranks: Sequence[RankState]) -> list[Finding]:
     """Return why the ranks wait, and a note on ranks of other machines, which are out of sight."""
     findings = standstills.findings(ranks)
     world = max(state.snapshot.world for state in ranks)
-    joining = any(one.what == causes.NOT_JOINED.name for one in findings)
+    joining = any(finding.what == causes.NOT_JOINED.name for finding in findings)
     if world > len(ranks) and findings and not joining:
         says = f"Only {len(ranks)} of {world} ranks are seen from here: the others may be why."
         findings.append(causes.UNSEEN_RANKS.finding(says, note=True))

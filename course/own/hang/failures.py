@@ -85,7 +85,7 @@ def _sizes(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
     """Explain a SIGABRT: Gloo ends a rank whose message is larger than the one it waits for."""
     if call_sites.fatal_signal(state) != "Aborted":
         return None
-    calls = [f"rank {each.rank} was in {_in(each)}" for each in ranks[:4]]
+    calls = [f"rank {rank.rank} was in {_in(rank)}" for rank in ranks[:4]]
     site = call_sites.of_rank(state)
     cause = causes.DIFFERENT_SIZES.finding(
         f"Gloo ended rank {state.rank} (SIGABRT), since a message was larger than the one that it "

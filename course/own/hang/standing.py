@@ -49,7 +49,9 @@ def _state(state: RankState) -> str:
     if site is None:
         return "is outside of the script"
     others = call_sites.of_other_threads(state)
-    return "".join([str(site), *(f"\n         its thread {each.thread} {each}" for each in others)])
+    return "".join(
+        [str(site), *(f"\n         its thread {stack.thread} {stack}" for stack in others)]
+    )
 
 
 def _at(site: call_site.CallSite | None) -> str:

@@ -84,11 +84,11 @@ class Batches:
             self._bytes += path.stat().st_size
 
     def _of_all(self, batch: object, iteration: int, number: int) -> object:
-        place = next((each.device for each in samples.tensors(batch)), None)
+        place = next((tensor.device for tensor in samples.tensors(batch)), None)
         paths = [self._folder / f"{rank}-{iteration}-{number}.pt" for rank in self._ranks]
         if not all(path.exists() for path in paths):
             raise Unlike("do not come from the same loaders on all ranks")
-        return stack([torch.load(each, place, weights_only=False) for each in paths])
+        return stack([torch.load(path, place, weights_only=False) for path in paths])
 
     def _normalize(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         self._report.batch_norm |= args[0].training

@@ -35,12 +35,12 @@ class Clipping:
         return real(*args, **kwargs)
 
     def _note(self, line: str) -> None:
-        for each in self._optimizers.values():
-            each.look_first()
-            if each.got or each.report.sharded:
-                each.clips.append(line)
+        for probe in self._optimizers.values():
+            probe.look_first()
+            if probe.got or probe.report.sharded:
+                probe.clips.append(line)
                 if self.scaled and not self._unscaled:
-                    each.early_clip = line
+                    probe.early_clip = line
 
     def _scale(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         self.scaled |= args[0].is_enabled()
@@ -50,6 +50,6 @@ class Clipping:
         self._unscaled = True
         if self._fence.is_ours:
             with self._fence.around("own gradient"):
-                for each in self._optimizers.values():
-                    each.look_first()
+                for probe in self._optimizers.values():
+                    probe.look_first()
         return real(*args, **kwargs)

@@ -79,9 +79,9 @@ class Collectives:
             return
         evaluation.messages += 1
         if name in ("all_reduce", "reduce") and len(evaluation.sums) < SUMS:
-            for each in samples.tensors(args[:1]):
-                if each.device.type == "cpu" and each.numel() <= SMALL:
-                    evaluation.sums += each.detach().double().flatten().tolist()
+            for tensor in samples.tensors(args[:1]):
+                if tensor.device.type == "cpu" and tensor.numel() <= SMALL:
+                    evaluation.sums += tensor.detach().double().flatten().tolist()
 
     def close(self) -> None:
         """End the window of steps."""

@@ -55,25 +55,25 @@ class Files:
             return
         with self._fence.around("files"):
             near = islice(frames.outwards(sys._getframe(1)), NEAR)
-            own = next((each for each in near if self._lines.is_own(each.f_code)), None)
+            own = next((frame for frame in near if self._lines.is_own(frame.f_code)), None)
             if own is not None:
                 self._note(path, self._lines.of(own))
 
     def _save(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         path = args[1] if len(args) > 1 else kwargs.get("f")
-        self._saved(path)
+        self._note_here(path)
         if isinstance(path, (str, os.PathLike)) and self._fence.is_ours:
             with self._fence.around("resume"):
                 kind = _kind(path, args[0] if args else kwargs.get("obj"))
-                for number, each in enumerate(self._report.loads):
-                    each.saves |= self._kinds[number] == kind
+                for number, load in enumerate(self._report.loads):
+                    load.saves |= self._kinds[number] == kind
         return real(*args, **kwargs)
 
     def _load(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         content = real(*args, **kwargs)
         path = args[0] if args else kwargs.get("f")
-        known = len(self._report.loads)
-        if isinstance(path, (str, os.PathLike)) and self._fence.is_ours and known < MOST:
+        number = len(self._report.loads)
+        if isinstance(path, (str, os.PathLike)) and self._fence.is_ours and number < MOST:
             with self._fence.around("resume"):
                 whole = os.path.realpath(os.fsdecode(path))
                 load = LoadedFile(whole, self._lines.here(), self._report.passes)
@@ -82,16 +82,16 @@ class Files:
                         key: content[key] for key in NUMBERS if type(content.get(key)) is int
                     }
                     load.optimizer = any(map(_is_optimizers, content.values()))
-                self._kinds[known] = _kind(path, content)
+                self._kinds[number] = _kind(path, content)
                 self._report.loads.append(load)
         return content
 
     def _store(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         path = args[1] if len(args) > 1 else kwargs.get("filename")
-        self._saved(path)
+        self._note_here(path)
         return real(*args, **kwargs)
 
-    def _saved(self, path: object) -> None:
+    def _note_here(self, path: object) -> None:
         if isinstance(path, (str, os.PathLike)) and self._fence.is_ours:
             with self._fence.around("files"):
                 self._note(path, self._lines.here())

@@ -127,31 +127,31 @@ class Loaders:
             started.shuffles, started.replaces = True, sampler.replacement
         return started
 
-    def _number(self, each: object) -> int:
-        known = self._numbers.get(id(each))
-        if known is None or known[0]() is not each:
+    def _number(self, source: object) -> int:
+        entry = self._numbers.get(id(source))
+        if entry is None or entry[0]() is not source:
             self._count += 1
-            known = self._numbers[id(each)] = weakref.ref(each), self._count
-        return known[1]
+            entry = self._numbers[id(source)] = weakref.ref(source), self._count
+        return entry[1]
 
     def _draw(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
-        going = self._going.get(id(args[0]))
+        iteration = self._going.get(id(args[0]))
         try:
             batch = real(*args, **kwargs)
         except StopIteration:
-            if going is not None:
-                going.is_over = True
-                self._note_counts(going)
+            if iteration is not None:
+                iteration.is_over = True
+                self._note_counts(iteration)
             raise
-        if going is not None and self._fence.is_ours:
-            self._last = going
-            going.drawn += 1
+        if iteration is not None and self._fence.is_ours:
+            self._last = iteration
+            iteration.drawn += 1
             with self._fence.around("samples"):
-                if len(going.rows) < BATCHES:
-                    going.rows.append(samples.rows(batch))
-                if going.stream:
-                    sample_choice.choose(going, samples.rows(batch, ALL))
-                    going.given += 1
+                if len(iteration.rows) < BATCHES:
+                    iteration.rows.append(samples.rows(batch))
+                if iteration.stream:
+                    sample_choice.choose(iteration, samples.rows(batch, ALL))
+                    iteration.given += 1
         return batch
 
     def _end(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
@@ -159,7 +159,9 @@ class Loaders:
         if self._fence.is_ours:
             with self._fence.around("evaluation"):
                 number = self._number(getattr(args[0], "base_dataloader", args[0]))
-                of_it = [each for each in self._report.iterations if each.loader == number]
+                of_it = [
+                    iteration for iteration in self._report.iterations if iteration.loader == number
+                ]
                 if of_it and of_it[-1].is_over:
                     self._note_counts(of_it[-1])
         return real(*args, **kwargs)
@@ -169,25 +171,25 @@ class Loaders:
             self._last.cuts = True
         return real(*args, **kwargs)
 
-    def _note_counts(self, going: LoaderPass) -> None:
+    def _note_counts(self, iteration: LoaderPass) -> None:
         """Note, at the end of a pass, by how much the numbers around it have grown."""
         with self._fence.around("evaluation"):
-            before = self._counts.get(id(going))
+            before = self._counts.get(id(iteration))
             after = counts(sys._getframe(1), self._lines.is_own)
-            if before and after and going.asks:
-                going.counted = before.grown(after)[:FIRST]
-                going.cuts |= after.can_cut
+            if before and after and iteration.asks:
+                iteration.counted = before.grown(after)[:FIRST]
+                iteration.cuts |= after.can_cut
 
     def _choose(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         indices = real(*args, **kwargs)
-        going = self._going.get(id(args[0]))
-        if going is not None and self._fence.is_ours and not going.stream:
+        iteration = self._going.get(id(args[0]))
+        if iteration is not None and self._fence.is_ours and not iteration.stream:
             with self._fence.around("samples"):
                 marks = samples.marks(indices, ALL)
-                going.indices += marks[: max(0, FIRST - len(going.indices))]
-                if going.kind not in TORCHS:
-                    sample_choice.choose(going, marks)
-                going.given += len(marks)
+                iteration.indices += marks[: max(0, FIRST - len(iteration.indices))]
+                if iteration.kind not in TORCHS:
+                    sample_choice.choose(iteration, marks)
+                iteration.given += len(marks)
         return indices
 
     def _fetch(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:

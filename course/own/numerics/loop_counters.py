@@ -43,7 +43,7 @@ class Counts:
             for name, value in self.numbers.items()
             if after.numbers.get(name, value) > value
         ]
-        whole = {int(each) for each in grown if each == int(each)}
+        whole = {int(number) for number in grown if number == int(number)}
         return sorted(whole) if len(grown) > 1 else []
 
     @property
@@ -54,7 +54,7 @@ class Counts:
 
 def counts(frame: FrameType | None, is_own: Callable[[CodeType], bool]) -> Counts | None:
     """Read the counts of the innermost function of the script, from a frame outwards."""
-    own = [each for each in outwards(frame) if is_own(each.f_code)]
+    own = [caller for caller in outwards(frame) if is_own(caller.f_code)]
     if not own:
         return None
     innermost = own[0]
@@ -65,12 +65,12 @@ def counts(frame: FrameType | None, is_own: Callable[[CodeType], bool]) -> Count
         inside = value if type(value) is dict else {}
         if type(value).__module__ == home and not isinstance(value, type):
             inside = getattr(value, "__dict__", {})
-        for place, each in [((name,), value), *(((name, str(k)), v) for k, v in inside.items())]:
-            if type(each) is list:
-                lists[place] = len(each)
-            elif len(numbers) < MOST and (number := _number(each)) is not None:
+        for place, content in [((name,), value), *(((name, str(k)), v) for k, v in inside.items())]:
+            if type(content) is list:
+                lists[place] = len(content)
+            elif len(numbers) < MOST and (number := _number(content)) is not None:
                 numbers[place] = number
-    return Counts(tuple(each.f_code for each in own), numbers, lists)
+    return Counts(tuple(caller.f_code for caller in own), numbers, lists)
 
 
 def _number(value: object) -> float | None:

@@ -22,18 +22,18 @@ class LooseSearch:
 
     def note_gradient(self, parameter: nn.Parameter, placed: Set[int]) -> None:
         """Note that a parameter got a gradient; `placed` are those that optimizers have."""
-        known = self._known.get(id(parameter)) or self._describe(id(parameter), placed)
-        if known is not None:
-            known.passes += 1
+        loose = self._known.get(id(parameter)) or self._describe(id(parameter), placed)
+        if loose is not None:
+            loose.passes += 1
 
     def _describe(self, key: int, placed: Set[int]) -> LooseParameter | None:
         models = self._models
-        root = next((each for each in models.roots.values() if key in each.parameters), None)
+        root = next((model for model in models.roots.values() if key in model.parameters), None)
         if root is None:
             return None
         made = models.made.get(key, "")
         late = list(models.made).index(key) >= self._born if made else False
-        missing = [each for each in root.parameters if each not in placed]
+        missing = [identity for identity in root.parameters if identity not in placed]
         loose = LooseParameter(
             root.parameters[key], made, 0, late, len(root.parameters), len(missing)
         )

@@ -64,7 +64,7 @@ def reductions(
             hold(node.register_prehook(_keeps(reduction)))
             ends.append(reduction)
         elif node.name().startswith(SCALAR):
-            nodes += [each for each, _ in node.next_functions]
+            nodes += [child for child, _ in node.next_functions]
         else:
             return None
     return _together(ends) or None
@@ -72,14 +72,18 @@ def reductions(
 
 def _together(reductions: list[Reduction]) -> list[Reduction]:
     """Join the sums that smooth labels with their cross-entropy: both reduce the same values."""
-    sums = {each.of: each for each in reductions if each.name == "sum" and each.of is not None}
-    for each in reductions:
-        if each.name == "NllLoss":
-            each.smooth = sums.pop(each.of, None)
-    smooth = [id(each.smooth) for each in reductions if each.smooth]
-    for each in reductions:
-        each.of = None  # the graph is not kept alive
-    return [each for each in reductions if id(each) not in smooth]
+    sums = {
+        reduction.of: reduction
+        for reduction in reductions
+        if reduction.name == "sum" and reduction.of is not None
+    }
+    for reduction in reductions:
+        if reduction.name == "NllLoss":
+            reduction.smooth = sums.pop(reduction.of, None)
+    smooth = [id(reduction.smooth) for reduction in reductions if reduction.smooth]
+    for reduction in reductions:
+        reduction.of = None  # the graph is not kept alive
+    return [reduction for reduction in reductions if id(reduction) not in smooth]
 
 
 def _keeps(reduction: Reduction) -> Callable[[Args], None]:
@@ -95,12 +99,12 @@ def _reduction(node: Any) -> Reduction | None:
     if name == "MeanBackward0":
         return Reduction("mean", int(insides.inside(node, "_saved_self_sym_numel")), True)
     if name == "SumBackward0":
-        sizes = torch.Size([int(each) for each in insides.inside(node, "_saved_self_sym_sizes")])
+        sizes = torch.Size([int(size) for size in insides.inside(node, "_saved_self_sym_sizes")])
         reduction = Reduction("sum", sizes.numel(), False) if sizes.numel() > 1 else None
         if reduction:
             _widen(reduction, node)
         return reduction
-    loss = next((each for each in LOSSES if name.startswith(each)), None)
+    loss = next((prefix for prefix in LOSSES if name.startswith(prefix)), None)
     if loss is None:
         return None
     kind = getattr(node, "_saved_reduction", MEAN)
@@ -124,7 +128,7 @@ def _widen(reduction: Reduction, node: Any) -> None:
     """Note, if a sum over samples is one of sums over classes, what these add up."""
     inside = _past(node.next_functions[0][0], (*SHAPES, "Neg", "MaskedFill"))
     if inside is not None and inside.name() == "SumBackward1":
-        sizes = torch.Size([int(each) for each in insides.inside(inside, "_saved_self_sym_sizes")])
+        sizes = torch.Size([int(size) for size in insides.inside(inside, "_saved_self_sym_sizes")])
         reduction.of = _past(inside.next_functions[0][0], SHAPES)
         reduction.width = sizes.numel() // max(1, reduction.terms)
 
@@ -144,13 +148,13 @@ def root(args: Args, kwargs: Kwargs) -> Tensor | None:
     return loss if isinstance(loss, Tensor) else None
 
 
-def part(each: Reduction) -> LossTerm:
+def part(reduction: Reduction) -> LossTerm:
     """Return what one target counts in a reduction, once its factor has arrived."""
-    terms, factor = int(each.terms), _size(each.factor)
-    weight = factor / max(1, terms) if each.is_mean else factor
-    if each.smooth:
-        weight += _size(each.smooth.factor) * each.smooth.width
-    return LossTerm(each.name, terms, weight)
+    terms, factor = int(reduction.terms), _size(reduction.factor)
+    weight = factor / max(1, terms) if reduction.is_mean else factor
+    if reduction.smooth:
+        weight += _size(reduction.smooth.factor) * reduction.smooth.width
+    return LossTerm(reduction.name, terms, weight)
 
 
 def _size(factor: Tensor | None) -> float:

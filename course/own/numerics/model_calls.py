@@ -132,17 +132,17 @@ class ModelCalls:
             return
         with self._fence.around("weights at start"):
             ddp = args[0]
-            ignored = [module_state.bare(each) for each in getattr(ddp, "parameters_to_ignore", ())]
+            ignored = [module_state.bare(n) for n in getattr(ddp, "parameters_to_ignore", ())]
             tied = [
                 (n, p) for n, p in module_state.named(ddp) if p.requires_grad and n not in ignored
             ]
-            names = [each for each, _ in tied]
+            names = [n for n, _ in tied]
             wrapped = DdpModel(self._lines.here(), names, module_state.marks(tied), ignored=ignored)
             wrapped.broadcasts = bool(getattr(ddp, "broadcast_buffers", True))
             wrapped.buffers = len(list(ddp.buffers()))
             self._report.wrapped.append(wrapped)
             self._wrapped[id(ddp)] = wrapped
-            self._inside_ddp |= {id(each) for each in ddp.module.modules()}
+            self._inside_ddp |= {id(submodule) for submodule in ddp.module.modules()}
             ddp.module.register_forward_pre_hook(ModuleHook(self._asks))
             self._root(ddp)
 
@@ -157,7 +157,7 @@ class ModelCalls:
             return
         with self._fence.around("models"):
             self._root(module)
-            self._called(module, args, {}, grad)
+            self._on_call(module, args, {}, grad)
         self._note_generator(grad)
         self._look_away()
         self._depth += 1
@@ -170,12 +170,12 @@ class ModelCalls:
         root = self.roots[id(module)] = Root(weakref.ref(module), [], {})
         self._grew = True
         if not self._closed:
-            root.modules = [each for each in module.modules() if each is not module]
+            root.modules = [submodule for submodule in module.modules() if submodule is not module]
             for name, parameter in module_state.named(module):
                 root.parameters[id(parameter)] = name
                 self.names.setdefault(id(parameter), name)
             self._report.tensor_parallel |= module_state.is_split(module)
-            root.buffers = [each for each in module.buffers() if each.is_floating_point()]
+            root.buffers = [buffer for buffer in module.buffers() if buffer.is_floating_point()]
         module.register_forward_pre_hook(ModuleHook(self._asks))
         module.register_forward_pre_hook(ModuleHook(self._before), prepend=True, with_kwargs=True)
         module.register_forward_hook(ModuleHook(self._after), always_call=True)
@@ -193,7 +193,7 @@ class ModelCalls:
             self._look_away()
             grad = torch.is_grad_enabled()
             with self._fence.around("models"):
-                self._called(module, args, kwargs, grad)
+                self._on_call(module, args, kwargs, grad)
             self._note_generator(grad)
         self._depth += 1
 
@@ -211,12 +211,12 @@ class ModelCalls:
         if self._random and self._random != _generator():
             self.pass_.noise = self._random
 
-    def _called(self, module: nn.Module, args: Args, kwargs: Kwargs, grad: bool) -> None:
+    def _on_call(self, module: nn.Module, args: Args, kwargs: Kwargs, grad: bool) -> None:
         """Note that the script calls a model of its own, with gradients or without."""
         root = self.roots[id(module)]
         if self._closed and grad:
             return
-        if not grad or not any(each.requires_grad for each in module.parameters()):
+        if not grad or not any(parameter.requires_grad for parameter in module.parameters()):
             self._without_gradients(module)
             return
         pass_, line = self.pass_, self._lines.here()
@@ -226,7 +226,7 @@ class ModelCalls:
             pass_.precision = module_state.precision(module)
             with self._fence.around("buffers"):
                 if root.buffers and not getattr(module, "broadcast_buffers", False):
-                    marks = [tensor_samples.values(each, 8) for each in root.buffers]
+                    marks = [tensor_samples.values(buffer, 8) for buffer in root.buffers]
                     pass_.buffers = zlib.crc32(
                         tensor_samples.together(marks).cpu().numpy().tobytes()
                     )
@@ -243,21 +243,21 @@ class ModelCalls:
     def _without_gradients(self, module: nn.Module) -> None:
         if not module.training:
             self._report.evaluated = True
-        known = self.others.get(id(module))
+        model = self.others.get(id(module))
         if (
-            known is None
+            model is None
             and (named := module_state.named(module))
             and not module_state.is_sharded(module)
         ):
             mark = zlib.crc32(repr(module_state.marks(named)).encode())
             made = self.made.get(id(named[0][1]), "")
-            known = InferenceModel(
+            model = InferenceModel(
                 type(module).__name__, self._lines.here(), made, mark, self._steps()
             )
-            self.others[id(module)] = known
+            self.others[id(module)] = model
             self.first_weights[id(module)] = id(named[0][1])
-        if known:
-            known.calls += 1
+        if model:
+            model.calls += 1
 
 
 def _generator() -> int:

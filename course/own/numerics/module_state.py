@@ -14,18 +14,18 @@ PREFIXES = ("module.", "_orig_mod.")  # of DDP, and of torch.compile
 
 def is_split(module: nn.Module) -> bool:
     """Return whether the ranks split its tensors, other than by `fully_shard` on one axis."""
-    meshes = [getattr(each, "device_mesh", None) for each in module.parameters()]
+    meshes = [getattr(parameter, "device_mesh", None) for parameter in module.parameters()]
     dimensions = [mesh.ndim for mesh in meshes if mesh is not None]
     if not dimensions:
         return False
     fsdp = sys.modules.get("torch.distributed.fsdp")
-    sharded = fsdp and any(isinstance(each, fsdp.FSDPModule) for each in module.modules())
+    sharded = fsdp and any(isinstance(submodule, fsdp.FSDPModule) for submodule in module.modules())
     return not sharded or max(dimensions) > 1
 
 
 def is_sharded(module: nn.Module) -> bool:
     """Return whether this rank has a shard of it, such as of an average of sharded weights."""
-    parts = any(hasattr(each, "device_mesh") for each in module.parameters())
+    parts = any(hasattr(parameter, "device_mesh") for parameter in module.parameters())
     return parts or any(type(m).__name__ == "FullyShardedDataParallel" for m in module.modules())
 
 
@@ -51,7 +51,7 @@ def marks(named: list[tuple[str, nn.Parameter]]) -> list[int]:
 
 def modes(module: nn.Module, inside: Iterable[nn.Module]) -> str:
     """Return in short which of its modules are in training mode."""
-    flags = bytes([module.training, *[each.training for each in inside]])
+    flags = bytes([module.training, *[submodule.training for submodule in inside]])
     if len(set(flags)) == 1:
         return "training" if flags[0] else "evaluation"
     return f"{sum(flags)} of {len(flags)} modules in training ({zlib.crc32(flags):x})"

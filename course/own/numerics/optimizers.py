@@ -53,24 +53,26 @@ class OptimizerProbe:
         self, name_of: Callable[[nn.Parameter], str], made: Callable[[nn.Parameter], str]
     ) -> None:
         """Take in the optimizer's parameters, of which there may be more than before."""
-        parameters = [each for group in self.optimizer.param_groups for each in group["params"]]
+        parameters = [
+            parameter for group in self.optimizer.param_groups for parameter in group["params"]
+        ]
         if len(parameters) == len(self.parameters):
             return
         self.parameters, self.identities = parameters, frozenset(map(id, parameters))
         self.share = tensor_samples.share(len(parameters))
         report = self.report
-        report.names = [name_of(each) for each in parameters]
-        report.made = [made(each) for each in parameters]
-        report.shapes = [str(list(each.shape)) for each in parameters]
-        report.counts = [tensor_samples.size(each, self.share) for each in parameters]
-        report.sharded = any(hasattr(each, "to_local") for each in parameters)
-        report.frozen = not any(each.requires_grad for each in parameters)
+        report.names = [name_of(parameter) for parameter in parameters]
+        report.made = [made(parameter) for parameter in parameters]
+        report.shapes = [str(list(parameter.shape)) for parameter in parameters]
+        report.counts = [tensor_samples.size(parameter, self.share) for parameter in parameters]
+        report.sharded = any(hasattr(parameter, "to_local") for parameter in parameters)
+        report.frozen = not any(parameter.requires_grad for parameter in parameters)
 
     def gradients(self) -> tuple[Tensor, list[int]]:
         """Return samples of all gradients now, and how many each gave; 0 if there is none."""
-        grads = [each.grad for each in self.parameters]
+        grads = [parameter.grad for parameter in self.parameters]
         samples = [tensor_samples.copied(grad, self.share) for grad in grads if grad is not None]
-        sizes = iter([each.numel() for each in samples])
+        sizes = iter([sample.numel() for sample in samples])
         return tensor_samples.together(samples), [
             0 if grad is None else next(sizes) for grad in grads
         ]
@@ -78,12 +80,14 @@ class OptimizerProbe:
     def weights(self) -> Tensor:
         """Return samples of all weights as they are now."""
         if self.report.sharded:
-            views = [tensor_samples.values(each, self.share) for each in self.parameters]
+            views = [tensor_samples.values(parameter, self.share) for parameter in self.parameters]
             return tensor_samples.together(views)
-        at = [each.data_ptr() for each in self.parameters]
+        at = [parameter.data_ptr() for parameter in self.parameters]
         if at != self.places:
             self.places = at
-            self.views = [tensor_samples.values(each, self.share) for each in self.parameters]
+            self.views = [
+                tensor_samples.values(parameter, self.share) for parameter in self.parameters
+            ]
         return tensor_samples.together(self.views)
 
     def look_first(self) -> None:
@@ -136,9 +140,9 @@ def finish(probe: OptimizerProbe, step: OptimizerStep) -> None:
     step.finite = bool(np.isfinite(after).all())
     if probe.used is None:
         return
-    step.got = [id(each) in probe.got for each in probe.parameters]
+    step.got = [id(parameter) in probe.got for parameter in probe.parameters]
     if probe.report.sharded and probe.first is not None:
-        first, used = (each[0].cpu().numpy() for each in (probe.first, probe.used))
+        first, used = (pair[0].cpu().numpy() for pair in (probe.first, probe.used))
         square = float(first @ first)
         step.scale = float(used @ first) / square if square and len(used) == len(first) else 0.0
     if not probe.entries:
@@ -146,16 +150,16 @@ def finish(probe: OptimizerProbe, step: OptimizerStep) -> None:
     step.entries = [
         (place, new.numel(), 0 if old is None else old.numel()) for place, new, old in probe.entries
     ]
-    parts = [each for entry in probe.entries for each in entry[1:] if each is not None]
+    parts = [gradient for entry in probe.entries for gradient in entry[1:] if gradient is not None]
     step.keep("entries", tensor_samples.together(parts).cpu().numpy())
     for place, gradients in (("first", probe.first or probe.used), ("used", probe.used)):
         step.keep(place, spread(gradients[0].cpu().numpy(), gradients[1], counts))
     if probe.hooked:
         step.hooked = [(place, new.numel(), line) for place, line, new, _ in probe.hooked]
-        parts = [each for hook in probe.hooked for each in hook[2:]]
+        parts = [gradient for hook in probe.hooked for gradient in hook[2:]]
         step.keep("hooked", tensor_samples.together(parts).cpu().numpy())
     parameters = map(tensor_samples.local, probe.parameters)
-    norms = [torch.linalg.vector_norm(each, dtype=torch.float32) for each in parameters]
+    norms = [torch.linalg.vector_norm(parameter, dtype=torch.float32) for parameter in parameters]
     step.norms = torch.stack(norms).cpu().tolist()
 
 
@@ -182,29 +186,29 @@ class GradientProbes:
 
     def add(self, parameters: Iterable[nn.Parameter]) -> None:
         """Watch the gradients of these parameters, too; of frozen ones, once they no longer are."""
-        for each in parameters:
-            known = self._known.get(id(each))
-            if known is not None and known() is each:
+        for parameter in parameters:
+            ref = self._known.get(id(parameter))
+            if ref is not None and ref() is parameter:
                 continue
-            if each.requires_grad:
-                self._known[id(each)] = weakref.ref(each)
-                self._handles.append(REGISTER(each, self._hook(each)))
+            if parameter.requires_grad:
+                self._known[id(parameter)] = weakref.ref(parameter)
+                self._handles.append(REGISTER(parameter, self._hook(parameter)))
             else:
-                self._frozen.append(weakref.ref(each))
+                self._frozen.append(weakref.ref(parameter))
 
     def add_thawed(self) -> None:
         """Watch the gradients of parameters that were frozen and no longer are."""
         frozen = self._frozen
         self._frozen = []
-        self.add(each for ref in frozen if (each := ref()) is not None)
+        self.add(parameter for ref in frozen if (parameter := ref()) is not None)
 
     def _hook(self, parameter: nn.Parameter) -> Callable[[Tensor], None]:
         ref, key = weakref.ref(parameter), id(parameter)
 
         def hook(gradient: Tensor) -> None:
             self.got.add(key)
-            if self.looks and (known := ref()) is not None:
-                self._see(known, gradient)
+            if self.looks and (weight := ref()) is not None:
+                self._see(weight, gradient)
 
         return hook
 

@@ -38,13 +38,13 @@ LISTS = {
 def read(path: Path) -> TrainingReport:
     """Read the report of a rank."""
     raw = json.loads(path.read_text())
-    lists = {name: [kind(**each) for each in raw[name]] for name, kind in LISTS.items()}
-    optimizers = [_optimizer(each) for each in raw["optimizers"]]
+    lists = {name: [kind(**entry) for entry in raw[name]] for name, kind in LISTS.items()}
+    optimizers = [_optimizer(entry) for entry in raw["optimizers"]]
     return TrainingReport(**raw | lists | {"optimizers": optimizers})
 
 
 def _optimizer(raw: dict[str, Any]) -> OptimizerReport:
-    report = OptimizerReport(**raw | {"watched": [_step(each) for each in raw["watched"]]})
+    report = OptimizerReport(**raw | {"watched": [_step(entry) for entry in raw["watched"]]})
     for step in report.watched:
         if step.entries:
             flat = step.samples("entries")
@@ -55,12 +55,12 @@ def _optimizer(raw: dict[str, Any]) -> OptimizerReport:
 
 
 def _step(raw: dict[str, Any]) -> OptimizerStep:
-    return OptimizerStep(**raw | {"latest": [_pass(each) for each in raw["latest"]]})
+    return OptimizerStep(**raw | {"latest": [_pass(entry) for entry in raw["latest"]]})
 
 
 def _pass(raw: dict[str, Any]) -> BackwardPass:
     parts = raw["parts"]
-    return BackwardPass(**raw | {"parts": parts and [LossTerm(**each) for each in parts]})
+    return BackwardPass(**raw | {"parts": parts and [LossTerm(**entry) for entry in parts]})
 
 
 def _add_up(

@@ -42,7 +42,7 @@ class NumericsRecorder:
         self._models = ModelCalls(context, self._steps, loaders.note_inference)
         self._files = Files(context, loaders.note_report)
         self._collectives = Collectives(context, self._phase, lambda: loaders.evaluation)
-        self._gradients = GradientProbes(self._got)
+        self._gradients = GradientProbes(self._on_gradient)
         self._optimizers: dict[int, OptimizerProbe] = {}  # by identity
         self._made_at: dict[int, str] = {}
         self._places: dict[int, tuple[OptimizerProbe, int]] = {}  # by parameter
@@ -83,12 +83,12 @@ class NumericsRecorder:
             self._models.close()
             self._collectives.close()
             self._window.remove()
-            homes = {home for each in self._optimizers.values() for home in each.places}
+            homes = {home for probe in self._optimizers.values() for home in probe.places}
             self._changes.keep(homes | self._places.keys())
-            for each in self._optimizers.values():
-                each.clear()
-                each.views.clear()
-                each.places.clear()
+            for probe in self._optimizers.values():
+                probe.clear()
+                probe.views.clear()
+                probe.places.clear()
 
     def end(self) -> None:
         """End the watch."""
@@ -99,12 +99,12 @@ class NumericsRecorder:
         self._whole.remove()
 
     def _note_others(self) -> None:
-        for each, other in self._models.others.items():
-            other.trains = self._models.first_weights[each] in self._places
+        for key, other in self._models.others.items():
+            other.trains = self._models.first_weights[key] in self._places
         self.report.others = list(self._models.others.values())
 
     def _steps(self) -> int:
-        return sum(each.report.steps for each in self._optimizers.values())
+        return sum(probe.report.steps for probe in self._optimizers.values())
 
     def _phase(self) -> str:
         """The part of a step that goes on, for the count of messages."""
@@ -143,54 +143,54 @@ class NumericsRecorder:
         if self.report.passes <= EACH or self.report.passes % EACH == 0:
             self._gradients.add(self._models.parameters())
             self._gradients.add_thawed()
-        for each in self._optimizers.values():
-            self._settle(each)
+        for probe in self._optimizers.values():
+            self._settle(probe)
         self._gradients.got.clear()
         self._gradients.looks = self.report.passes <= WHOLE or any(
-            each.is_whole for each in self._optimizers.values()
+            probe.is_whole for probe in self._optimizers.values()
         )
         if self._depth:
-            for each in self._optimizers.values():
-                each.closure |= each.inside
+            for probe in self._optimizers.values():
+                probe.closure |= probe.inside
 
     def _end_pass(
         self, pass_: BackwardPass, parts: list[Reduction] | None, root: Tensor | None
     ) -> None:
         loss = root.detach() if root is not None and root.numel() == 1 else None
-        for each in self._optimizers.values():
-            each.got |= self._gradients.got & each.identities
-            if each.got or each.report.sharded:
-                each.first = each.gradients() if each.report.sharded and each.is_whole else None
-                if len(each.passes) < PASSES:
-                    each.passes.append(pass_)
+        for probe in self._optimizers.values():
+            probe.got |= self._gradients.got & probe.identities
+            if probe.got or probe.report.sharded:
+                probe.first = probe.gradients() if probe.report.sharded and probe.is_whole else None
+                if len(probe.passes) < PASSES:
+                    probe.passes.append(pass_)
         self._unread.append((pass_, parts, loss))
 
     def _read(self) -> None:
         """Read the numbers of the passes, once they can be had without waiting for a device."""
         for pass_, parts, loss in self._unread:
             pass_.loss = None if loss is None else float(loss)
-            if parts is not None and all(each.factor is not None for each in parts):
-                pass_.parts = [loss_graph.part(each) for each in parts]
+            if parts is not None and all(reduction.factor is not None for reduction in parts):
+                pass_.parts = [loss_graph.part(reduction) for reduction in parts]
         self._unread.clear()
 
-    def _got(self, parameter: nn.Parameter, gradient: Tensor) -> None:
+    def _on_gradient(self, parameter: nn.Parameter, gradient: Tensor) -> None:
         with self._fence.around("own gradient"):
-            known = self._places.get(id(parameter))
-            if known is None:
+            entry = self._places.get(id(parameter))
+            if entry is None:
                 if self._optimizers:
                     self._loose.note_gradient(parameter, self._places.keys())
                 return
-            probe, place = known
+            probe, place = entry
             if probe.is_whole:
                 new, old = tensor_samples.copied(gradient, probe.share), parameter.grad
                 old = None if old is None else tensor_samples.copied(old, probe.share)
                 probe.entries.append((place, new, old))
 
     def _sample(self, parameter: int, gradient: Tensor) -> Tensor | None:
-        known = self._places.get(parameter)
-        if known is None or not (self._gradients.looks and known[0].is_whole):
+        entry = self._places.get(parameter)
+        if entry is None or not (self._gradients.looks and entry[0].is_whole):
             return None
-        return tensor_samples.copied(gradient, known[0].share)
+        return tensor_samples.copied(gradient, entry[0].share)
 
     def _note_hooked(self, parameter: int, line: str, before: Tensor, after: Tensor) -> None:
         probe, place = self._places[parameter]

@@ -18,10 +18,14 @@ def is_chosen(value: int, one_in: int) -> bool:
     return ((value * MIX & WORD) >> 32) % one_in == 0
 
 
-def choose(going: LoaderPass, values: Iterable[int]) -> None:
+def choose(iteration: LoaderPass, values: Iterable[int]) -> None:
     """Add the chosen samples of a batch. Once there are too many, choose fewer of all."""
-    going.chosen += [(each, going.given) for each in values if is_chosen(each, going.one_in)]
-    while len(going.chosen) > MOST and going.one_in < RAREST:
-        going.one_in *= 2
-        going.chosen = [each for each in going.chosen if is_chosen(each[0], going.one_in)]
-    del going.chosen[MOST:]
+    iteration.chosen += [
+        (value, iteration.given) for value in values if is_chosen(value, iteration.one_in)
+    ]
+    while len(iteration.chosen) > MOST and iteration.one_in < RAREST:
+        iteration.one_in *= 2
+        iteration.chosen = [
+            pair for pair in iteration.chosen if is_chosen(pair[0], iteration.one_in)
+        ]
+    del iteration.chosen[MOST:]

@@ -22,7 +22,9 @@ class Schedules:
     def install(self, hooks: HookSet) -> None:
         """Begin."""
         base = torch.optim.lr_scheduler.LRScheduler
-        kinds = [each for each in (base, *base.__subclasses__()) if "step" in vars(each)]
+        kinds = [
+            scheduler for scheduler in (base, *base.__subclasses__()) if "step" in vars(scheduler)
+        ]
         hooks.around(self._step, ("step",), *kinds)
 
     def _step(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:

@@ -22,21 +22,21 @@ def stack(batches: Sequence[Any]) -> Any:
     is unknown.
     """
     first = batches[0]
-    if len({type(each) for each in batches}) > 1:
+    if len({type(batch) for batch in batches}) > 1:
         raise Unlike("are of several types")
     if isinstance(first, Tensor):
         return _tensors(batches)
     if isinstance(first, Mapping):
-        if len({tuple(each) for each in batches}) > 1:
+        if len({tuple(batch) for batch in batches}) > 1:
             raise Unlike("have different keys")
         whole: Any = copy.copy(first)
         for key in first:
-            whole[key] = stack([each[key] for each in batches])
+            whole[key] = stack([batch[key] for batch in batches])
         return whole
     if isinstance(first, (list, tuple)):
         return _lists(batches)
     if isinstance(first, (*PLAIN, type(None))):
-        if any(each != first for each in batches):
+        if any(batch != first for batch in batches):
             raise Unlike("have a number or a text of their own on each rank")
         return first
     raise Unlike(f"have a {type(first).__name__}")
@@ -45,22 +45,22 @@ def stack(batches: Sequence[Any]) -> Any:
 def _tensors(batches: Sequence[Tensor]) -> Tensor:
     first = batches[0]
     if first.ndim == 0:
-        if any(not torch.equal(each, first) for each in batches):
+        if any(not torch.equal(batch, first) for batch in batches):
             raise Unlike("have a number of their own on each rank")
         return first.clone()
     if first.layout is not torch.strided or first.is_nested:
         raise Unlike("have sparse or nested tensors")
-    shapes = sorted({tuple(each.shape) for each in batches})
-    if len({(each.shape[1:], each.dtype) for each in batches}) > 1:
+    shapes = sorted({tuple(batch.shape) for batch in batches})
+    if len({(batch.shape[1:], batch.dtype) for batch in batches}) > 1:
         raise Unlike(f"have different shapes, such as {list(shapes[0])} and {list(shapes[-1])}")
     return torch.cat(list(batches))
 
 
 def _lists(batches: Sequence[Any]) -> Any:
     first = batches[0]
-    if first and all(isinstance(each, PLAIN) for batch in batches for each in batch):
-        return type(first)(each for batch in batches for each in batch)
-    if len({len(each) for each in batches}) > 1:
+    if first and all(isinstance(item, PLAIN) for batch in batches for item in batch):
+        return type(first)(item for batch in batches for item in batch)
+    if len({len(batch) for batch in batches}) > 1:
         raise Unlike("have lists of different lengths")
-    fields = [stack(each) for each in zip(*batches, strict=True)]
+    fields = [stack(items) for items in zip(*batches, strict=True)]
     return type(first)(*fields) if hasattr(first, "_fields") else type(first)(fields)

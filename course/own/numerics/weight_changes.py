@@ -31,7 +31,7 @@ class WeightChanges:
     def keep(self, weights: Set[int]) -> None:
         """Keep only the changes of these weights; forget those of others, such as a teacher's."""
         touched = zip(self._report.changes, self._tensors.values(), strict=True)
-        self._report.changes = [each for each, tensors in touched if tensors & weights]
+        self._report.changes = [change for change, tensors in touched if tensors & weights]
 
     def _change(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         # A copy is made often, and most often to what is no weight.
@@ -46,6 +46,6 @@ class WeightChanges:
         if place not in self._tensors and place[0] and len(self._tensors) < FEW:
             self._tensors[place] = set()
             self._report.changes.append(WeightChange(name, *place))
-        if (known := self._tensors.get(place)) is not None:
-            for each in tensors:
-                known |= {id(each), each.data_ptr()}
+        if (identities := self._tensors.get(place)) is not None:
+            for tensor in tensors:
+                identities |= {id(tensor), tensor.data_ptr()}

@@ -119,7 +119,7 @@ class DdpHooks:
         # Its clock is that of the calendar.
         apart = clocks.ahead_of_calendar()
         buckets = str(data.get("rebuilt_bucket_sizes") or data.get("bucket_sizes", ""))
-        self._recorder.passed(
+        self._recorder.on_pass(
             DdpPass(
                 id(model.module),
                 data["backward_compute_time_start"] * NS + apart,
@@ -127,7 +127,7 @@ class DdpHooks:
                 data["backward_compute_time"] * NS,
                 data.get("backward_comm_time", 0) * NS,
                 data.get("backward_compute_comm_overlap_time", 0) * NS,
-                [int(each) for each in buckets.split(",") if each.strip()],
+                [int(size) for size in buckets.split(",") if size.strip()],
                 data.get("unused_parameter_size", 0),
             )
         )

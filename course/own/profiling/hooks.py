@@ -132,7 +132,7 @@ class Hooks:
             self._roots[id(module)] = module
             self._buffers |= {buffer.data_ptr() for buffer in module.buffers() if buffer.nbytes}
             self._note_sharding(module)
-            hook = ModuleHook(self._called)
+            hook = ModuleHook(self._on_call)
             handle = module.register_forward_pre_hook(hook, prepend=True, with_kwargs=True)
             self._all.add(handle)
             recorder.forward()
@@ -144,23 +144,23 @@ class Hooks:
         from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
 
         script = self._recorder.report.script
-        for each in module.modules():
-            if isinstance(each, FSDPModule):
+        for submodule in module.modules():
+            if isinstance(submodule, FSDPModule):
                 script.sharded = "fully_shard"
-                state = getattr(each, "_get_fsdp_state", lambda: None)()
+                state = getattr(submodule, "_get_fsdp_state", lambda: None)()
                 policy = getattr(state, "_mp_policy", None)
-            elif isinstance(each, FullyShardedDataParallel):
+            elif isinstance(submodule, FullyShardedDataParallel):
                 script.sharded = "FSDP"
-                policy = each.mixed_precision
+                policy = submodule.mixed_precision
             else:
                 continue
             script.half |= bool(policy) and (policy.reduce_dtype or policy.param_dtype) in HALF
 
-    def _called(self, module: nn.Module, args: Args, kwargs: Kwargs) -> None:
+    def _on_call(self, module: nn.Module, args: Args, kwargs: Kwargs) -> None:
         """Note the samples with which the script calls a module."""
         if self._recorder.outside:
             if self._recorder.compares:
-                self._loaders.look(self._recorder.fed, (args, kwargs))
+                self._loaders.look(self._recorder.on_feed, (args, kwargs))
             self._recorder.forward()
 
     def _backward(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
@@ -216,4 +216,4 @@ class Hooks:
 def _framework() -> str:
     """The framework that takes this step, by the modules on the stack; "" if it is the script."""
     names = set(frames.modules(sys._getframe(1)))
-    return next((known for module, known in FRAMEWORKS.items() if module in names), "")
+    return next((framework for module, framework in FRAMEWORKS.items() if module in names), "")

@@ -39,7 +39,7 @@ class LoaderHooks:
         with recorder.during("input"):
             iterator = real(*args, **kwargs)
         if recorder.listening:
-            recorder.opened(iterator, length(loader.dataset))
+            recorder.on_open(iterator, length(loader.dataset))
             self._loaders[id(iterator)] = id(loader)
             facts = self._facts.setdefault(id(loader), _facts(loader))
             facts.opened += recorder.warm
@@ -50,7 +50,7 @@ class LoaderHooks:
             batch = real(*args, **kwargs)
         if self._recorder.listening:
             self._count(args[0])
-            self.look(partial(self._recorder.drew, args[0]), batch)
+            self.look(partial(self._recorder.on_draw, args[0]), batch)
         self._recorder.turn("loader")
         return batch
 
@@ -64,13 +64,13 @@ class LoaderHooks:
 
     def _choose(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         indices = real(*args, **kwargs)
-        self._recorder.chose(samples.marks(indices))
+        self._recorder.on_choose(samples.marks(indices))
         return indices
 
 
 def _facts(loader: DataLoader[Any]) -> timeline.Loader:
     sampler = sampler_of(loader)
-    known = "" if sampler is None or isinstance(sampler, PLAIN) else type(sampler).__name__
+    name = "" if sampler is None or isinstance(sampler, PLAIN) else type(sampler).__name__
     stream = isinstance(loader.dataset, IterableDataset)
     return timeline.Loader(
         batches=length(loader),
@@ -78,6 +78,6 @@ def _facts(loader: DataLoader[Any]) -> timeline.Loader:
         persistent=loader.persistent_workers,
         pinned=bool(loader.pin_memory),
         stream=stream,
-        sampler="" if stream else known,
+        sampler="" if stream else name,
         batch_sampler=not stream and loader.batch_size is None and loader.batch_sampler is not None,
     )

@@ -104,13 +104,13 @@ class Recorder:
             yield
         self.turn("backward")
 
-    def opened(self, iterator: object, samples: int) -> None:
+    def on_open(self, iterator: object, samples: int) -> None:
         """Note that a loader was started, on this many samples of all ranks (0: unknown)."""
         if self.listening:
             self._epochs[id(iterator)] = self._step
             self.report.loaded = max(self.report.loaded, samples)
 
-    def drew(self, iterator: object, rows: list[int]) -> None:
+    def on_draw(self, iterator: object, rows: list[int]) -> None:
         """Note that a loader has given a batch of samples with these checksums.
 
         If the loader was started in an earlier step, it feeds the steps, and an epoch began in
@@ -126,16 +126,16 @@ class Recorder:
         """Whether to look at what a model is called with: in some of the steps with a loader."""
         return bool(self._step.rows) and len(self.steps) % COMPARE_EVERY == 0
 
-    def fed(self, rows: list[int]) -> None:
+    def on_feed(self, rows: list[int]) -> None:
         """Note that the script has called a model with samples of these checksums."""
         self._step.fed += rows
 
-    def chose(self, indices: list[int]) -> None:
+    def on_choose(self, indices: list[int]) -> None:
         """Note that a loader will fetch the samples whose indices have these checksums."""
         if self.listening:
             self._step.indices += indices
 
-    def passed(self, pass_: DdpPass) -> None:
+    def on_pass(self, pass_: DdpPass) -> None:
         """Note DDP's report on its last backward pass, perhaps one of the step before."""
         for step in (self._step, *self.steps[-1:]):
             if step.start <= pass_.start:
@@ -161,8 +161,8 @@ class Recorder:
 
         A backward pass may end a step only where no optimizer takes one.
         """
-        known, place = self.report.clock, CLOCKS.index(clock)
-        if known and place >= CLOCKS.index(known):
+        current, place = self.report.clock, CLOCKS.index(clock)
+        if current and place >= CLOCKS.index(current):
             return False
         best = CLOCKS[0]
         return clock == best or (self._turns[clock] > IN_VAIN and not self._turns[best])

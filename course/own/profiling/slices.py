@@ -98,8 +98,8 @@ class Slices:
         ended.end -= wait
         waited = replace(ended, kind="collective", start=ended.end, end=ended.end + wait, cpu=0.0)
         waited.queued, waited.within = 0.0, ended.kind
-        waited.name = max(sent, key=lambda each: each.nbytes).name
-        waited.nbytes = sum(each.nbytes for each in sent) // len(sent)
+        waited.name = max(sent, key=lambda slice_: slice_.nbytes).name
+        waited.nbytes = sum(slice_.nbytes for slice_ in sent) // len(sent)
         self._ended.append(waited)
 
 

@@ -185,17 +185,17 @@ class RankReport:
 def read(path: Path) -> RankReport:
     """Read the report of a rank."""
     raw = json.loads(path.read_text())
-    steps = {name: [_step(each) for each in raw[name]] for name in ("steps", "recorded")}
+    steps = {name: [_step(entry) for entry in raw[name]] for name in ("steps", "recorded")}
     return RankReport(**raw | steps | {"script": _script(raw["script"])})
 
 
 def _script(raw: dict[str, Any]) -> ScriptFeatures:
     loader = raw["loader"] and Loader(**raw["loader"])
-    return ScriptFeatures(**raw | {"loader": loader, "ddp": [Ddp(**each) for each in raw["ddp"]]})
+    return ScriptFeatures(**raw | {"loader": loader, "ddp": [Ddp(**entry) for entry in raw["ddp"]]})
 
 
 def _step(raw: dict[str, Any]) -> TrainingStep:
-    slices = [Slice(**each) for each in raw["slices"]]
+    slices = [Slice(**entry) for entry in raw["slices"]]
     return TrainingStep(
-        **raw | {"slices": slices, "passes": [DdpPass(**each) for each in raw["passes"]]}
+        **raw | {"slices": slices, "passes": [DdpPass(**entry) for entry in raw["passes"]]}
     )

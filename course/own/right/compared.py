@@ -51,12 +51,12 @@ def kind(own: np.ndarray, now: np.ndarray) -> Kind:
         return Kind(NONE)
     distinct = bool(np.abs(own - own[0]).max() > DISTINCT * np.abs(own).max())
     mean = own.mean(0)
-    multiples = [multiple(each, mean) for each in now]
+    multiples = [multiple(gradient, mean) for gradient in now]
     factors, residuals = zip(*multiples, strict=True)
     if np.abs(now - now[0]).max() <= EXACT * np.abs(now).max():
         name = MEAN if residuals[0] < ROUNDING_16_BIT and now.any() else OTHER
         return Kind(name, factors, residuals, distinct)
-    multiples = [multiple(each, mine) for each, mine in zip(now, own, strict=True)]
+    multiples = [multiple(gradient, mine) for gradient, mine in zip(now, own, strict=True)]
     if distinct and all(residual < ROUNDING_16_BIT for _, residual in multiples):
         return Kind(OWN, tuple(factor for factor, _ in multiples), residuals, distinct)
     return Kind(APART, factors, residuals, distinct)
@@ -71,19 +71,19 @@ def multiple(now: np.ndarray, of: np.ndarray) -> tuple[float, float]:
 
 def _hooked(step: OptimizerStep) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
     """Return what all hooks together have made of each gradient in the last pass."""
-    found: dict[int, tuple[str, np.ndarray, np.ndarray]] = {}
+    by_place: dict[int, tuple[str, np.ndarray, np.ndarray]] = {}
     flat = step.samples("hooked") if step.hooked else np.zeros(0)
     at = 0
     for place, size, line in step.hooked:
         before, after = flat[at : at + size], flat[at + size : at + 2 * size]
         at += 2 * size
-        known = found.get(place)
-        if known is not None and np.array_equal(known[2], before):  # the hook before it
+        previous = by_place.get(place)
+        if previous is not None and np.array_equal(previous[2], before):  # the hook before it
             line, before = (
-                (known[0], known[1]) if np.array_equal(before, after) else (line, known[1])
+                (previous[0], previous[1]) if np.array_equal(before, after) else (line, previous[1])
             )
-        found[place] = line, before, after
-    return found
+        by_place[place] = line, before, after
+    return by_place
 
 
 class Compared:
@@ -107,7 +107,7 @@ class Compared:
         DDP's averages and collectives are the same on all ranks, so they say which steps belong
         together. A rank that only ends earlier has skipped nothing.
         """
-        steps = [each.watched for each in self.on_rank]
+        steps = [report.watched for report in self.on_rank]
         key = "order" if steps[0] and any(step.order for step in steps[0]) else "passes"
         for number, row in enumerate(zip(*steps, strict=False)):
             orders = [getattr(step, key) for step in row]
@@ -118,7 +118,7 @@ class Compared:
     @cached_property
     def steps(self) -> list[tuple[OptimizerStep, ...]]:
         """The steps that all ranks have taken together."""
-        rows = list(zip(*[each.watched for each in self.on_rank], strict=False))
+        rows = list(zip(*[report.watched for report in self.on_rank], strict=False))
         return rows[: self.skip[0] - 1] if self.skip else rows
 
     @cached_property
@@ -138,33 +138,35 @@ class Compared:
 
     def samples(self, row: Sequence[OptimizerStep], place: str) -> np.ndarray:
         """Return the samples of a place, a row for each rank, without what preceded the step."""
-        found = np.stack([step.samples(place) for step in row])
+        values = np.stack([step.samples(place) for step in row])
         if place in ("first", "used"):
-            found = found - np.stack([step.samples("base") for step in row])
-        return found
+            values = values - np.stack([step.samples("base") for step in row])
+        return values
 
     @cached_property
     def kinds(self) -> list[StepKinds]:
         """What the gradients were, in each step in which all were looked at."""
-        found = []
+        kinds = []
         for number, row in self.whole:
             own = list(self.parts(self.samples(row, "own")))
             places = [list(self.parts(self.samples(row, place))) for place in ("first", "used")]
             first, used = (
                 [kind(o, n) for o, n in zip(own, place, strict=True)] for place in places
             )
-            found.append(StepKinds(number, first, used))
-        return found
+            kinds.append(StepKinds(number, first, used))
+        return kinds
 
     def mostly(self, name: str) -> list[int]:
         """Return the parameters whose used gradient is mostly of this kind, where they have one."""
-        found = []
+        places = []
         for place in range(len(self.names)):
-            kinds = [each.used[place] for each in self.kinds if each.used[place].name != NONE]
-            fitting = [each for each in kinds if each.name == name and each.distinct]
+            kinds = [step.used[place] for step in self.kinds if step.used[place].name != NONE]
+            fitting = [
+                candidate for candidate in kinds if candidate.name == name and candidate.distinct
+            ]
             if len(fitting) > MAJORITY * len(kinds):
-                found.append(place)
-        return found
+                places.append(place)
+        return places
 
     @cached_property
     def has(self) -> list[int]:
@@ -172,14 +174,14 @@ class Compared:
         return [
             place
             for place in range(len(self.names))
-            if any(each.used[place].name != NONE for each in self.kinds)
+            if any(step.used[place].name != NONE for step in self.kinds)
         ]
 
     @cached_property
     def unlike(self) -> list[int]:
         """The parameters that differ before the first step."""
         marks = zip(*[step.before for step in self.steps[0]], strict=True) if self.steps else ()
-        return [place for place, each in enumerate(marks) if len(set(each)) > 1]
+        return [place for place, column in enumerate(marks) if len(set(column)) > 1]
 
     @cached_property
     def own_parts(self) -> set[int]:
@@ -197,29 +199,29 @@ class Compared:
     @cached_property
     def meets(self) -> list[int]:
         """The steps before which unequal weights became equal, because the ranks averaged them."""
-        found = []
+        numbers = []
         for number, (last, now) in enumerate(zip(self.steps, self.steps[1:], strict=False), 2):
             apart = len({tuple(step.after) for step in last}) > 1
             if apart and len({tuple(step.before) for step in now}) == 1:
-                found.append(number)
-        return found
+                numbers.append(number)
+        return numbers
 
     def hooked(self, row: Sequence[OptimizerStep]) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
         """Return, for each parameter with a hook, its line and the gradients before and after.
 
         Each array has a row for each rank. On a rank without such a hook both are 1.
         """
-        each = [_hooked(step) for step in row]
-        found = {}
-        for place in sorted(set().union(*each)):
+        by_rank = [_hooked(step) for step in row]
+        by_place = {}
+        for place in sorted(set().union(*by_rank)):
             line, size = next(
-                (ours[place][0], ours[place][1].size) for ours in each if place in ours
+                (ours[place][0], ours[place][1].size) for ours in by_rank if place in ours
             )
             ones = line, np.ones(size), np.ones(size)
-            parts = [ours.get(place, ones) for ours in each]
+            parts = [ours.get(place, ones) for ours in by_rank]
             if len({part[1].size for part in parts}) == 1:
-                found[place] = line, *(np.stack([part[at] for part in parts]) for at in (1, 2))
-        return found
+                by_place[place] = line, *(np.stack([part[at] for part in parts]) for at in (1, 2))
+        return by_place
 
     @cached_property
     def shard_factors(self) -> list[tuple[int, list[float]]]:

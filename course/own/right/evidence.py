@@ -25,11 +25,11 @@ class Evidence:
     @cached_property
     def optimizers(self) -> list[Compared]:
         """The optimizers that all ranks have in common."""
-        found = []
+        common = []
         for number, on_rank in enumerate(zip(*[r.optimizers for r in self.ranks], strict=False)):
             if len({_form(optimizer) for optimizer in on_rank}) == 1:
-                found.append(Compared(number, on_rank, self.numbers))
-        return found
+                common.append(Compared(number, on_rank, self.numbers))
+        return common
 
     @cached_property
     def step_rows(self) -> list[tuple[OptimizerStep, ...]]:
@@ -115,7 +115,7 @@ class Evidence:
 
     def training(self, place: int) -> list[LoaderPass]:
         """Return the passes over loaders that fed the training of a rank."""
-        return [each for each in self.ranks[place].iterations if each.batches]
+        return [iteration for iteration in self.ranks[place].iterations if iteration.batches]
 
     def loader(self) -> LoaderPass | None:
         """The pass that fed the first steps of the first rank."""
@@ -131,10 +131,10 @@ class Evidence:
         Only changes between the backward passes `since` and `until` count, one of each per rank.
         """
         spans = list(zip(self.ranks, since, until, strict=True))
-        each = [[c.line for c in rank.changes if a <= c.passes < b] for rank, a, b in spans]
-        for lines in each:
+        by_rank = [[c.line for c in rank.changes if a <= c.passes < b] for rank, a, b in spans]
+        for lines in by_rank:
             for line in reversed(lines):
-                ranks = [n for n, has in zip(self.numbers, each, strict=True) if line in has]
+                ranks = [n for n, has in zip(self.numbers, by_rank, strict=True) if line in has]
                 if len(ranks) < self.count:
                     return line, ranks
         return "", []
@@ -162,7 +162,7 @@ def listed(ranks: Sequence[int]) -> str:
 def odd_one(values: Sequence[object], ranks: Sequence[int]) -> int | None:
     """Return the rank whose value is unlike all others; with two ranks, there is none."""
     for place, value in enumerate(values):
-        others = [each for at, each in enumerate(values) if at != place]
+        others = [other for at, other in enumerate(values) if at != place]
         if len(others) > 1 and len(set(others)) == 1 and value != others[0]:
             return ranks[place]
     return None

@@ -17,13 +17,13 @@ Result = Iterator[Finding | Row]
 
 def between(evidence: Evidence) -> Result:
     """Does anything change gradients on one rank, or clip before it may?"""
-    found = None
+    finding = None
     for optimizer in evidence.optimizers:
-        found = found or _early_clip(evidence, optimizer) or _clips_before(evidence, optimizer)
-        found = found or _hooks_clip(evidence, optimizer) or _changed(evidence, optimizer)
-    if found or (evidence.is_sharded and (found := _shards_scaled(evidence))):
-        yield Row(table.BETWEEN, DIFFERS, found.says)
-        yield found
+        finding = finding or _early_clip(evidence, optimizer) or _clips_before(evidence, optimizer)
+        finding = finding or _hooks_clip(evidence, optimizer) or _changed(evidence, optimizer)
+    if finding or (evidence.is_sharded and (finding := _shards_scaled(evidence))):
+        yield Row(table.BETWEEN, DIFFERS, finding.says)
+        yield finding
     elif not any(optimizer.kinds for optimizer in evidence.optimizers):
         yield Row(table.BETWEEN, NOT_SEEN, why_no_gradients(evidence))
     elif evidence.averages:
@@ -78,7 +78,7 @@ def _hooks_clip(evidence: Evidence, optimizer: Compared) -> Finding | None:
     averaged = set(optimizer.mostly(MEAN) + optimizer.mostly(OTHER))
     looked, clipped = 0, []
     for number, row in optimizer.whole:
-        hooked = {p: each for p, each in optimizer.hooked(row).items() if p in averaged}
+        hooked = {p: gradients for p, gradients in optimizer.hooked(row).items() if p in averaged}
         looked += bool(hooked)
         if _clips(list(hooked.values())):
             clipped.append((number, hooked))
@@ -115,17 +115,17 @@ def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
         if np.ptp(after, 0).max() <= EXACT * np.abs(after).max():
             return False
         factors.append(after[:, places] / before[:, places])
-    each = np.concatenate(factors, 1) if factors else np.zeros((1, 0))
-    if not each.size or each.min() <= 0 or each.max() > 1 + EXACT:
+    ratios = np.concatenate(factors, 1) if factors else np.zeros((1, 0))
+    if not ratios.size or ratios.min() <= 0 or ratios.max() > 1 + EXACT:
         return False
-    alike = np.ptp(each, 0).max() <= FACTOR
-    one_each = np.ptp(each, 1).max() <= FACTOR
+    alike = np.ptp(ratios, 0).max() <= FACTOR
+    one_each = np.ptp(ratios, 1).max() <= FACTOR
     return not alike and not one_each
 
 
 def _changed(evidence: Evidence, optimizer: Compared) -> Finding | None:
     """Find that one rank changes its own gradients, which are equal at first, or should be."""
-    found: list[tuple[int, list[int]]] = []
+    changes: list[tuple[int, list[int]]] = []
     looked = 0
     for number, first, used in optimizer.kinds:
         places = [p for p in optimizer.has if used[p].name not in (NONE, BROKEN)]
@@ -136,16 +136,16 @@ def _changed(evidence: Evidence, optimizer: Compared) -> Finding | None:
             continue
         ranks = _who(apart, first, used, evidence.count)
         if ranks and (averaged or _others_have_the_mean(apart, used)):
-            found.append((number, ranks))
-    if len(found) < 2 or len(found) <= MAJORITY * looked:
+            changes.append((number, ranks))
+    if len(changes) < 2 or len(changes) <= MAJORITY * looked:
         return None
-    number, ranks = found[0]
+    number, ranks = changes[0]
     rank = evidence.numbers[ranks[0]] if len(ranks) == 1 else None
     row = dict(optimizer.whole)[number]
     clips = [step.clips for step in row]
     on = f"on rank {rank}" if rank is not None else "on each rank in another way"
     if any(clips):
-        where = next(each[0] for each in clips if each)
+        where = next(lines[0] for lines in clips if lines)
         return causes.CLIP.finding(
             f"The gradients are clipped {on} (at {where}) after they were averaged, so the ranks "
             "use different ones.",

@@ -37,7 +37,7 @@ def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
     """Return the share of steps in which two ranks have the same samples, and of how many."""
     same = looked = 0
     for row in evidence.step_rows:
-        ours, theirs = ([r for each in row[p].latest for r in each.rows] for p in (first, second))
+        ours, theirs = ([r for pass_ in row[p].latest for r in pass_.rows] for p in (first, second))
         if not ours or not theirs or len(set(ours)) <= MAJORITY * len(ours):
             continue
         common = sum((Counter(ours) & Counter(theirs)).values())
@@ -48,7 +48,7 @@ def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
 
 def _works_alike(evidence: Evidence) -> bool:
     """Return whether two ranks' own gradients are the same, bit by bit, in all steps looked at."""
-    return len(evidence.used) > 2 and not any(each.distinct for each in evidence.used)
+    return len(evidence.used) > 2 and not any(kind.distinct for kind in evidence.used)
 
 
 def _same_data(evidence: Evidence, first: int, second: int, share: float) -> Result:
@@ -76,16 +76,16 @@ def _cure(loader: LoaderPass | None) -> str:
 
 
 def _called(evidence: Evidence) -> str:
-    passes = [each for row in evidence.step_rows for each in row[0].latest]
-    return next((each.called for each in passes if each.called), "")
+    passes = [pass_ for row in evidence.step_rows for pass_ in row[0].latest]
+    return next((pass_.called for pass_ in passes if pass_.called), "")
 
 
 def _same_noise(evidence: Evidence) -> Result:
     """Do the workers of two ranks draw the same random numbers for their samples?"""
     seen: dict[tuple[int, str, int], set[int]] = {}
     for rank in evidence.ranks:
-        for each in rank.workers:
-            seen.setdefault((each.number, each.kind, each.state), set()).add(rank.rank)
+        for worker in rank.workers:
+            seen.setdefault((worker.number, worker.kind, worker.state), set()).add(rank.rank)
     shared = {key: ranks for key, ranks in seen.items() if len(ranks) > 1}
     loader = evidence.loader()
     if not shared or loader is None or loader.library:

@@ -19,15 +19,15 @@ def share(evidence: Evidence) -> Result:
     if evidence.is_split:
         yield Row(table.SHARE, NOT_SEEN, evidence.is_split)
         return
-    rows = [each for place in range(evidence.count) for each in evidence.training(place)]
+    rows = [iteration for place in range(evidence.count) for iteration in evidence.training(place)]
     if not rows:
         yield Row(table.SHARE, NOT_SEEN, "no DataLoader fed the training")
         return
     judges = (_repeats, _divided_twice, _wrong_replicas, _overlaps)
     for judge in (*judges, of_overlaps.own_order, of_overlaps.one_stream):
-        if found := judge(evidence, rows):
-            yield Row(table.SHARE, DIFFERS, found.says)
-            yield found
+        if finding := judge(evidence, rows):
+            yield Row(table.SHARE, DIFFERS, finding.says)
+            yield finding
             return
     if rows[0].replicas is not None:
         yield Row(table.SHARE, EQUAL, "a DistributedSampler deals each sample to one rank")
@@ -37,51 +37,59 @@ def share(evidence: Evidence) -> Result:
 
 def _repeats(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     """Find a loader of which each worker gives the whole stream."""
-    for each in rows:
-        if not each.stream or each.workers < 2:
+    for iteration in rows:
+        if not iteration.stream or iteration.workers < 2:
             continue
         groups = [
-            [tuple(batch) for batch in each.rows[at : at + each.workers]]
-            for at in range(0, len(each.rows) - each.workers + 1, each.workers)
+            [tuple(batch) for batch in iteration.rows[at : at + iteration.workers]]
+            for at in range(0, len(iteration.rows) - iteration.workers + 1, iteration.workers)
         ]
         groups = [group for group in groups if group[0]]
         if len(groups) > 1 and all(len(set(group)) == 1 for group in groups):
             if len({group[0] for group in groups}) == 1:
                 continue  # constant data
             return causes.REPEATED_DATA.finding(
-                f"Each of the {each.workers} workers gives the whole stream: every batch comes "
-                f"{each.workers} times, one after the other.",
+                f"Each of the {iteration.workers} workers gives the whole stream: every batch "
+                f"comes {iteration.workers} times, one after the other.",
                 "In the data set's __iter__, skip what belongs to other workers: "
                 "torch.utils.data.get_worker_info() says which worker this is.",
                 lab="04d",
                 step=1,
-                where=each.made_at,
+                where=iteration.made_at,
             )
     return None
 
 
 def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
-    for each in rows:
-        if each.twice:
+    for iteration in rows:
+        if iteration.twice:
             return causes.PART_OF_THE_DATA.finding(
                 "accelerate divides the batches of a loader that a DistributedSampler has divided "
                 f"already: an epoch sees one in {evidence.count} samples.",
                 "Give accelerate a loader without DistributedSampler.",
                 lab="07b",
                 step=1,
-                where=each.made_at,
+                where=iteration.made_at,
             )
-    mine = [each for each in evidence.training(0) if each.replicas is not None and not each.workers]
-    known = _samples_by_index(mine)
-    if known is None:
+    mine = [
+        iteration
+        for iteration in evidence.training(0)
+        if iteration.replicas is not None and not iteration.workers
+    ]
+    samples = _samples_by_index(mine)
+    if samples is None:
         return None
     for place in range(1, evidence.count):
-        theirs = [each for each in evidence.training(place) if each.length == mine[0].length]
+        theirs = [
+            iteration
+            for iteration in evidence.training(place)
+            if iteration.length == mine[0].length
+        ]
         both = [
-            (row, known[index])
-            for each in theirs
-            for index, row in zip(each.indices, _flat(each), strict=False)
-            if index in known
+            (row, samples[index])
+            for iteration in theirs
+            for index, row in zip(iteration.indices, _flat(iteration), strict=False)
+            if index in samples
         ]
         if len(both) >= ENOUGH and not any(one == two for one, two in both):
             return causes.PART_OF_THE_DATA.finding(
@@ -97,31 +105,35 @@ def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | 
 
 def _samples_by_index(rows: Sequence[LoaderPass]) -> dict[int, int] | None:
     """Return what each index gives on a rank; None if that is unknown, or changes by chance."""
-    known: dict[int, int] = {}
+    samples: dict[int, int] = {}
     again = 0
-    for each in rows:
-        for index, row in zip(each.indices, _flat(each), strict=False):
-            if known.setdefault(index, row) != row:
+    for iteration in rows:
+        for index, row in zip(iteration.indices, _flat(iteration), strict=False):
+            if samples.setdefault(index, row) != row:
                 return None
             again += 1
-    return known if again - len(known) >= ENOUGH else None
+    return samples if again - len(samples) >= ENOUGH else None
 
 
-def _flat(each: LoaderPass) -> list[int]:
-    return [row for batch in each.rows for row in batch]
+def _flat(iteration: LoaderPass) -> list[int]:
+    return [row for batch in iteration.rows for row in batch]
 
 
 def _wrong_replicas(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
-    for each in rows:
-        if each.replicas is not None and each.replicas != evidence.count and not each.twice:
-            too_many = each.replicas > evidence.count
+    for iteration in rows:
+        if (
+            iteration.replicas is not None
+            and iteration.replicas != evidence.count
+            and not iteration.twice
+        ):
+            too_many = iteration.replicas > evidence.count
             cause = causes.PART_OF_THE_DATA if too_many else causes.REPEATED_DATA
             return cause.finding(
-                f"The DistributedSampler deals for {each.replicas} ranks, and there are "
+                f"The DistributedSampler deals for {iteration.replicas} ranks, and there are "
                 f"{evidence.count}.",
                 "Leave out num_replicas and rank: the sampler finds both by itself.",
                 step=1,
-                where=each.made_at,
+                where=iteration.made_at,
             )
     return None
 
@@ -136,7 +148,7 @@ def _overlaps(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
                 continue  # it deals, and repeats some at the end
             ours, others = _flat(mine), _flat(theirs)
             common = set(ours) & set(others)
-            distinct = all(len(set(each)) > SAME * len(each) for each in (ours, others))
+            distinct = all(len(set(marks)) > SAME * len(marks) for marks in (ours, others))
             if len(common) < ENOUGH or not distinct or mine.rows == theirs.rows:
                 continue
             if mine.seed != theirs.seed or not mine.shuffles or mine.replicas is None:
@@ -162,9 +174,13 @@ def _by_seed(mine: LoaderPass, theirs: LoaderPass) -> str:
 def order(evidence: Evidence) -> Result:
     """Has each epoch an order of its own, which is the same on all ranks?"""
     mine = evidence.training(0)
-    shuffled = [each for each in mine if each.kind == "DistributedSampler" and each.shuffles]
+    shuffled = [
+        iteration
+        for iteration in mine
+        if iteration.kind == "DistributedSampler" and iteration.shuffles
+    ]
     for ours, *others in zip(*[evidence.training(p) for p in range(evidence.count)], strict=False):
-        epochs = [ours.epoch, *[each.epoch for each in others]]
+        epochs = [ours.epoch, *[iteration.epoch for iteration in others]]
         if ours.replicas is not None and len(set(epochs)) > 1:
             yield Row(table.EPOCHS, DIFFERS, "the ranks set different epochs")
             yield causes.ORDER_OF_EPOCHS.finding(
@@ -176,10 +192,10 @@ def order(evidence: Evidence) -> Result:
             )
             return
     by_sampler: dict[int, list[LoaderPass]] = {}
-    for each in shuffled:
-        by_sampler.setdefault(each.sampler, []).append(each)
+    for iteration in shuffled:
+        by_sampler.setdefault(iteration.sampler, []).append(iteration)
     for rows in by_sampler.values():
-        if len(rows) > 1 and len({each.epoch for each in rows}) == 1:
+        if len(rows) > 1 and len({iteration.epoch for iteration in rows}) == 1:
             yield Row(table.EPOCHS, EQUAL, f"the same in {len(rows)} epochs")
             yield causes.ORDER_OF_EPOCHS.finding(
                 f"The sampler dealt the same order in {len(rows)} epochs, since its epoch is "

@@ -29,9 +29,9 @@ def evaluation(evidence: Evidence) -> Result:
         _of_one_rank, _not_added_up, _repeats, _counts_repeats
     )  # fmt: skip
     for judge in judges:
-        if found := judge(evidence, by_rank):
-            yield Row(table.EVALUATION, DIFFERS, found.says)
-            yield found
+        if finding := judge(evidence, by_rank):
+            yield Row(table.EVALUATION, DIFFERS, finding.says)
+            yield finding
             return
     yield _row(evidence, by_rank)
 
@@ -75,25 +75,25 @@ def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fin
 def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """Find that all ranks evaluate shares and send nothing, and one rank reports its own result."""
     rows = list(zip(*by_rank, strict=False))
-    found = []
+    reporters = []
     for row in rows:
         reports = [iteration.reports for iteration in row]
         dealt = all(_is_dealt(evidence, iteration) for iteration in row)
         apart = len({iteration.rank for iteration in row}) == evidence.count
         if dealt and apart and sum(map(bool, reports)) == 1:
-            found.append(row[reports.index(max(reports))])
+            reporters.append(row[reports.index(max(reports))])
     if any(iteration.messages for row in rows for iteration in row):
         return None
     writers = [rank.rank for rank in evidence.ranks if rank.written]
-    if not found or len(found) <= MAJORITY * len(rows) or len(writers) > 1:
+    if not reporters or len(reporters) <= MAJORITY * len(rows) or len(writers) > 1:
         return None
-    rank = found[0].rank
+    rank = reporters[0].rank
     return causes.EVALUATION.finding(
-        f"Each rank evaluates its own share, {_share(evidence, found[0])}, and nothing is sent "
+        f"Each rank evaluates its own share, {_share(evidence, reporters[0])}, and nothing is sent "
         f"before rank {rank} reports: its result is that of its share alone.",
         "All-reduce the sums and the count of samples, then divide.",
         rank=rank,
-        where=found[0].opened_at,
+        where=reporters[0].opened_at,
     )
 
 

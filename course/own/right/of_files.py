@@ -16,8 +16,8 @@ def files(evidence: Evidence) -> Result:
     """Do several ranks overwrite the same file?"""
     writers: dict[tuple[str, str], dict[int, str]] = {}
     for rank in evidence.ranks:
-        for each in rank.written:
-            writers.setdefault((rank.host, each.path), {})[rank.rank] = each.line
+        for file in rank.written:
+            writers.setdefault((rank.host, file.path), {})[rank.rank] = file.line
     shared = {path: ranks for (_, path), ranks in writers.items() if len(ranks) > 1}
     if not shared:
         any_written = any(rank.written for rank in evidence.ranks)
@@ -39,9 +39,9 @@ def files(evidence: Evidence) -> Result:
 def noise(evidence: Evidence) -> Result:
     """Do models of several ranks draw the same random numbers?"""
     rows = [passes for row in evidence.step_rows for passes in evidence.passes(row)]
-    drawn = [[each.noise for each in passes] for passes in rows]
-    drawn = [each for each in drawn if all(each)]
-    same = [each for each in drawn if len(set(each)) == 1]
+    drawn = [[pass_.noise for pass_ in passes] for passes in rows]
+    drawn = [marks for marks in drawn if all(marks)]
+    same = [marks for marks in drawn if len(set(marks)) == 1]
     if not drawn:
         yield Row(table.NOISE, NOT_SEEN, "no model drew random numbers on the CPU")
     elif len(same) <= MAJORITY * len(drawn):

@@ -18,7 +18,7 @@ def own(evidence: Evidence) -> Result:
     """Does each rank compute a gradient of its own?"""
     if not evidence.used:
         yield Row(table.OWN, NOT_SEEN, why_no_gradients(evidence))
-    elif any(each.distinct for each in evidence.used):
+    elif any(kind.distinct for kind in evidence.used):
         yield Row(table.OWN, DIFFERS, "each rank computes one of its own, as it must")
     else:
         yield Row(table.OWN, EQUAL, "bit by bit: the ranks do the same work")
@@ -57,10 +57,10 @@ def averaged(evidence: Evidence) -> Result:
         return
     for optimizer in evidence.optimizers:
         alone = optimizer.mostly(OWN)
-        if alone and (found := _not_averaged(evidence, optimizer, alone)):
+        if alone and (finding := _not_averaged(evidence, optimizer, alone)):
             names = some([optimizer.names[place] for place in alone])
             yield Row(table.USED, DIFFERS, f"each rank uses its own of {names}")
-            yield found
+            yield finding
             return
     if evidence.averages_weights:
         yield Row(table.USED, NOT_SEEN, "the ranks average their weights instead, now and then")
@@ -68,7 +68,7 @@ def averaged(evidence: Evidence) -> Result:
         yield Row(table.USED, EQUAL, _says_mean(evidence))
     elif any(optimizer.mostly(OTHER) for optimizer in evidence.optimizers):
         yield Row(table.USED, NOT_SEEN, "equal on all ranks, but combined in another way")
-    elif not any(each.distinct for each in evidence.used):
+    elif not any(kind.distinct for kind in evidence.used):
         yield Row(table.USED, NOT_SEEN, "the ranks' own gradients are equal, so it does not show")
     else:
         yield Row(table.USED, NOT_SEEN, "the ranks' gradients are not combined in a known way")
@@ -79,14 +79,16 @@ def _says_mean(evidence: Evidence) -> str:
         round(factor, 2) for optimizer in evidence.optimizers for factor in _factors(optimizer)
     }
     times = (
-        "" if factors <= {1.0} else f", times {', '.join(f'{each:g}' for each in sorted(factors))}"
+        ""
+        if factors <= {1.0}
+        else f", times {', '.join(f'{factor:g}' for factor in sorted(factors))}"
     )
     return f"on all ranks{times}"
 
 
 def _factors(optimizer: Compared) -> list[float]:
     kinds = [step.first[place] for step in optimizer.kinds for place in optimizer.has]
-    return [each.factor for each in kinds if each.name == MEAN]
+    return [kind.factor for kind in kinds if kind.name == MEAN]
 
 
 def _not_waited_for(evidence: Evidence) -> str:
@@ -102,14 +104,14 @@ def _not_waited_for(evidence: Evidence) -> str:
 def _not_averaged(evidence: Evidence, optimizer: Compared, alone: list[int]) -> Finding | None:
     """Return why each rank has its own gradients of these parameters; None if it may have."""
     wraps = evidence.ranks[0].wrapped
-    ignored = {name for each in wraps for name in each.ignored}
+    ignored = {name for wrap in wraps for name in wrap.ignored}
     if evidence.averages_weights or all(optimizer.names[place] in ignored for place in alone):
         return None
     if len(alone) < len(optimizer.has):
         return _some_alone(optimizer, alone)
-    passes = [each for _, row in optimizer.whole for each in row[0].latest]
-    bypassed = next((each.bypassed for each in passes if each.bypassed), "")
-    inside = {name for each in wraps for name in each.names}
+    passes = [pass_ for _, row in optimizer.whole for pass_ in row[0].latest]
+    bypassed = next((pass_.bypassed for pass_ in passes if pass_.bypassed), "")
+    inside = {name for wrap in wraps for name in wrap.names}
     if wraps and (bypassed or any(optimizer.names[place] in inside for place in alone)):
         steps = _steps_alone(optimizer, alone)
         return _past_ddp(steps, bypassed) if bypassed else _in_ddp(steps, passes)
@@ -158,7 +160,7 @@ def _past_ddp(steps: str, bypassed: str) -> Finding:
 
 def _in_ddp(steps: str, passes: Sequence[BackwardPass]) -> Finding:
     """Find that the model is in DDP, which averages in none of the passes."""
-    if passes and not any(each.syncs for each in passes):
+    if passes and not any(pass_.syncs for pass_ in passes):
         return causes.NOT_AVERAGED.finding(
             f"No gradient is averaged in {steps}: DDP's no_sync was on in every forward pass, "
             "or the model was not called through DDP.",
@@ -204,7 +206,7 @@ def zeroed(evidence: Evidence) -> Result:
             looked = True
             dirty.append({
                 place for place, step in enumerate(row)
-                if sum(not each for each in step.clean) > MAJORITY * max(1, sum(step.got))
+                if sum(not clean for clean in step.clean) > MAJORITY * max(1, sum(step.got))
             })  # fmt: skip
         ranks = [
             p for p in range(evidence.count) if sum(p in d for d in dirty) > MAJORITY * len(dirty)

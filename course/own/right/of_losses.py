@@ -18,35 +18,35 @@ DIVIDE_ONCE = "Divide once: DDP and ReduceOp.AVG do it already."
 
 def targets(evidence: Evidence) -> Result:
     """Does each target count as much as any other, and do all together count once?"""
-    optimizer = next((each for each in evidence.optimizers if each.steps), None)
+    optimizer = next((candidate for candidate in evidence.optimizers if candidate.steps), None)
     if optimizer is None or evidence.is_split:
         yield Row(table.TARGET, NOT_SEEN, evidence.is_split or "no step of an optimizer was seen")
         return
     if not evidence.is_sharded and not (optimizer.mostly(MEAN) or optimizer.mostly(OTHER)):
         yield Row(table.TARGET, NOT_SEEN, "the gradients were not seen to be averaged")
         return
-    if found := _factor(evidence, optimizer):
-        yield Row(table.TARGET, DIFFERS, found.says)
-        yield found
+    if finding := _factor(evidence, optimizer):
+        yield Row(table.TARGET, DIFFERS, finding.says)
+        yield finding
         return
     several = evidence.loader() is not None
     weights = [(n, _weights(row, several)) for n, row in enumerate(optimizer.steps, 1)]
-    weights = [(n, each) for n, each in weights if each]
+    weights = [(n, lists) for n, lists in weights if lists]
     if len(weights) <= MAJORITY * len(optimizer.steps):
         yield Row(table.TARGET, NOT_SEEN, UNREAD)
         return
-    uneven = [(n, each) for n, each in weights if _times(each) > UNEVEN]
+    uneven = [(n, lists) for n, lists in weights if _times(lists) > UNEVEN]
     if len(uneven) <= MAJORITY * len(weights):
         yield Row(table.TARGET, EQUAL, "as much on each rank and in each pass")
         return
-    number, each = uneven[0]
+    number, by_line = uneven[0]
     row = optimizer.steps[number - 1]
     terms = [[_divisor(p.parts[0]) for p in step.latest if p.parts] for step in row]
     shares = "; ".join(
         f"rank {rank}: {', '.join(counts)}"
         for rank, counts in zip(evidence.numbers, terms, strict=True)
     )
-    times = _times(each)
+    times = _times(by_line)
     line = row[0].latest[-1].called or row[0].latest[-1].line
     yield Row(table.TARGET, DIFFERS, f"up to {times:.1f} times as much, in step {number}")
     yield causes.MEAN_OF_MEANS.finding(
@@ -69,22 +69,24 @@ def _weights(row: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]
     There is a list for each line: losses of several lines, such as those of a GAN, are not parts
     of one batch. `several` allows losses that have several parts.
     """
-    found: dict[str, list[BackwardPass]] = {}
+    by_line: dict[str, list[BackwardPass]] = {}
     for step in row:
-        for each in step.latest:
-            found.setdefault(each.line, []).append(each)
-    weights = [[_relative(each, group[0], several) for each in group] for group in found.values()]
+        for pass_ in step.latest:
+            by_line.setdefault(pass_.line, []).append(pass_)
+    weights = [
+        [_relative(pass_, group[0], several) for pass_ in group] for group in by_line.values()
+    ]
     whole = all(step.latest for step in row) and all(map(all, weights))
     return weights if whole else []
 
 
-def _relative(each: BackwardPass, first: BackwardPass, several: bool) -> float:
+def _relative(pass_: BackwardPass, first: BackwardPass, several: bool) -> float:
     """Return how many times as much a target counts in a pass as in another.
 
     It is 0 if a loss was not read, or if the answer differs between its parts: each of these may
     then be divided by another number.
     """
-    ours, theirs = each.parts or [], first.parts or []
+    ours, theirs = pass_.parts or [], first.parts or []
     if [part.name for part in ours] != [part.name for part in theirs]:
         return 0.0
     if len(ours) > 1 and not several:
@@ -97,14 +99,14 @@ def _relative(each: BackwardPass, first: BackwardPass, several: bool) -> float:
 
 def _times(weights: list[list[float]]) -> float:
     """Return how many times as much one target counts as another of the same line."""
-    return max(max(each) / min(each) for each in weights)
+    return max(max(group) / min(group) for group in weights)
 
 
-def _weight(each: BackwardPass) -> float:
+def _weight(pass_: BackwardPass) -> float:
     """Return what a target counts; 0 if the loss was not read, or has several parts."""
-    if not each.parts or len(each.parts) > 1 or not each.parts[0].terms:
+    if not pass_.parts or len(pass_.parts) > 1 or not pass_.parts[0].terms:
         return 0.0
-    return each.parts[0].weight
+    return pass_.parts[0].weight
 
 
 def _factor(evidence: Evidence, optimizer: Compared) -> Finding | None:
@@ -118,7 +120,7 @@ def _factor(evidence: Evidence, optimizer: Compared) -> Finding | None:
     if not factors:
         return None
     middle = sorted(factors)[len(factors) // 2]
-    alike = sum(near(each, middle) for each in factors) > 0.9 * len(factors)
+    alike = sum(near(factor, middle) for factor in factors) > 0.9 * len(factors)
     total, passes, line = _total(optimizer)
     count = evidence.count
     where = optimizer.steps[0][0].line
@@ -187,7 +189,7 @@ def _fed_anew(optimizer: Compared) -> bool:
     """Return whether each pass of a step has its own samples, so that they share one batch."""
     for row in optimizer.steps:
         for step in row:
-            fed = [tuple(each.rows) for each in step.latest]
+            fed = [tuple(pass_.rows) for pass_ in step.latest]
             if not all(fed) or len(set(fed)) < len(fed):
                 return False
     return True

@@ -69,11 +69,15 @@ def of(ranks: Sequence[TrainingReport], alone: TrainingReport) -> Outcome:
     pairs = list(zip(evidence.optimizers, alone.optimizers, strict=False))
     if not pairs or any(not o.watched or o.counts != c.on_rank[0].counts for c, o in pairs):
         return not_compared("the script has other parameters on one process, or takes no step")
-    outcomes = [_Pair(evidence, compared, one, alone).outcome() for compared, one in pairs]
+    outcomes = [_Pair(evidence, compared, report, alone).outcome() for compared, report in pairs]
     order = [DIFFERS, NOT_SEEN, EQUAL]
-    first = min(outcomes, key=lambda each: (not each.findings, order.index(each.row.state)))
-    parameters = [each for outcome in outcomes for each in outcome.parameters]
-    return Outcome(first.row, first.findings, sorted(parameters, key=lambda each: -each.difference))
+    first = min(
+        outcomes, key=lambda outcome: (not outcome.findings, order.index(outcome.row.state))
+    )
+    parameters = [parameter for outcome in outcomes for parameter in outcome.parameters]
+    return Outcome(
+        first.row, first.findings, sorted(parameters, key=lambda parameter: -parameter.difference)
+    )
 
 
 def not_compared(why: str) -> Outcome:
@@ -85,10 +89,10 @@ class _Pair:
     """An optimizer on all ranks, and on one process."""
 
     def __init__(
-        self, evidence: Evidence, ranks: Compared, one: OptimizerReport, alone: TrainingReport
+        self, evidence: Evidence, ranks: Compared, report: OptimizerReport, alone: TrainingReport
     ) -> None:
-        self._evidence, self._ranks, self._alone, self._of_one = evidence, ranks, alone, one
-        self._row, self._step = ranks.steps[0], one.watched[0]
+        self._evidence, self._ranks, self._alone, self._of_one = evidence, ranks, alone, report
+        self._row, self._step = ranks.steps[0], report.watched[0]
         clips = any(step.clips or any(p.scaled for p in step.latest) for step in self._row)
         # Before what depends on the size of a gradient.
         self._place = "first" if clips else "used"
@@ -97,15 +101,17 @@ class _Pair:
 
     def _both(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradients of a step that the ranks use, and those of one process."""
-        one = Compared(self._ranks.number, [self._of_one], [0])
+        compared = Compared(self._ranks.number, [self._of_one], [0])
         row = self._ranks.steps[number]
         used = self._ranks.samples(row, self._place)
-        return used, one.samples((self._of_one.watched[number],), self._place)[0]
+        return used, compared.samples((self._of_one.watched[number],), self._place)[0]
 
     def outcome(self) -> Outcome:
         """Compare, and return the outcome."""
         mean = self._own.mean(0)
-        if not all(np.isfinite(each).all() for each in (self._own, self._used, self._one)):
+        if not all(
+            np.isfinite(gradients).all() for gradients in (self._own, self._used, self._one)
+        ):
             return not_compared("the gradients of the first step are not finite")
         if not self._one.any() or not mean.any():
             return not_compared("the gradients of the first step are zero")
@@ -116,8 +122,8 @@ class _Pair:
         if len({len(step.latest) for step in (*self._row, self._step)}) > 1:
             return not_compared("a step has other backward passes on one process")
         scale, residual = multiple(mean, self._one)
-        if found := self._mean_of_means(mean, residual):
-            return found
+        if outcome := self._mean_of_means(mean, residual):
+            return outcome
         if residual > ROUNDING_16_BIT:
             return not_compared(self._why_apart(residual))
         return self._used_against(scale)
@@ -127,9 +133,9 @@ class _Pair:
     def _mean_of_means(self, mean: np.ndarray, residual: float) -> Outcome | None:
         """Find that one process has the mean over all targets, and the ranks the mean of means."""
         passes = [step.latest for step in self._row]
-        if any(len(each) != 1 or len(each[0].parts or []) != 1 for each in passes):
+        if any(len(latest) != 1 or len(latest[0].parts or []) != 1 for latest in passes):
             return None
-        terms = [each[0].parts[0].terms for each in passes]
+        terms = [latest[0].parts[0].terms for latest in passes]
         if min(terms) < 1 or min(terms) == max(terms):
             return None
         weighted = np.average(self._own, axis=0, weights=terms)
@@ -158,13 +164,13 @@ class _Pair:
         ranks = self._evidence.ranks
         if why := self._alone.unseen.get(KEPT_BATCHES):
             return why
-        if any(each.batch_norm for each in ranks):
+        if any(rank.batch_norm for rank in ranks):
             return "batch norm uses the statistics of each rank's own batch"
-        passes = [each for step in (*self._row, self._step) for each in step.latest]
-        if any(each.noise for each in passes):
+        passes = [pass_ for step in (*self._row, self._step) for pass_ in step.latest]
+        if any(pass_.noise for pass_ in passes):
             return "the model draws random numbers that are no dropout"
-        rows = {mark for step in self._row for each in step.latest for mark in each.rows}
-        if not {mark for each in self._step.latest for mark in each.rows} <= rows:
+        rows = {mark for step in self._row for pass_ in step.latest for mark in pass_.rows}
+        if not {mark for pass_ in self._step.latest for mark in pass_.rows} <= rows:
             return (
                 "the model is called with other samples on one process: they do not come from a "
                 "DataLoader alone"
@@ -179,23 +185,23 @@ class _Pair:
     def _used_against(self, scale: float) -> Outcome:
         """Compare what the ranks use, given that their own gradients fit those of one process."""
         differences = self._differences()
-        apart = [each for each in differences if each.difference > ROUNDING_16_BIT]
-        most = max(each.difference for each in differences)
+        apart = [parameter for parameter in differences if parameter.difference > ROUNDING_16_BIT]
+        most = max(parameter.difference for parameter in differences)
         if not apart:
             says = f"the same gradients, up to {most:.0e} of their size{self._second_step()}"
             return Outcome(Row(table.ONE, EQUAL, says), [], differences)
-        names = some([each.name for each in apart])
+        names = some([parameter.name for parameter in apart])
         alone = any(kind.name == OWN for kind in self._ranks.kinds[0].used)
         times = apart[0].times
         count = self._evidence.count
-        alike = all(near(each.times, times) for each in apart)
+        alike = all(near(parameter.times, times) for parameter in apart)
         if alone:
             findings = self._not_averaged()
             why = "" if findings else "; `right` without --deep judges that, over more steps"
             says = f"each rank uses its own gradient of {names}{why}"
             return Outcome(Row(table.ONE, DIFFERS, says), findings, differences)
         says = f"{times:.3f} times one process's: {names}" if alike else f"unlike: {names}"
-        if not alike or not any(near(times, each) for each in (count, 1 / count)):
+        if not alike or not any(near(times, factor) for factor in (count, 1 / count)):
             why = "; why is not known, so this is not judged"
             return Outcome(Row(table.ONE, DIFFERS, says + why), [], differences)
         if why := self._why_by_design(scale):
@@ -208,9 +214,13 @@ class _Pair:
         Otherwise two steps are too few to decide: the ranks may average their weights later, or
         have parts of their own, which are equal at the start only because of our seed.
         """
-        if not any(each.bypassed for step in self._row for each in step.latest):
+        if not any(pass_.bypassed for step in self._row for pass_ in step.latest):
             return []
-        return [each for each in of_gradients.averaged(self._evidence) if isinstance(each, Finding)]
+        return [
+            finding
+            for finding in of_gradients.averaged(self._evidence)
+            if isinstance(finding, Finding)
+        ]
 
     def _why_by_design(self, scale: float) -> str:
         """Return why a factor of N or 1/N may be intended; "" if it cannot be.
@@ -249,7 +259,7 @@ class _Pair:
         rates, alone = self._row[0].rates, self._step.rates
         if rates != alone:
             return f"; the learning rate is {rates[0]:g}, and {alone[0]:g} on one process"
-        if any(len(each) < STEPS for each in (self._ranks.whole, self._of_one.watched)):
+        if any(len(steps) < STEPS for steps in (self._ranks.whole, self._of_one.watched)):
             return ""
         used, one = self._both(1)
         away = float(np.linalg.norm(used - one, axis=1).max() / np.linalg.norm(one))
@@ -264,15 +274,15 @@ class _Pair:
             strict=True,
         )  # fmt: skip
         least = ROUNDING_OF_ZERO * float(np.abs(self._one).max())
-        found = []
+        differences = []
         for name, used, one in parts:
             size = float(np.linalg.norm(one))
             if one.size and np.abs(one).max() > least:
                 away = float(np.linalg.norm(used - one, axis=1).max())
-                found.append(Difference(name, multiple(used[0], one)[0], away / size))
-        return found
+                differences.append(Difference(name, multiple(used[0], one)[0], away / size))
+        return differences
 
 
 def _is_uneven(row: Sequence[OptimizerStep]) -> bool:
-    terms = [each.parts[0].terms for step in row for each in step.latest if each.parts]
+    terms = [pass_.parts[0].terms for step in row for pass_ in step.latest if pass_.parts]
     return bool(terms) and max(terms) > UNEVEN * min(terms)

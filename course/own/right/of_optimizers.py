@@ -31,18 +31,19 @@ def loose(evidence: Evidence) -> Result:
         )
         return
     rank = evidence.ranks[0]
-    alive = [each for each in rank.loose if each.passes >= ALIVE]
-    alive = [each for each in alive if each.missing < each.of]  # else its model is not trained
-    late = [each for each in alive if each.late]
-    few = [each for each in alive if each.missing <= MAJORITY * each.of]
-    if found := late or few:
-        names = ", ".join(f"`{each.name}`" for each in found[:3])
-        where = found[0].made_at or evidence.optimizers[0].on_rank[0].made_at
+    alive = [parameter for parameter in rank.loose if parameter.passes >= ALIVE]
+    # The model of the others is not trained.
+    alive = [parameter for parameter in alive if parameter.missing < parameter.of]
+    late = [parameter for parameter in alive if parameter.late]
+    few = [parameter for parameter in alive if parameter.missing <= MAJORITY * parameter.of]
+    if parameters := late or few:
+        names = ", ".join(f"`{parameter.name}`" for parameter in parameters[:3])
+        where = parameters[0].made_at or evidence.optimizers[0].on_rank[0].made_at
         made = " They were made after the optimizer." if late else ""
         yield Row(table.LOOSE, DIFFERS, names)
         yield causes.NEVER_UPDATED.finding(
-            f"{names} {'get' if len(found) > 1 else 'gets'} gradients in each pass, and no "
-            f"optimizer has {'them' if len(found) > 1 else 'it'}, so nothing is learned there."
+            f"{names} {'get' if len(parameters) > 1 else 'gets'} gradients in each pass, and no "
+            f"optimizer has {'them' if len(parameters) > 1 else 'it'}, so nothing is learned there."
             f"{made}",
             "Build the whole model first and the optimizer after it, or add the parameters with "
             "optimizer.add_param_group.",
@@ -72,8 +73,8 @@ def schedule(evidence: Evidence) -> Result:
         counts = sorted(step.schedules for step in steps[1:])
         middle = counts[len(counts) // 2] if counts else 0
         passes = sorted(len(step.latest) for step in steps[1:])
-        each = passes[len(passes) // 2] if passes else 0
-        if middle > 1 and middle == each:
+        per_step = passes[len(passes) // 2] if passes else 0
+        if middle > 1 and middle == per_step:
             where = next(step.schedule_line for step in steps if step.schedule_line)
             yield Row(table.SCHEDULE, DIFFERS, f"{middle} steps for each of the optimizer's")
             yield causes.SCHEDULE.finding(

@@ -46,27 +46,29 @@ def common(first: LoaderPass, second: LoaderPass) -> Common:
     """Compare the samples that a hash has chosen of two passes."""
     rare = max(first.one_in, second.one_in)
     chosen = [
-        [each for each in iteration.chosen if is_chosen(each[0], rare)]
+        [pair for pair in iteration.chosen if is_chosen(pair[0], rare)]
         for iteration in (first, second)
     ]
-    ours, theirs = (dict(reversed(each)) for each in chosen)  # a sample, and where it comes first
+    ours, theirs = (dict(reversed(pairs)) for pairs in chosen)  # a sample, and where it comes first
     if not ours or not theirs:
         return Common(0, 0.0, 0.0, 0.0)
     both = set(ours) & set(theirs)
     again = max(1 - len(ours) / len(chosen[0]), 1 - len(theirs) / len(chosen[1]))
     length = max(1, min(first.given, second.given))
-    apart = median([abs(ours[each] - theirs[each]) / length for each in both]) if both else 0.0
+    apart = (
+        median([abs(ours[sample] - theirs[sample]) / length for sample in both]) if both else 0.0
+    )
     return Common(len(both) * rare, len(both) / min(len(ours), len(theirs)), again, apart)
 
 
 def own_order(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     """Find that the script's own sampler deals from another order on each rank."""
     passes = [
-        each
-        for each in zip(*map(evidence.training, range(evidence.count)), strict=False)
-        if all(map(_is_known, each)) and _is_shared_out(each)
+        row
+        for row in zip(*map(evidence.training, range(evidence.count)), strict=False)
+        if all(map(_is_known, row)) and _is_shared_out(row)
     ]
-    alike = [each for each in passes if _is_by_chance(each)]
+    alike = [row for row in passes if _is_by_chance(row)]
     if not evidence.is_tied or len(alike) <= MAJORITY * len(passes):
         return None
     first, second = alike[0][:2]
@@ -88,31 +90,31 @@ def _is_known(iteration: LoaderPass) -> bool:
     return bool(iteration.chosen and not iteration.stream and iteration.is_over)
 
 
-def _is_shared_out(each: Sequence[LoaderPass]) -> bool:
+def _is_shared_out(row: Sequence[LoaderPass]) -> bool:
     """Return whether the ranks together draw about as many samples as there are."""
-    length, drawn = each[0].length, sum(iteration.given for iteration in each)
-    batch = max(iteration.given / max(1, iteration.drawn) for iteration in each)
-    slack = max(len(each) * batch, (1 - SAME) * length)
-    return len({iteration.length for iteration in each}) == 1 and abs(drawn - length) <= slack
+    length, drawn = row[0].length, sum(iteration.given for iteration in row)
+    batch = max(iteration.given / max(1, iteration.drawn) for iteration in row)
+    slack = max(len(row) * batch, (1 - SAME) * length)
+    return len({iteration.length for iteration in row}) == 1 and abs(drawn - length) <= slack
 
 
-def _is_by_chance(each: Sequence[LoaderPass]) -> bool:
+def _is_by_chance(row: Sequence[LoaderPass]) -> bool:
     """Return whether any two ranks have as much in common as if each drew its part by itself."""
-    found = [common(*pair) for pair in combinations(each, 2)]
-    share = sum(one.share for one in found) / len(found)
-    chance = 1 / len(each)
+    overlaps = [common(*pair) for pair in combinations(row, 2)]
+    share = sum(overlap.share for overlap in overlaps) / len(overlaps)
+    chance = 1 / len(row)
     return abs(share - chance) < BY_CHANCE * chance and all(
-        one.is_drawn_once and not one.is_in_step for one in found
+        overlap.is_drawn_once and not overlap.is_in_step for overlap in overlaps
     )
 
 
 def one_stream(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     """Find ranks that each read one whole stream, in orders that differ a little."""
-    for each in zip(*map(evidence.training, range(evidence.count)), strict=False):
-        if not evidence.is_tied or not all(iteration.stream for iteration in each):
+    for row in zip(*map(evidence.training, range(evidence.count)), strict=False):
+        if not evidence.is_tied or not all(iteration.stream for iteration in row):
             continue
         for places in evidence.pairs:
-            first, second = (each[place] for place in places)
+            first, second = (row[place] for place in places)
             ranks = [evidence.numbers[place] for place in places]
             both = common(first, second)
             if both.samples < MANY or _is_aligned(first, second):

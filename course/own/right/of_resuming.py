@@ -20,9 +20,9 @@ def resume(evidence: Evidence) -> Result:
         )
         return
     for judge in (_some_ranks, _other_steps, _no_state, _first_epoch):
-        if found := judge(evidence):
-            yield Row(table.RESUME, DIFFERS, found.says)
-            yield found
+        if finding := judge(evidence):
+            yield Row(table.RESUME, DIFFERS, finding.says)
+            yield finding
             return
     restored = [optimizer.on_rank[0].restored for optimizer in evidence.optimizers]
     if all(restored) and restored:
@@ -36,7 +36,7 @@ def resume(evidence: Evidence) -> Result:
 def _some_ranks(evidence: Evidence) -> Finding | None:
     """Find that only some ranks load the optimizer's state, and that weights then diverge."""
     for optimizer in evidence.optimizers:
-        lines = [each.restored for each in optimizer.on_rank]
+        lines = [report.restored for report in optimizer.on_rank]
         if all(lines) or not any(lines) or evidence.is_sharded or not _parts(optimizer):
             continue
         ranks = [rank for rank, line in zip(evidence.numbers, lines, strict=True) if line]
@@ -61,12 +61,14 @@ def _parts(optimizer: Compared) -> bool:
 
 def _other_steps(evidence: Evidence) -> Finding | None:
     """Find that the ranks load an optimizer's state from files of different steps."""
-    if not all(each.restored for optimizer in evidence.optimizers for each in optimizer.on_rank):
+    if not all(
+        report.restored for optimizer in evidence.optimizers for report in optimizer.on_rank
+    ):
         return None
-    each = [_of_training(rank.loads) for rank in evidence.ranks]
-    for row in zip(*each, strict=False) if len(set(map(len, each))) == 1 else ():
+    loads = [_of_training(rank.loads) for rank in evidence.ranks]
+    for row in zip(*loads, strict=False) if len(set(map(len, loads))) == 1 else ():
         for key in row[0].numbers:
-            values = [each.numbers.get(key) for each in row]
+            values = [load.numbers.get(key) for load in row]
             if None in values or len(set(values)) == 1:
                 continue
             return causes.RESUME.finding(
@@ -82,17 +84,17 @@ def _other_steps(evidence: Evidence) -> Finding | None:
 
 def _of_training(loads: list[LoadedFile]) -> list[LoadedFile]:
     """Return the files read before the first step that have an optimizer's state."""
-    return [each for each in loads if each.optimizer and not each.passes]
+    return [load for load in loads if load.optimizer and not load.passes]
 
 
 def _no_state(evidence: Evidence) -> Finding | None:
     """Find that the script saves an optimizer's state, reads that file, and does not load it."""
-    optimizers = [each for optimizer in evidence.optimizers for each in optimizer.on_rank]
-    if any(each.restored for each in optimizers):
+    optimizers = [report for optimizer in evidence.optimizers for report in optimizer.on_rank]
+    if any(report.restored for report in optimizers):
         return None
     for load in evidence.ranks[0].loads:
         saves = any(
-            each.path == load.path and each.saves for r in evidence.ranks for each in r.loads
+            other.path == load.path and other.saves for r in evidence.ranks for other in r.loads
         )
         if load.optimizer and saves and not load.passes:
             return causes.RESUME.finding(
@@ -112,9 +114,9 @@ def _first_epoch(evidence: Evidence) -> Finding | None:
         optimizer.on_rank[0].restored for optimizer in evidence.optimizers
     ):
         return None
-    mine = [each for each in evidence.training(0) if _shuffles(each)]
+    mine = [iteration for iteration in evidence.training(0) if _shuffles(iteration)]
     loads = _of_training(evidence.ranks[0].loads)
-    epochs = [each.numbers.get("epoch", 0) for each in loads]
+    epochs = [load.numbers.get("epoch", 0) for load in loads]
     if not mine or not epochs or epochs[-1] < 2 or mine[0].epoch != 0:
         return None
     return causes.RESUME.finding(
@@ -126,8 +128,8 @@ def _first_epoch(evidence: Evidence) -> Finding | None:
     )
 
 
-def _shuffles(each: LoaderPass) -> bool:
-    return each.kind == "DistributedSampler" and each.shuffles
+def _shuffles(iteration: LoaderPass) -> bool:
+    return iteration.kind == "DistributedSampler" and iteration.shuffles
 
 
 RULES: tuple[Callable[[Evidence], Result], ...] = (resume,)

@@ -13,9 +13,9 @@ Result = Iterator[Finding | Row]
 
 def modes(evidence: Evidence) -> Result:
     """Do the ranks train in the same mode, and does none stay in evaluation?"""
-    found = yield from _described(evidence, "modes", table.MODE)
-    if found:
-        step, values, line = found
+    difference = yield from _described(evidence, "modes", table.MODE)
+    if difference:
+        step, values, line = difference
         rank = odd_one(values, evidence.numbers)
         if rank is None and values.count("evaluation") == 1:
             rank = evidence.numbers[values.index("evaluation")]
@@ -53,9 +53,9 @@ def _stays_in_evaluation(evidence: Evidence) -> int:
 
 def precision(evidence: Evidence) -> Result:
     """Do the ranks compute in the same precision?"""
-    found = yield from _described(evidence, "precision", table.PRECISION)
-    if found:
-        step, values, line = found
+    difference = yield from _described(evidence, "precision", table.PRECISION)
+    if difference:
+        step, values, line = difference
         yield causes.PRECISION.finding(
             f"The ranks compute in different precision since step {step} "
             f"({evidence.by_rank(values)}).",
@@ -75,7 +75,7 @@ def _described(
     for optimizer in evidence.optimizers:
         for number, steps in enumerate(optimizer.steps, 1):
             for passes in evidence.passes(steps):
-                values = [getattr(each, what) for each in passes]
+                values = [getattr(pass_, what) for pass_ in passes]
                 looked += all(values)
                 if all(values) and len(set(values)) > 1:
                     differing.append((number, values, passes[-1].called))
@@ -120,7 +120,7 @@ def _settings(evidence: Evidence) -> Result:
 
 
 def _difference(values: list[str], ranks: list[int]) -> str:
-    parts = [set(each.replace(";", ",").split(", ")) for each in values]
+    parts = [set(value.replace(";", ",").split(", ")) for value in values]
     common = set.intersection(*parts)
     return ", ".join(
         f"rank {rank} has {' '.join(sorted(part - common)) or 'less'}"

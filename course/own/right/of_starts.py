@@ -24,11 +24,13 @@ def weights(evidence: Evidence) -> Result:
         return
     for number in range(min(len(rank.wrapped) for rank in evidence.ranks)):
         wraps = [rank.wrapped[number] for rank in evidence.ranks]
-        if len({tuple(each.first) for each in wraps if each.first}) < 2:
+        if len({tuple(wrap.first) for wrap in wraps if wrap.first}) < 2:
             continue
-        names = _unlike(wraps[0].names, [each.first for each in wraps])
-        changed = [each.first != each.then for each in wraps]
-        ranks = [rank for rank, each in zip(evidence.numbers, changed, strict=True) if each]
+        names = _unlike(wraps[0].names, [wrap.first for wrap in wraps])
+        changed = [wrap.first != wrap.then for wrap in wraps]
+        ranks = [
+            rank for rank, has_changed in zip(evidence.numbers, changed, strict=True) if has_changed
+        ]
         odd_rank = (
             ranks[0]
             if len(ranks) == 1
@@ -82,8 +84,8 @@ def _unlike_start(evidence: Evidence, optimizer: Compared) -> Result:
             where=line,
         )
         return
-    rank = odd_one([tuple(each) for each in befores], evidence.numbers)
-    place = next(p for p in range(len(optimizer.names)) if len({each[p] for each in befores}) > 1)
+    rank = odd_one([tuple(marks) for marks in befores], evidence.numbers)
+    place = next(p for p in range(len(optimizer.names)) if len({marks[p] for marks in befores}) > 1)
     lines = optimizer.on_rank[0].made
     where = (lines[place] if place < len(lines) else "") or optimizer.on_rank[0].made_at
     yield causes.START.finding(
@@ -115,15 +117,15 @@ def _equal_until(evidence: Evidence, optimizer: Compared) -> list[int]:
 def _changed_at(evidence: Evidence, ranks: list[int]) -> str:
     """Return the last line that changed weights before the first pass, if possible here alone."""
     ours = [r for r in evidence.ranks if r.rank in ranks]
-    theirs = {each.line for r in evidence.ranks if r.rank not in ranks for each in r.changes}
-    lines = [each.line for each in ours[0].changes if each.passes == 0]
-    return next(iter([each for each in lines[::-1] if each not in theirs] or lines[::-1]), "")
+    theirs = {change.line for r in evidence.ranks if r.rank not in ranks for change in r.changes}
+    lines = [change.line for change in ours[0].changes if change.passes == 0]
+    return next(iter([line for line in lines[::-1] if line not in theirs] or lines[::-1]), "")
 
 
 def _unlike(names: list[str], marks: list[list[int]]) -> list[str]:
     return [
-        name for name, each in zip(names, zip(*marks, strict=True), strict=False)
-        if len(set(each)) > 1
+        name for name, column in zip(names, zip(*marks, strict=True), strict=False)
+        if len(set(column)) > 1
     ]  # fmt: skip
 
 
@@ -146,13 +148,13 @@ def others(evidence: Evidence) -> Result:
     alike = _called_alike(evidence)
     for row in alike:
         first = row[0]
-        if first.trains or len({each.checksum for each in row}) == 1:
+        if first.trains or len({model.checksum for model in row}) == 1:
             continue
         if first.steps and (
             drifted(evidence) or any(optimizer.own_parts for optimizer in evidence.optimizers)
         ):
             continue
-        marks = [each.checksum for each in row]
+        marks = [model.checksum for model in row]
         when = f", first after step {first.steps}," if first.steps else ""
         yield Row(table.OTHERS, DIFFERS, f"{first.name} at {first.line}")
         yield causes.OTHER_MODEL.finding(
@@ -163,7 +165,7 @@ def others(evidence: Evidence) -> Result:
             where=first.made_at or first.line,
         )
         return
-    calls = Counter(each.name for row in alike for each in row[:1])
+    calls = Counter(model.name for row in alike for model in row[:1])
     says = f"{', '.join(calls)}, when first called" if calls else "all ranks have called none"
     yield Row(table.OTHERS, EQUAL if calls else NOT_SEEN, says)
 
@@ -172,16 +174,16 @@ def _called_alike(evidence: Evidence) -> list[list[InferenceModel]]:
     """Return the models that all ranks first called at the same line after the same step."""
     by_rank = []
     for rank in evidence.ranks:
-        found: dict[tuple, InferenceModel] = {}
-        for each in rank.others:
-            key = each.name, each.line, each.steps
-            number = sum(other[:3] == key for other in found)
-            found[*key, number] = each
-        by_rank.append(found)
+        models: dict[tuple, InferenceModel] = {}
+        for model in rank.others:
+            key = model.name, model.line, model.steps
+            number = sum(other[:3] == key for other in models)
+            models[*key, number] = model
+        by_rank.append(models)
     return [
-        [found[key] for found in by_rank]
+        [of_rank[key] for of_rank in by_rank]
         for key in by_rank[0]
-        if all(key in found for found in by_rank)
+        if all(key in of_rank for of_rank in by_rank)
     ]
 
 

@@ -55,7 +55,7 @@ def finite(evidence: Evidence) -> Result:
             broken = any(not step.finite for step in row)
             if not any(bad) and not broken:
                 continue
-            ranks = [rank for rank, each in zip(evidence.numbers, bad, strict=True) if each]
+            ranks = [rank for rank, is_bad in zip(evidence.numbers, bad, strict=True) if is_bad]
             rank = ranks[0] if len(ranks) == 1 else None
             line = next((p.line for step in row for p in step.latest), "")
             on = f"of rank {rank}" if rank is not None else "of the ranks"
@@ -101,11 +101,11 @@ def weights(evidence: Evidence) -> Result:
 
 def _apart(optimizer: Compared, row: tuple) -> str:
     marks = list(zip(*[step.after for step in row], strict=True))
-    places = [place for place, each in enumerate(marks) if len(set(each)) > 1]
+    places = [place for place, column in enumerate(marks) if len(set(column)) > 1]
     norms = list(zip(*[step.norms for step in row], strict=False))
     places += [
-        place for place, each in enumerate(norms)
-        if place not in places and max(each) - min(each) > EXACT * max(map(abs, each))
+        place for place, column in enumerate(norms)
+        if place not in places and max(column) - min(column) > EXACT * max(map(abs, column))
     ]  # fmt: skip
     return some([optimizer.names[place] for place in places if place not in optimizer.own_parts])
 
@@ -144,11 +144,11 @@ def _drift(evidence: Evidence, optimizer: Compared, number: int, names: str) -> 
 
 def buffers(evidence: Evidence) -> Result:
     """Are the buffers equal when a step begins, if they are saved or used to evaluate?"""
-    wraps = [each for rank in evidence.ranks for each in rank.wrapped]
+    wraps = [wrap for rank in evidence.ranks for wrap in rank.wrapped]
     rows = evidence.step_rows
     marks = [[p.buffers for step in row for p in step.latest[:1]] for row in rows]
-    marks = [each for each in marks if len(each) == evidence.count and any(each)]
-    if any(each.buffers for each in wraps) and not marks:
+    marks = [row for row in marks if len(row) == evidence.count and any(row)]
+    if any(wrap.buffers for wrap in wraps) and not marks:
         yield Row(table.BUFFERS, EQUAL, "DDP sends rank 0's before each pass")
         return
     if not marks or not evidence.is_tied:
@@ -156,7 +156,7 @@ def buffers(evidence: Evidence) -> Result:
             table.BUFFERS, NOT_SEEN, "the model has none" if not marks else evidence.why_untied
         )
         return
-    apart = [each for each in marks if len(set(each)) > 1]
+    apart = [row for row in marks if len(set(row)) > 1]
     if len(apart) <= MAJORITY * len(marks):
         yield Row(table.BUFFERS, EQUAL, "when a step begins")
         return

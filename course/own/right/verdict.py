@@ -44,7 +44,7 @@ EXPLAINED_BY = {
     causes.NOT_ZEROED: (causes.NOT_AVERAGED,),
     causes.CLIP: (causes.NOT_AVERAGED,),
 }  # fmt: skip
-ORDER = [known.name for known in causes.KNOWN]
+ORDER = [cause.name for cause in causes.KNOWN]
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ def of(ranks: Sequence[TrainingReport]) -> Verdict:
     rows: dict[str, Row] = {}
     findings: list[Finding] = []
     for rule in RULES:
-        for each in rule(evidence):
-            if isinstance(each, Row):
-                rows[each.row] = each
+        for result in rule(evidence):
+            if isinstance(result, Row):
+                rows[result.row] = result
             else:
-                findings.append(each)
+                findings.append(result)
     for name in table.ORDER:
         rows.setdefault(name, Row(name, NOT_SEEN, "nothing of it was seen"))
     ordered = sorted(_causes(findings), key=_place)
@@ -77,13 +77,13 @@ def of(ranks: Sequence[TrainingReport]) -> Verdict:
 
 def _causes(findings: list[Finding]) -> list[Finding]:
     """Return the findings that no other finding explains."""
-    names = {each.what for each in findings}
+    names = {finding.what for finding in findings}
     gone = {
-        known.name
-        for known, explanations in EXPLAINED_BY.items()
-        if any(each.name in names for each in explanations)
+        cause.name
+        for cause, explanations in EXPLAINED_BY.items()
+        if any(explanation.name in names for explanation in explanations)
     }
-    return [each for each in findings if each.what not in gone]
+    return [finding for finding in findings if finding.what not in gone]
 
 
 def _place(finding: Finding) -> tuple[bool, int]:

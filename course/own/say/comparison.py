@@ -85,9 +85,9 @@ class Comparison:
 
     def _html(self) -> str:
         findings = "".join(
-            f"<p><b>{html.escape(each.what.capitalize())}.</b> {html.escape(each.says)} "
-            f"<i>Cure:</i> {html.escape(each.cure)}</p>"
-            for each in map(with_place, self.findings)
+            f"<p><b>{html.escape(finding.what.capitalize())}.</b> {html.escape(finding.says)} "
+            f"<i>Cure:</i> {html.escape(finding.cure)}</p>"
+            for finding in map(with_place, self.findings)
         )
         rows = "".join(
             f"<tr><td style='text-align:left'>{html.escape(row.row)}</td><td>{state(row)}</td>"

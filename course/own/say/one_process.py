@@ -38,7 +38,7 @@ class AgainstOneProcess:
             "ranks": self._ranks,
             "steps": 1,
             "rows": [self._outcome.row.plain()],
-            "parameters": [vars(each) for each in self._outcome.parameters],
+            "parameters": [vars(parameter) for parameter in self._outcome.parameters],
         }
 
     def __str__(self) -> str:
@@ -47,10 +47,11 @@ class AgainstOneProcess:
         lines.append(comparison.line(row))
         if shown:
             lines.append("Gradients of the first step, relative to those of one process:")
-            width = max(len(each.name) for each in shown)
-            for each in shown:
+            width = max(len(parameter.name) for parameter in shown)
+            for parameter in shown:
                 lines.append(
-                    f"  {each.name:{width}}  {each.times:7.3f} times, {each.difference:.0e} away"
+                    f"  {parameter.name:{width}}  {parameter.times:7.3f} times, "
+                    f"{parameter.difference:.0e} away"
                 )
         if more := len(self._outcome.parameters) - len(shown):
             lines.append(f"  and {more} more that differ less")

@@ -118,10 +118,10 @@ def _parser(
     )
 
 
-def _list(title: str, known: Sequence[Known]) -> str:
+def _list(title: str, causes: Sequence[Known]) -> str:
     """A title, and below it each name with half a sentence about it, in two columns."""
-    width = max(len(each.name) for each in known) + 2
-    return "\n".join([f"{title}:", *[f"  {each.name:{width}}{each.about}" for each in known]])
+    width = max(len(cause.name) for cause in causes) + 2
+    return "\n".join([f"{title}:", *[f"  {cause.name:{width}}{cause.about}" for cause in causes]])
 
 
 def _parsed(parser: Parser, argv: Sequence[str]) -> argparse.Namespace:
@@ -196,17 +196,17 @@ def _milliseconds(text: str) -> float:
 
 
 def _counts(text: str) -> list[int]:
-    counts = [int(each) for each in text.split(",") if each.isdecimal()]
+    counts = [int(number) for number in text.split(",") if number.isdecimal()]
     if len(counts) != len(text.split(",")) or min(counts) < 1:
         raise argparse.ArgumentTypeError(f"whole numbers with commas between, not {text}")
     return sorted(set(counts))
 
 
 def _sizes(text: str) -> list[int]:
-    sizes = [_positive(each) for each in text.split(",")]
+    sizes = [_positive(number) for number in text.split(",")]
     if None in sizes:
         raise argparse.ArgumentTypeError(f"sizes in GiB with commas between, not {text}")
-    return sorted({int(each * words.GIB) for each in sizes})
+    return sorted({int(size * words.GIB) for size in sizes})
 
 
 def _positive(text: str) -> float | None:

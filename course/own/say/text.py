@@ -61,7 +61,7 @@ def _causes(diagnosis: Diagnosis) -> list[str]:
         lines.append(f"Also seen: {'; '.join(map(_in_short, costs))}.")
         if isinstance(first, Computing) and costs[0].share >= SHOWN:
             lines.append(_cure(costs[0]))
-    lines += [f"Also seen: {each.says} {each.cure}" for each in rest if not each.share]
+    lines += [f"Also seen: {cause.says} {cause.cure}" for cause in rest if not cause.share]
     if diagnosis.fine:
         lines.append(f"Below {percent(SHOWN)} of a step, so fine: {', '.join(diagnosis.fine)}.")
     return lines

@@ -90,7 +90,7 @@ class Budget:
     def watching_s(self) -> float:
         """The time that watching added to a step, as far as the recorder knows."""
         steps = zip(*(self.of_rank(rank) for rank in self.ranks), strict=True)
-        by_step = [fmean(step.end - step.start for step in each) for each in steps]
+        by_step = [fmean(step.end - step.start for step in row) for row in steps]
         return fmean(by_step, self.weights) - self.step_s
 
     @cached_property
@@ -115,18 +115,18 @@ class Budget:
 
     def mean_own(self, kind: str) -> float:
         """The mean over ranks of what one kind of work takes."""
-        return step_times.mean(self.times, lambda each: fmean(s.own[kind] for s in each.ranks))
+        return step_times.mean(self.times, lambda step: fmean(s.own[kind] for s in step.ranks))
 
     def price(self, traffic: str) -> float:
         """The cost of these messages themselves, without the wait for a late rank."""
-        return step_times.mean(self.times, lambda each: each.price(traffic))
+        return step_times.mean(self.times, lambda step: step.price(traffic))
 
     def waited(self, index: int, *traffic: str) -> float:
         """The time for which a rank waits for others, in all messages or in these."""
 
-        def beyond(each: StepTimes) -> float:
-            waits = each.ranks[index].waits
-            return sum(waits[name] - each.price(name) for name in traffic or TRAFFIC)
+        def beyond(step: StepTimes) -> float:
+            waits = step.ranks[index].waits
+            return sum(waits[name] - step.price(name) for name in traffic or TRAFFIC)
 
         return step_times.mean(self.times, beyond)
 
@@ -160,7 +160,7 @@ class Budget:
     def averages(self) -> bool:
         """Whether ranks send one another gradients, however little time that takes."""
         sent = self.slices(("collective", "tail"))
-        return any(self.traffic(each) == "gradients" for each in sent)
+        return any(self.traffic(slice_) == "gradients" for slice_ in sent)
 
     def slices(self, kinds: Iterable[str], index: int | None = None) -> Iterator[Slice]:
         """All slices of these kinds, of all ranks or of one."""
@@ -180,9 +180,9 @@ class Budget:
     def _sent(self) -> dict[str, list[Slice]]:
         sent: dict[str, list[Slice]] = {traffic: [] for traffic in TRAFFIC}
         for slices in chain.from_iterable(self.sliced):
-            for each in slices:
-                if each.kind == "collective":
-                    sent[self._traffic.within(each, slices)].append(each)
+            for slice_ in slices:
+                if slice_.kind == "collective":
+                    sent[self._traffic.within(slice_, slices)].append(slice_)
         return sent
 
     def where(self, *kinds: str, traffic: str = "", index: int | None = None) -> str:
@@ -194,7 +194,7 @@ class Budget:
         if lines:
             return lines.most_common(1)[0][0]
         ranks = self.ranks if index is None else [self.ranks[index]]
-        sampled = (each.lines[kind] for each in ranks for kind in kinds if kind in each.lines)
+        sampled = (rank.lines[kind] for rank in ranks for kind in kinds if kind in rank.lines)
         return next(sampled, "")
 
     def traffic(self, slice_: Slice) -> str:

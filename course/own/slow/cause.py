@@ -164,14 +164,14 @@ class OwnWork(Cause):
         """Seconds per step that are saved; a late rank's excess counts as the straggler's."""
         times = budget.even
         if cls.is_chance_once:
-            most = max(times, key=lambda each: max(share.own[cls.kind] for share in each.ranks))
-            times = [each for each in times if each is not most]
+            most = max(times, key=lambda step: max(share.own[cls.kind] for share in step.ranks))
+            times = [step for step in times if step is not most]
         return length(times) - length(without(times, cls.kind))
 
     @classmethod
     def whose(cls, budget: Budget) -> int | None:
         """The rank that has nearly all of this work; None if several have it."""
-        ranks_ = [[each.weight * s.own[cls.kind] for s in each.ranks] for each in budget.even]
+        ranks_ = [[step.weight * s.own[cls.kind] for s in step.ranks] for step in budget.even]
         totals = [sum(column) for column in zip(*ranks_, strict=True)]
         most = max(range(len(totals)), key=totals.__getitem__)
         alone = len(totals) > 1 and totals[most] > ALONE * sum(totals)

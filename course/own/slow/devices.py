@@ -37,12 +37,12 @@ def see(rank: RankReport, trace: Path) -> None:
     try:
         activities = [
             replace(
-                each,
-                start=each.start + rank.apart,
-                end=each.end + rank.apart,
-                launched=each.launched + rank.apart,
+                activity,
+                start=activity.start + rank.apart,
+                end=activity.end + rank.apart,
+                launched=activity.launched + rank.apart,
             )
-            for each in traces.activities(trace)
+            for activity in traces.activities(trace)
         ]
     except CourseError as error:
         rank.blind = f"torch.profiler's record cannot be read: {error}"
@@ -64,7 +64,9 @@ def steps(activities: list[traces.Activity], host: list[TrainingStep]) -> list[T
     ends = [_end(activities, step) for step in host]
     own = []
     for step, (start, end) in zip(host[1:], pairwise(ends), strict=True):
-        inside = [each for each in activities if each.start < end and start < each.end]
+        inside = [
+            activity for activity in activities if activity.start < end and start < activity.end
+        ]
         mine = _joined(_slices(_stretches(inside, start, end), slices))
         own.append(replace(step, start=start, end=end, slices=mine, passes=[]))
         own[-1].passes = _passes(inside, mine, step.passes)
@@ -72,25 +74,27 @@ def steps(activities: list[traces.Activity], host: list[TrainingStep]) -> list[T
 
 
 def _end(activities: list[traces.Activity], step: TrainingStep) -> float:
-    return max((each.end for each in activities if each.launched < step.end), default=step.end)
+    return max(
+        (activity.end for activity in activities if activity.launched < step.end), default=step.end
+    )
 
 
 def _stretches(activities: list[traces.Activity], start: float, end: float) -> Iterator[Stretch]:
     """From `start` to `end` without a gap: computing first, then messages, then copies."""
-    edges = [(each.start, True, each) for each in activities]
-    edges += [(each.end, False, each) for each in activities]
+    edges = [(activity.start, True, activity) for activity in activities]
+    edges += [(activity.end, False, activity) for activity in activities]
     running: tuple[list[traces.Activity], ...] = ([], [], [])
     moment = start
-    for at, begins, each in sorted(edges, key=lambda edge: edge[0]):
+    for at, begins, activity in sorted(edges, key=lambda edge: edge[0]):
         at = min(max(at, start), end)
         if at > moment:
             yield moment, at, next((some[-1] for some in running if some), None)
             moment = at
-        mine = running[1 if each.is_message else 2 if each.is_copy else 0]
+        mine = running[1 if activity.is_message else 2 if activity.is_copy else 0]
         if begins:
-            mine.append(each)
+            mine.append(activity)
         else:
-            mine.remove(each)
+            mine.remove(activity)
     if end > moment:
         yield moment, end, None
 
@@ -136,11 +140,11 @@ def _idle(host: Slice, start: float, end: float) -> Slice:
 def _joined(slices: Iterable[Slice]) -> list[Slice]:
     """Merge neighbours that differ in time alone."""
     joined: list[Slice] = []
-    for each in slices:
-        if joined and replace(joined[-1], start=each.start, end=each.end) == each:
-            joined[-1].end = each.end
+    for slice_ in slices:
+        if joined and replace(joined[-1], start=slice_.start, end=slice_.end) == slice_:
+            joined[-1].end = slice_.end
         else:
-            joined.append(each)
+            joined.append(slice_)
     return joined
 
 
@@ -148,8 +152,12 @@ def _passes(
     activities: list[traces.Activity], slices: list[Slice], reported: list[DdpPass]
 ) -> list[DdpPass]:
     """Return how backward passes and messages overlap; DDP `reported` the buckets."""
-    sent = intervals.union((each.start, each.end) for each in activities if each.is_message)
-    backward = intervals.union((each.start, each.end) for each in slices if each.kind == "backward")
+    sent = intervals.union(
+        (activity.start, activity.end) for activity in activities if activity.is_message
+    )
+    backward = intervals.union(
+        (slice_.start, slice_.end) for slice_ in slices if slice_.kind == "backward"
+    )
     if not sent or not backward:
         return []
     return [

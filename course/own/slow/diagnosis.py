@@ -48,8 +48,8 @@ class Diagnosis:
         if self.blind:
             return []
         at_fault = {cause.aspect for cause in self.causes}
-        kinds = [each for each in KINDS if _can_be_judged(each, self.budget)]
-        names = dict.fromkeys(each.aspect for each in kinds if not each.is_absent(self.budget))
+        kinds = [kind for kind in KINDS if _can_be_judged(kind, self.budget)]
+        names = dict.fromkeys(kind.aspect for kind in kinds if not kind.is_absent(self.budget))
         return [name for name in names if name and name not in at_fault]
 
 
@@ -72,14 +72,14 @@ def _ordered(budget: Budget, blind: str) -> list[Cause]:
 
     Facts come first, since they change the rest; then what costs most, if it costs much.
     """
-    kinds = [each for each in KINDS if _can_be_judged(each, budget)]
-    kinds = [each for each in kinds if each is not Computing and (each.is_fact or not blind)]
-    causes = [cause for each in kinds for cause in each.evidence(budget)]
+    kinds = [kind for kind in KINDS if _can_be_judged(kind, budget)]
+    kinds = [kind for kind in kinds if kind is not Computing and (kind.is_fact or not blind)]
+    causes = [cause for kind in kinds for cause in kind.evidence(budget)]
     if blind:
         return causes
-    causes = [each for each in causes if each.share >= SHOWN or each.is_always_shown]
+    causes = [cause for cause in causes if cause.share >= SHOWN or cause.is_always_shown]
     causes.sort(key=_sort_key)
-    if not any(each.matters for each in causes):
+    if not any(cause.matters for cause in causes):
         causes[:0] = Computing.evidence(budget)
     return causes
 
@@ -145,7 +145,7 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
         )
     pairs = mean(
         budget.times,
-        lambda each: sum(s.waits["messages"] for s in each.ranks) / len(each.ranks),
+        lambda step: sum(s.waits["messages"] for s in step.ranks) / len(step.ranks),
     )
     share = pairs / (budget.net_s + pairs)
     if share >= MATTERS:

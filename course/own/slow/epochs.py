@@ -29,7 +29,7 @@ def weights(ranks: list[RankReport]) -> list[float]:
         return [1.0] * len(opens)
     steps = epoch(ranks)
     weight = plain / (begun * (steps - 1)) if steps > 1 else 0.0
-    return [weight if each else 1.0 for each in opens]
+    return [weight if begins else 1.0 for begins in opens]
 
 
 def epoch(ranks: list[RankReport]) -> float:

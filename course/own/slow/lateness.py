@@ -29,19 +29,19 @@ def late(times: list[StepTimes]) -> Late | None:
     ranks = range(len(times[0].ranks))
     if len(ranks) < 2:
         return None
-    most = max(times, key=lambda each: each.weight * each.spread())
-    usual = [each for each in times if each is not most]
-    if not any(each.weight for each in usual):
+    most = max(times, key=lambda step: step.weight * step.spread())
+    usual = [step for step in times if step is not most]
+    if not any(step.weight for step in usual):
         return None
-    index = max(ranks, key=lambda rank: mean(usual, lambda each: each.ranks[rank].work))
+    index = max(ranks, key=lambda rank: mean(usual, lambda step: step.ranks[rank].work))
     if _ahead(usual, index) < STEADY:
         return None
     excess = {kind: _excess(times, index, kind) for kind in OWN}
     kind = max(excess, key=excess.__getitem__)
     even, usually_even = times, usual
-    for each in OWN:
-        if excess[each] >= PART * excess[kind]:
-            even, usually_even = (evened(some, index, each) for some in (even, usually_even))
+    for work in OWN:
+        if excess[work] >= PART * excess[kind]:
+            even, usually_even = (evened(some, index, work) for some in (even, usually_even))
     usual_gain = length(usual) - length(usually_even)
     if kind == "saving" or usual_gain < LEAST * length(usual):
         return None
@@ -60,24 +60,24 @@ class Turns:
 def turns(times: list[StepTimes]) -> Turns | None:
     """Ranks that are late in turns; None if none is late by much."""
     counted = without(times, "saving")
-    gain = mean(counted, lambda each: each.spread())
+    gain = mean(counted, lambda step: step.spread())
     if gain < IN_TURNS * length(times):
         return None
-    kind = max(OWN, key=lambda kind: mean(counted, lambda each: each.spread(kind)))
+    kind = max(OWN, key=lambda kind: mean(counted, lambda step: step.spread(kind)))
     return Turns(kind, gain, levelled(times, kind))
 
 
 def _excess(times: list[StepTimes], index: int, kind: str) -> float:
     """The seconds of a kind of work that a rank has more than the others."""
-    return mean(times, lambda each: each.ranks[index].own[kind] - each.others(index, kind))
+    return mean(times, lambda step: step.ranks[index].own[kind] - step.others(index, kind))
 
 
 def _ahead(times: list[StepTimes], index: int) -> float:
     """The share of the total lateness that lies in steps where this rank is last."""
     ahead = whole = 0.0
-    for each in times:
-        spread = each.weight * each.spread()
+    for step in times:
+        spread = step.weight * step.spread()
         whole += spread
-        if each.ranks[index].work >= max(mine.work for mine in each.ranks):
+        if step.ranks[index].work >= max(mine.work for mine in step.ranks):
             ahead += spread
     return ahead / (whole or 1)

@@ -16,5 +16,5 @@ def are_needless(budget: Budget) -> bool:
     ranks = range(len(budget.ranks))
     waited = sum(budget.waited(index) for index in ranks)
     for_script = sum(budget.waited(index, "synchronization") for index in ranks)
-    averaging = mean(budget.times, lambda each: bool(each.price("gradients")))
+    averaging = mean(budget.times, lambda step: bool(step.price("gradients")))
     return for_script >= MEETS * waited and averaging < MEETS

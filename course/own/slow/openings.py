@@ -43,8 +43,8 @@ def share_of(budget: Budget, kind: str) -> float:
     """The share of a kind of work that lies in the first steps of epochs."""
 
     def seconds(times: list[StepTimes]) -> float:
-        weight = sum(each.weight for each in times)
-        return weight * mean(times, lambda each: max(s.own[kind] for s in each.ranks))
+        weight = sum(step.weight for step in times)
+        return weight * mean(times, lambda step: max(s.own[kind] for s in step.ranks))
 
     first, others = _parted(budget)
     if not first:
@@ -57,5 +57,5 @@ def _parted(budget: Budget) -> tuple[list[StepTimes], list[StepTimes]]:
     """Return the steps in which an epoch began, except those without weight, and all others."""
     opens = epochs.openings(budget.ranks)
     both = list(zip(budget.times, opens, strict=True))
-    first = [each for each, begins in both if begins and each.weight]
-    return first, [each for each, begins in both if not begins]
+    first = [step for step, begins in both if begins and step.weight]
+    return first, [step for step, begins in both if not begins]

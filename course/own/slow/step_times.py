@@ -59,37 +59,37 @@ class StepTimes:
 
 def mean(times: list[StepTimes], of: Callable[[StepTimes], float]) -> float:
     """The mean of something over steps, each with its weight."""
-    return fmean(map(of, times), [each.weight for each in times])
+    return fmean(map(of, times), [step.weight for step in times])
 
 
 def length(times: list[StepTimes]) -> float:
     """The mean step: the most work of a rank, and the price of the messages."""
-    return mean(times, lambda each: max(mine.work for mine in each.ranks) + each.prices)
+    return mean(times, lambda step: max(mine.work for mine in step.ranks) + step.prices)
 
 
 def without(times: list[StepTimes], kind: str) -> list[StepTimes]:
     """The steps as if no rank had any work of a kind."""
     return [
-        replace(each, ranks=[mine.with_own(kind, 0.0) for mine in each.ranks]) for each in times
+        replace(step, ranks=[mine.with_own(kind, 0.0) for mine in step.ranks]) for step in times
     ]
 
 
 def evened(times: list[StepTimes], rank: int, kind: str) -> list[StepTimes]:
     """The steps as if a rank had no more work of a kind than the others."""
     changed = []
-    for each in times:
-        ranks, late = list(each.ranks), each.ranks[rank]
-        ranks[rank] = late.with_own(kind, min(late.own[kind], each.others(rank, kind)))
-        changed.append(replace(each, ranks=ranks))
+    for step in times:
+        ranks, late = list(step.ranks), step.ranks[rank]
+        ranks[rank] = late.with_own(kind, min(late.own[kind], step.others(rank, kind)))
+        changed.append(replace(step, ranks=ranks))
     return changed
 
 
 def levelled(times: list[StepTimes], kind: str) -> list[StepTimes]:
     """The steps as if all ranks had the same work of a kind in each step: the mean of it."""
     changed = []
-    for each in times:
-        seconds = fmean(mine.own[kind] for mine in each.ranks)
-        changed.append(replace(each, ranks=[mine.with_own(kind, seconds) for mine in each.ranks]))
+    for step in times:
+        seconds = fmean(mine.own[kind] for mine in step.ranks)
+        changed.append(replace(step, ranks=[mine.with_own(kind, seconds) for mine in step.ranks]))
     return changed
 
 
@@ -99,10 +99,10 @@ def cap(times: list[StepTimes]) -> None:
     On CPUs, cores carry the messages. Now and then a message waits for a core many times as long as
     it takes, and no thread of the script shows that.
     """
-    prices = [each.price("gradients") for each in times]
+    prices = [step.price("gradients") for step in times]
     if not any(prices):
         return
     ceiling = USUAL * median(filter(None, prices))
-    for each, price in zip(times, prices, strict=True):
-        for mine in each.ranks:
+    for step, price in zip(times, prices, strict=True):
+        for mine in step.ranks:
             mine.waits["gradients"] -= max(0.0, price - ceiling)

@@ -58,12 +58,12 @@ def _is_early(slice_: Slice, slices: list[Slice]) -> bool:
     """
     if slice_.turn == 0 or slice_.within == "forward" or slice_.name.startswith("all_gather"):
         return False
-    for each in slices:
-        if each.start < slice_.end:
+    for later in slices:
+        if later.start < slice_.end:
             continue
-        if each.kind == "optimizer":
+        if later.kind == "optimizer":
             return False
-        same = (each.kind, each.name) == ("tail", slice_.name)
-        if each.turn > slice_.turn and (same or slice_.kind != "tail"):
+        same = (later.kind, later.name) == ("tail", slice_.name)
+        if later.turn > slice_.turn and (same or slice_.kind != "tail"):
             return True
     return False

@@ -47,8 +47,8 @@ def lanes(budget: Budget) -> dict[int, list[Stretch]]:
             if pass_.overlap > short
         ]
         by_rank[rank.rank] = [
-            replace(each, start=each.start - zero, end=each.end - zero)
-            for each in (*_joined(stretches, short), *hidden)
+            replace(stretch, start=stretch.start - zero, end=stretch.end - zero)
+            for stretch in (*_joined(stretches, short), *hidden)
         ]
     return by_rank
 
@@ -67,8 +67,8 @@ def plain(stretches: dict[int, list[Stretch]]) -> dict[str, list[dict]]:
     """As JSON, times rounded to a microsecond."""
     return {
         str(rank): [
-            asdict(each) | {"start": round(each.start, 6), "end": round(each.end, 6)}
-            for each in lane
+            asdict(stretch) | {"start": round(stretch.start, 6), "end": round(stretch.end, 6)}
+            for stretch in lane
         ]
         for rank, lane in stretches.items()
     }
@@ -109,10 +109,10 @@ def _stretches(
 def _joined(stretches: list[Stretch], short: float) -> list[Stretch]:
     """Merge neighbours of one kind, and stretches too short to see with the one before."""
     joined: list[Stretch] = []
-    for each in stretches:
-        same = joined and joined[-1].kind == each.kind
-        if joined and (same or each.end - each.start < short):
-            joined[-1] = replace(joined[-1], end=each.end)
-        elif each.end > each.start:
-            joined.append(each)
+    for stretch in stretches:
+        same = joined and joined[-1].kind == stretch.kind
+        if joined and (same or stretch.end - stretch.start < short):
+            joined[-1] = replace(joined[-1], end=stretch.end)
+        elif stretch.end > stretch.start:
+            joined.append(stretch)
     return joined

@@ -76,11 +76,11 @@ class Calls:
         from torch.distributed import distributed_c10d
         from torch.nn.parallel import DistributedDataParallel
 
-        _before(distributed_c10d, "_rank_not_in_group", self._called)
+        _before(distributed_c10d, "_rank_not_in_group", self._on_call)
         _before(autograd, "_tensor_or_tensors_to_tuple", self._backward)
-        _before(DistributedDataParallel, "_build_params_for_reducer", self._wrapped)
+        _before(DistributedDataParallel, "_build_params_for_reducer", self._on_wrap)
 
-    def _called(self, *_: object) -> None:
+    def _on_call(self, *_: object) -> None:
         """Record the helper's caller if it is a collective, and not something like `get_rank`."""
         frame = sys._getframe(2)
         if frame.f_code.co_name not in NAMES or os.getpid() != self.process:
@@ -89,9 +89,7 @@ class Calls:
         if where is None:  # a collective that another one is made of
             return
         name, arguments = frame.f_code.co_name, frame.f_locals
-        tensor: Any = next(
-            (arguments[each] for each in SENT if arguments.get(each) is not None), None
-        )
+        tensor: Any = next((arguments[key] for key in SENT if arguments.get(key) is not None), None)
         if isinstance(tensor, (list, tuple)):
             tensor = tensor[0] if tensor else None
         nbytes, shape = 0, ""
@@ -112,11 +110,11 @@ class Calls:
         self._map[start : start + SLOT] = line.encode()[:SLOT].ljust(SLOT, b"\0")
         self._count()
 
-    def _wrapped(self, ddp: Any, *_: object) -> None:
+    def _on_wrap(self, ddp: Any, *_: object) -> None:
         """Note the size of the gradients of a module that DDP wraps."""
         if not self.gradients and os.getpid() == self.process:
-            mine = [each for each in ddp.module.parameters() if each.requires_grad]
-            self.gradients = sum(each.numel() * each.element_size() for each in mine)
+            mine = [parameter for parameter in ddp.module.parameters() if parameter.requires_grad]
+            self.gradients = sum(parameter.numel() * parameter.element_size() for parameter in mine)
             self._count()
 
     def _count(self) -> None:
@@ -196,6 +194,6 @@ def _call(line: str) -> CollectiveCall | None:
     parts = line.split("\t")
     if len(parts) != 9:  # it was being written when the process ended
         return None
-    numbers = [int(each) for each in (*parts[:3], parts[4])]
+    numbers = [int(part) for part in (*parts[:3], parts[4])]
     number, order, passes, nbytes = numbers
     return CollectiveCall(number, order, passes, parts[3], nbytes, *parts[5:])

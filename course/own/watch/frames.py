@@ -13,4 +13,4 @@ def outwards(frame: FrameType | None) -> Iterator[FrameType]:
 
 def modules(frame: FrameType | None) -> Iterator[str]:
     """The names of the modules whose functions are on a stack, from a frame outwards."""
-    return (str(each.f_globals.get("__name__", "")) for each in outwards(frame))
+    return (str(caller.f_globals.get("__name__", "")) for caller in outwards(frame))

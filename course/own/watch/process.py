@@ -61,7 +61,7 @@ def _with_torch(folder: Path, rank: int | None) -> None:
 
 def _may_be_a_rank(rank: int | None) -> bool:
     """Whether this is a rank, or may join a group as the child of a script that spawns ranks."""
-    return rank is not None or not any(each in " ".join(sys.orig_argv) for each in NO_RANKS)
+    return rank is not None or not any(word in " ".join(sys.orig_argv) for word in NO_RANKS)
 
 
 def _record(folder: Path, rank: int | None) -> None:

@@ -71,9 +71,9 @@ class RankReader:
             state.mine = self._own in state.folder.parents
         ranks = [state for state in states if state.snapshot.rank is not None]
         if not ranks and states:
-            ranks = [min(states, key=lambda each: each.snapshot.began)]
+            ranks = [min(states, key=lambda rank: rank.snapshot.began)]
         latest: dict[int, RankState] = {}
-        for state in sorted(ranks, key=lambda each: each.snapshot.began):
+        for state in sorted(ranks, key=lambda rank: rank.snapshot.began):
             latest[state.rank] = state
         for state in latest.values():
             if state.alive and _stale(state.snapshot):

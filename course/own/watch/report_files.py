@@ -56,4 +56,4 @@ def go_on(folder: Path) -> bool:
     A script that has ended, or failed, ends its run itself, with an exit code of its own.
     """
     reports = [json.loads(path.read_text()) for path in folder.glob("rank*.json")]
-    return not any(each.get("is_over") for each in reports)
+    return not any(report.get("is_over") for report in reports)

@@ -27,7 +27,7 @@ WEIGHTS = _weights()
 
 def rows(batch: object, most: int = ROWS) -> list[int]:
     """A checksum for each sample of a batch, by its largest tensor; empty without a tensor."""
-    plain = [each for each in tensors(batch) if each.ndim and each.layout is torch.strided]
+    plain = [tensor for tensor in tensors(batch) if tensor.ndim and tensor.layout is torch.strided]
     largest = max(plain, key=lambda tensor: tensor.nbytes, default=None)
     if largest is None or not largest.nbytes or largest.device.type != "cpu":
         return []
@@ -41,10 +41,10 @@ def rows(batch: object, most: int = ROWS) -> list[int]:
 
 def marks(indices: object, most: int = ROWS) -> list[int]:
     """A checksum for each index of a batch, as a sampler gives them: one, or a list."""
-    each = indices if isinstance(indices, (list, tuple)) else [indices]
+    items = indices if isinstance(indices, (list, tuple)) else [indices]
     return [
         index if isinstance(index, int) else zlib.crc32(repr(index).encode())
-        for index in each[:most]
+        for index in items[:most]
     ]
 
 

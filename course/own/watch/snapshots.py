@@ -160,7 +160,7 @@ class SnapshotWriter:
         """The main thread, and those others that are in a collective."""
         names = {thread.ident: thread.name for thread in threading.enumerate()}
         errors = sys._current_exceptions()
-        for ident in sorted(frames, key=lambda each: each != self._main):
+        for ident in sorted(frames, key=lambda thread: thread != self._main):
             stack = list(walk(frames[ident]))
             if ident == self._main or any(file.endswith(C10D) for file, _, _ in stack):
                 current = errors.get(ident)
@@ -230,13 +230,13 @@ def _signature(frame: FrameType | None) -> list[tuple[int, int]]:
 def _thrown(error: BaseException) -> ThreadStack:
     """An exception as plain data: its message, its frames, and the user's line."""
     frames = traceback.extract_tb(error.__traceback__, limit=-DEEP)
-    stack = [(each.filename, each.lineno or 0, each.name) for each in reversed(frames)]
+    stack = [(frame.filename, frame.lineno or 0, frame.name) for frame in reversed(frames)]
     return failure(traceback.format_exception_only(type(error), error)[-1].strip(), stack)
 
 
 def failure(text: str, stack: list[tuple[str, int, str]]) -> ThreadStack:
     """Why a script failed, as plain data: a text, the frames, and the user's line."""
-    own = next((each for each in stack if user_files.is_users(each[0])), None)
+    own = next((frame for frame in stack if user_files.is_users(frame[0])), None)
     at = f"{os.path.basename(own[0])}:{own[1]}" if own else ""
     return ThreadStack("", stack, text[:2000], at)
 
@@ -245,7 +245,7 @@ def _unused(error: BaseException) -> list[str]:
     """The names for the indices in "Parameter indices which did not receive grad for rank 1: 4"."""
     _, mark, after = str(error).partition("Parameter indices which did not receive grad for rank")
     numbers = after.partition(":")[2].split("\n")[0].split() if mark else []
-    indices = [int(each) for each in numbers if each.isdecimal()]
+    indices = [int(number) for number in numbers if number.isdecimal()]
     trace = error.__traceback__
     while indices and trace is not None:
         module: Any = trace.tb_frame.f_locals.get("self")
@@ -256,7 +256,7 @@ def _unused(error: BaseException) -> list[str]:
                 for name, parameter in module.module.named_parameters()
                 if parameter.requires_grad and name not in ignored
             ]
-            return [names[each] for each in indices if each < len(names)]
+            return [names[index] for index in indices if index < len(names)]
         trace = trace.tb_next
     return []
 
@@ -268,10 +268,10 @@ def _pending() -> list[str]:
         return []
     with suppress(Exception):  # torch promises neither the name nor what it returns
         trace = json.loads(dump())
-        waiting = [each for each in trace["entries"] if not each["retired"]]
+        waiting = [entry for entry in trace["entries"] if not entry["retired"]]
         return [
-            f"{each['profiling_name'].rpartition(':')[2]} of {each['input_sizes']}"
-            for each in waiting[:3]
+            f"{entry['profiling_name'].rpartition(':')[2]} of {entry['input_sizes']}"
+            for entry in waiting[:3]
         ]
     return []
 
@@ -282,6 +282,6 @@ def read(path: Path) -> Snapshot | None:
         raw = json.loads(path.read_text())
     except (OSError, ValueError):
         return None
-    raw["threads"] = [ThreadStack(**each) for each in raw["threads"]]
+    raw["threads"] = [ThreadStack(**entry) for entry in raw["threads"]]
     raw["error"] = ThreadStack(**raw["error"]) if raw["error"] else None
     return Snapshot(**raw)

@@ -42,7 +42,7 @@ class Made:
         series = [(0.0, by), (1.0, by), (3.0, by)]
         peak = weights + activations
         account = Account(peak, by, "train.py:41", 2, "backward", series, 3, True, 0, TRAFFIC)
-        made = [each for each in ("batch", "autocast", "shard", "offload") if each in changes]
+        made = [name for name in ("batch", "autocast", "shard", "offload") if name in changes]
         return Rehearsal(ranks, account, ["train.py:57"], [], made, self.batch)
 
 
@@ -61,11 +61,11 @@ def test_what_does_not_fit_is_tried_with_changes() -> None:
     result = answer.answer(stage, [1, 4], [memory])
     assert [run.fits for run in result.runs] == [False, False]
     assert result.target.rehearsal.ranks == 4
-    first_words = [each.do.split()[0] for each in result.advice]
+    first_words = [advice.do.split()[0] for advice in result.advice]
     assert first_words == ["batches", "batches", "bfloat16", "fully_shard", "fully_shard"]
     assert {"batch": 4, "passes": 4} in stage.requests  # it fits, so no smaller one is tried
     assert {"batch": 2, "passes": 8} not in stage.requests
-    assert all(each.peak > 0 for each in result.advice)
+    assert all(advice.peak > 0 for advice in result.advice)
 
 
 def test_the_json_is_as_promised() -> None:
@@ -75,13 +75,13 @@ def test_the_json_is_as_promised() -> None:
     assert set(run) == {"gpus", "memory_bytes", "fits", "peak_bytes", "at", "by"}
     assert set(run["by"]) == set(KINDS) and sum(run["by"].values()) == run["peak_bytes"]
     assert run["at"] == "train.py:41" and result["assumed"] == ["train.py:57"]
-    assert all(set(each) == {"do", "peak_bytes"} for each in result["advice"])
+    assert all(set(advice) == {"do", "peak_bytes"} for advice in result["advice"])
 
 
 def test_a_script_without_loaders_gets_no_advice_on_batches() -> None:
     result = answer.answer(Made(batch=None), [2], [5 * GIB])
     assert result.largest is None
-    assert not any("batches" in each.do for each in result.advice)
+    assert not any("batches" in advice.do for advice in result.advice)
 
 
 def test_a_sharded_script_may_fit_on_more_gpus() -> None:
@@ -89,18 +89,18 @@ def test_a_sharded_script_may_fit_on_more_gpus() -> None:
     plain = stage.rehearse
     stage.rehearse = lambda ranks, **changes: plain(ranks, **changes | {"shard": True})
     result = answer.answer(stage, [1], [5 * GIB])
-    (advice,) = [each for each in result.advice if each.do == "2 GPUs"]
+    (advice,) = [candidate for candidate in result.advice if candidate.do == "2 GPUs"]
     assert advice.peak == plain(2, shard=True).account.peak + overhead.nbytes(2)
 
 
 def test_an_estimate_lies_between_all_messages_hidden_and_none() -> None:
     result = answer.answer(Made(), [8, 16], [80 * GIB])
     result.alone = 0.25
-    near, far = [list(costs.forecasts(each, 0.25)) for each in result.rehearsals]
-    seconds = {each.link: each.longest for each in near}
+    near, far = [list(costs.forecasts(rehearsal, 0.25)) for rehearsal in result.rehearsals]
+    seconds = {forecast.link: forecast.longest for forecast in near}
     assert seconds["NVLink"] == pytest.approx(0.25 + 7 / 432, rel=0.01)  # 432 GB/s, as fitted
     assert seconds["PCIe"] == pytest.approx(0.25 + 7 / 4.88, rel=0.02)
-    assert [each.link for each in far] == ["EFA between nodes"]
+    assert [forecast.link for forecast in far] == ["EFA between nodes"]
     text = " ".join(str(result).split())
     assert "4 collectives, for which each GPU sends 6.52 GiB" in text
     assert "250 ms to 266 ms over NVLink" in text

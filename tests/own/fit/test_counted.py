@@ -65,8 +65,8 @@ def compare(count: dict) -> None:
 def test_two_scripts_each_time() -> None:
     counts = counted("2", [[script] for script in EACH_TIME])
     assert len(counts) == len(EACH_TIME)
-    for each in counts:
-        compare(each)
+    for count in counts:
+        compare(count)
 
 
 @pytest.mark.slow
@@ -75,8 +75,8 @@ def test_two_scripts_each_time() -> None:
 def test_the_others_on_one_and_two_ranks(script: Path) -> None:
     counts = counted("1,2", [[script]])
     assert len(counts) == 2
-    for each in counts:
-        compare(each)
+    for count in counts:
+        compare(count)
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_advice_has_the_bytes_of_the_real_run_that_follows_it(model: str) -> Non
     with stage.stage(Script(str(CURES), ["cpu", model])) as rehearsals:
         before = rehearsals.rehearse(2)
         changes[0]["batch"] = before.batch // 4
-        advice = rehearsals.together([(2, each) for each in changes])
+        advice = rehearsals.together([(2, change) for change in changes])
     counts = counted("2", [[CURES, "cpu", model, cure] for cure in cures])
     for rehearsal, count, cure in zip(advice, counts, cures, strict=True):
         compare(count | {"rehearsed": {"account": rehearsal.account.plain()}})

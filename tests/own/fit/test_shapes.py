@@ -43,8 +43,8 @@ def form(result: object, x: Tensor) -> list[tuple]:
     """All that can be seen of a result, and whether it has the memory of `x`."""
     parts = ledger.tensors(result if isinstance(result, (list, tuple)) else [result])
     return [
-        (each.shape, each.stride(), each.dtype, each.device, storage_of(each) == storage_of(x))
-        for each in parts
+        (part.shape, part.stride(), part.dtype, part.device, storage_of(part) == storage_of(x))
+        for part in parts
     ]
 
 

@@ -24,9 +24,11 @@ def judge(warm_ranks: None) -> Judge:
 
     def ask(make: str, fault: str, count: int = 2, **how: float) -> tuple[Run, Ending]:
         ranks = ["torchrun", "--standalone", "--nproc-per-node", str(count)]
-        with watched(patience=how.get("patience", STANDS_S)) as one:
-            run = one.run([*ranks, str(PLANTS / f"{make}.py"), fault], limit=how.get("limit"))
-            return run, one.ending(run)
+        with watched(patience=how.get("patience", STANDS_S)) as watched_run:
+            run = watched_run.run(
+                [*ranks, str(PLANTS / f"{make}.py"), fault], limit=how.get("limit")
+            )
+            return run, watched_run.ending(run)
 
     return ask
 

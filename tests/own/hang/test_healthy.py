@@ -16,9 +16,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 def test_a_rank_that_works_for_long_is_waited_for(
     warm_ranks: None, kind: str, tmp_path: Path
 ) -> None:
-    with watched(patience=4.0) as one:
-        run = one.run([*RANKS, "2", str(PLANTS / "takes_long.py"), kind, str(tmp_path)])
-        assert one.ending(run).findings == []
+    with watched(patience=4.0) as watched_run:
+        run = watched_run.run([*RANKS, "2", str(PLANTS / "takes_long.py"), kind, str(tmp_path)])
+        assert watched_run.ending(run).findings == []
     assert run.ok and "rank 0: done" in run.text(0)
 
 
@@ -26,8 +26,8 @@ def test_at_a_limit_ranks_that_work_are_not_accused(warm_ranks: None, tmp_path: 
     script = tmp_path / "trains.py"
     text = (PLANTS / "with_ddp.py").read_text()
     script.write_text(text.replace("range(10)", "range(10**6)").replace("== 6", "== -1"))
-    with watched() as one:
-        run = one.run([*RANKS, "2", str(script), "none"], limit=6.0)
-        found = one.ending(run)
-    assert (found.ended, found.findings) == (LIMIT, [])
-    assert "The ranks were still working:" in found.lead and "(step " in found.ranks[0]
+    with watched() as watched_run:
+        run = watched_run.run([*RANKS, "2", str(script), "none"], limit=6.0)
+        ending = watched_run.ending(run)
+    assert (ending.ended, ending.findings) == (LIMIT, [])
+    assert "The ranks were still working:" in ending.lead and "(step " in ending.ranks[0]

@@ -15,55 +15,55 @@ def first(*ranks: RankState) -> object:
 
 
 def test_a_rank_that_did_not_call() -> None:
-    found = first(rank(0, waits("barrier", 30)), rank(1, computes(41)))
-    assert (found.what, found.rank, found.where) == ("missing call", 1, "train.py:41")
-    assert "Rank 0 waits in barrier at train.py:30." in found.says
-    assert "rank 1 did not call barrier: rank 1 is at train.py:41." in found.says
+    finding = first(rank(0, waits("barrier", 30)), rank(1, computes(41)))
+    assert (finding.what, finding.rank, finding.where) == ("missing call", 1, "train.py:41")
+    assert "Rank 0 waits in barrier at train.py:30." in finding.says
+    assert "rank 1 did not call barrier: rank 1 is at train.py:41." in finding.says
 
 
 def test_several_ranks_that_did_not_call() -> None:
     ranks = [rank(n, waits("barrier", 30), 4) for n in range(2)]
     ranks += [rank(n, computes(41), 4) for n in (2, 3)]
-    found = first(*ranks)
-    assert "Ranks 0 and 1 wait in barrier" in found.says
-    assert "ranks 2 and 3 did not call barrier" in found.says and found.rank is None
+    finding = first(*ranks)
+    assert "Ranks 0 and 1 wait in barrier" in finding.says
+    assert "ranks 2 and 3 did not call barrier" in finding.says and finding.rank is None
 
 
 def test_different_calls() -> None:
-    found = first(rank(0, waits("all_reduce", 12)), rank(1, backward(30)))
-    assert found.what == "different calls"
-    assert "(all_reduce at train.py:12; backward at train.py:30)" in found.says
+    finding = first(rank(0, waits("all_reduce", 12)), rank(1, backward(30)))
+    assert finding.what == "different calls"
+    assert "(all_reduce at train.py:12; backward at train.py:30)" in finding.says
 
 
 def test_a_rank_that_has_ended() -> None:
-    found = first(rank(0, waits("barrier", 30)), rank(1, [], dead=True, ended=True, threads=[]))
-    assert (found.what, found.rank) == ("ended rank", 1)
+    finding = first(rank(0, waits("barrier", 30)), rank(1, [], dead=True, ended=True, threads=[]))
+    assert (finding.what, finding.rank) == ("ended rank", 1)
 
 
 def test_a_rank_that_has_raised_is_the_cause_though_the_others_still_wait() -> None:
     error = ThreadStack("", [], "ValueError: a bad sample", "train.py:12")
-    found = first(
+    finding = first(
         rank(0, waits("barrier", 30)),
         rank(1, [], dead=True, ended=True, threads=[], error=error),
     )
-    assert (found.what, found.rank, found.where) == ("error", 1, "train.py:12")
-    assert found.says.startswith("Rank 0 waits in barrier at train.py:30. Rank 1 failed first")
+    assert (finding.what, finding.rank, finding.where) == ("error", 1, "train.py:12")
+    assert finding.says.startswith("Rank 0 waits in barrier at train.py:30. Rank 1 failed first")
 
 
 def test_ranks_that_never_came() -> None:
-    found = first(
+    finding = first(
         rank(0, waits("init_process_group", 7), 3), rank(2, waits("init_process_group", 7), 3)
     )
-    assert (found.what, found.rank) == ("not joined", 1)
-    assert "of 3 ranks, 2 have come" in found.says
+    assert (finding.what, finding.rank) == ("not joined", 1)
+    assert "of 3 ranks, 2 have come" in finding.says
 
 
 def test_all_in_the_same_call() -> None:
     ranks = [rank(0, waits("broadcast", 9), pending=["broadcast of [[4]]"])]
     ranks += [rank(1, waits("broadcast", 9), pending=["broadcast of [[8]]"])]
-    found = first(*ranks)
-    assert found.what == "same call"
-    assert "rank 0 broadcast of [[4]], rank 1 broadcast of [[8]]" in found.says
+    finding = first(*ranks)
+    assert finding.what == "same call"
+    assert "rank 0 broadcast of [[4]], rank 1 broadcast of [[8]]" in finding.says
 
 
 def test_no_rank_waits_for_another() -> None:
@@ -92,10 +92,10 @@ def test_a_second_thread_in_a_group_of_its_own_is_no_cause() -> None:
 def test_which_rank_called_less_and_since_when() -> None:
     common = [("all_reduce", 18, 1), ("all_reduce", 18, 1), ("all_reduce", 18, 2)]
     more = rank(0, waits("all_reduce", 18), calls=[*common, ("all_reduce", 18, 2)], passes=2)
-    found = first(more, rank(1, backward(30), calls=common, passes=3))
-    assert found.step == 1
-    assert "After backward pass 2 (step 1 from 0) the ranks' calls differ: " in found.says
-    assert "rank 0 called all_reduce at train.py:18 twice, rank 1 called it once." in found.says
+    finding = first(more, rank(1, backward(30), calls=common, passes=3))
+    assert finding.step == 1
+    assert "After backward pass 2 (step 1 from 0) the ranks' calls differ: " in finding.says
+    assert "rank 0 called all_reduce at train.py:18 twice, rank 1 called it once." in finding.says
 
 
 def test_ranks_whose_calls_never_agree_are_not_compared() -> None:
@@ -110,17 +110,17 @@ def test_ranks_whose_calls_never_agree_are_not_compared() -> None:
 def test_on_gpus_the_last_call_counts_and_is_said() -> None:
     ranks = [rank(0, computes(20), cuda=True, calls=[("all_reduce", 12, 4)], passes=4)]
     ranks += [rank(1, computes(31), cuda=True, calls=[("barrier", 15, 4)], passes=4)]
-    found = standstills.findings(ranks)
-    assert found[0].what == "different calls" and "barrier at train.py:15" in found[0].says
-    assert found[1].note and found[1].what == "later line"
-    assert "Python stands at train.py:20" in found[1].says
+    findings = standstills.findings(ranks)
+    assert findings[0].what == "different calls" and "barrier at train.py:15" in findings[0].says
+    assert findings[1].note and findings[1].what == "later line"
+    assert "Python stands at train.py:20" in findings[1].says
 
 
 @pytest.mark.parametrize("ended", [LIMIT, INTERRUPTED])
 def test_ranks_that_have_just_moved_are_not_accused(ended: str) -> None:
     ranks = [rank(0, waits("backward", 30), stood=0.3), rank(1, computes(41), stood=0.2)]
-    found = ending.ending_of(ranks, ended, None, 8.0, 3.0)
-    assert "still working" in found.lead and found.findings == []
+    outcome = ending.ending_of(ranks, ended, None, 8.0, 3.0)
+    assert "still working" in outcome.lead and outcome.findings == []
 
 
 def test_a_rank_that_computes_at_one_line_works() -> None:
@@ -143,9 +143,9 @@ def test_a_stand_is_only_clear_after_longer_than_those_before() -> None:
 
 def test_ranks_of_another_machine_are_said_to_be_unseen() -> None:
     ranks = [rank(n, waits("barrier", 30), 4) for n in range(2)]
-    found = ending.ending_of(ranks, STOOD, None, 400.0, 3.0).findings
-    assert found[-1].note and found[-1].what == "unseen ranks"
-    assert "Only 2 of 4 ranks are seen" in found[-1].says
+    findings = ending.ending_of(ranks, STOOD, None, 400.0, 3.0).findings
+    assert findings[-1].note and findings[-1].what == "unseen ranks"
+    assert "Only 2 of 4 ranks are seen" in findings[-1].says
 
 
 def test_lines_name_the_file_that_was_run() -> None:

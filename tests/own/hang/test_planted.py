@@ -51,9 +51,9 @@ def test_a_run_that_stands_is_ended_and_says_why(
 ) -> None:
     _, verdict = judge(make, fault, count)
     assert verdict.ended == STOOD
-    found = verdict.findings[0]
-    assert (found.what, found.rank) == (what, rank), found.says
-    assert line in text_of(found.where)
+    finding = verdict.findings[0]
+    assert (finding.what, finding.rank) == (what, rank), finding.says
+    assert line in text_of(finding.where)
     assert len(verdict.ranks) == count
 
 
@@ -63,16 +63,16 @@ def test_a_run_that_fails_says_where(
 ) -> None:
     run, verdict = judge(make, fault, count, patience=PATIENCE_S)
     assert not run.ok and verdict.ended == ITSELF
-    found = verdict.findings[0]
-    assert found.what == what, found.says
-    assert rank is None or found.rank == rank
-    assert not line or line in text_of(found.where)
+    finding = verdict.findings[0]
+    assert finding.what == what, finding.says
+    assert rank is None or finding.rank == rank
+    assert not line or line in text_of(finding.where)
 
 
 def test_the_parameters_have_names_and_the_step_a_number(judge: object) -> None:
     _, verdict = judge("with_ddp", "unused", patience=PATIENCE_S)
-    found = verdict.findings[0]
-    assert "`extra.weight`, `extra.bias`" in found.says and found.step == 6
+    finding = verdict.findings[0]
+    assert "`extra.weight`, `extra.bias`" in finding.says and finding.step == 6
 
 
 def test_sizes_and_calls_of_both_ranks_are_said(judge: object) -> None:
@@ -85,4 +85,4 @@ def test_sizes_and_calls_of_both_ranks_are_said(judge: object) -> None:
 def test_every_cause_that_can_be_named_is_planted() -> None:
     planted = {what for _, _, _, what, _, _ in (*STANDING, *FAILING)}
     by_data = {"not joined", "missing call", "later line", "unseen ranks"}  # test_of_waiting.py
-    assert planted | by_data == {known.name for known in KNOWN}
+    assert planted | by_data == {cause.name for cause in KNOWN}

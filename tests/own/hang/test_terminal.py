@@ -83,11 +83,11 @@ def test_a_hang_is_explained_to_people_and_programs(typed: object, tmp_path: Pat
     assert first.startswith("The run was ended. No rank has moved for")
     assert "The run was ended. No rank has moved for" in done.stderr
     assert "\n".join(answer) in done.stderr
-    found = json.loads((tmp_path / "f.json").read_text())
-    assert (found["schema"], found["tool"], found["ended"]) == (1, "run", "stood still")
-    assert found["exit_code"] is None and found["command"][-1] == "train.py"
-    assert found["findings"][0]["what"] == "hidden error" and found["findings"][0]["lab"]
-    assert set(found["versions"]) == {"course", "torch", "python"}
+    report = json.loads((tmp_path / "f.json").read_text())
+    assert (report["schema"], report["tool"], report["ended"]) == (1, "run", "stood still")
+    assert report["exit_code"] is None and report["command"][-1] == "train.py"
+    assert report["findings"][0]["what"] == "hidden error" and report["findings"][0]["lab"]
+    assert set(report["versions"]) == {"course", "torch", "python"}
 
 
 def is_at_barrier(ranks: list[RankState]) -> bool:
@@ -181,7 +181,7 @@ def test_one_command_for_each_machine(tmp_path: Path) -> None:
     ]  # fmt: skip
     texts = [run.communicate()[1] for run in runs]
     assert [run.returncode for run in runs] == [3, 3], texts
-    assert sum("Different calls: " in each for each in texts) == 1
+    assert sum("Different calls: " in text for text in texts) == 1
     assert list(tmp_path.iterdir()) == [tmp_path / "model.pt"]
 
 

@@ -27,10 +27,10 @@ def judge(warm_ranks: None) -> Judge:
 
     def ask(script: Path, *words: str, count: int = 2) -> Comparison:
         ranks = ["torchrun", "--standalone", "--nproc-per-node", str(count)]
-        with watched(20, looks_at=NUMERICS) as one:
-            run = one.run([*ranks, str(script), *words])
+        with watched(20, looks_at=NUMERICS) as watched_run:
+            run = watched_run.run([*ranks, str(script), *words])
             assert run.ok, run.text(run.first_failed)
-            answer = compared(run, one.folder)
+            answer = compared(run, watched_run.folder)
         assert answer is not None
         return answer
 

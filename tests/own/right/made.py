@@ -53,7 +53,7 @@ def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool
             step = OptimizerStep(
                 number * passes, number, LINE, [0.1], "momentum=0", marks(weights[place]), [], True
             )
-            step.latest = [_pass(place, number, each, passes) for each in range(passes)]
+            step.latest = [_pass(place, number, index, passes) for index in range(passes)]
             step.got = step.clean = [True, True]
             happens = {"own": own, "first": own.mean(0), "used": own.mean(0), "step": step,
                        "base": np.zeros(sum(COUNTS)), "weights": weights[place]}  # fmt: skip
@@ -63,19 +63,19 @@ def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool
             step.after = marks(weights[place])
             step.norms = [float(np.linalg.norm(weights[place]))] * 2
             step.keep("own", happens["own"][place])
-            for each in ("first", "used", "base"):
-                step.keep(each, happens[each] + (happens["base"] if each != "base" else 0))
+            for name in ("first", "used", "base"):
+                step.keep(name, happens[name] + (happens["base"] if name != "base" else 0))
             rank.optimizers[0].watched.append(step)
         rank.optimizers[0].steps = number
     for rank, first in zip(made, weights, strict=True):
         rank.optimizers[0].steps = STEPS
-        for each in rank.wrapped:
-            each.first = each.then = each.then or marks(first * 0)
+        for wrap in rank.wrapped:
+            wrap.first = wrap.then = wrap.then or marks(first * 0)
     return made
 
 
 def _rank(number: int, count: int, ddp: bool) -> TrainingReport:
-    shapes = [f"[{each}]" for each in COUNTS]
+    shapes = [f"[{size}]" for size in COUNTS]
     optimizer = OptimizerReport("SGD", "train.py:20", NAMES, shapes, ["train.py:10"] * 2, COUNTS)
     rank = TrainingReport(
         number, count, count, "here", "gloo", optimizers=[optimizer], is_over=True
@@ -85,8 +85,8 @@ def _rank(number: int, count: int, ddp: bool) -> TrainingReport:
     return rank
 
 
-def _pass(rank: int, step: int, each: int, passes: int) -> BackwardPass:
-    rows = [zlib.crc32(f"{rank} {step} {each} {row}".encode()) for row in range(BATCH)]
+def _pass(rank: int, step: int, index: int, passes: int) -> BackwardPass:
+    rows = [zlib.crc32(f"{rank} {step} {index} {row}".encode()) for row in range(BATCH)]
     part = LossTerm("NllLoss", BATCH, 1 / BATCH / passes)
     return BackwardPass(
         "train.py:29", "train.py:28", rows, "training", "float32", True, parts=[part], loss=1.0
@@ -129,9 +129,9 @@ def written(path: str) -> WrittenFile:
 
 def faults(ranks: list[TrainingReport]) -> list[Finding]:
     """What is found, without notes."""
-    return [each for each in verdict.of(ranks).findings if not each.note]
+    return [finding for finding in verdict.of(ranks).findings if not finding.note]
 
 
 def named(ranks: list[TrainingReport]) -> list[tuple[str, int | None]]:
     """The names and ranks of the faults."""
-    return [(each.what, each.rank) for each in faults(ranks)]
+    return [(finding.what, finding.rank) for finding in faults(ranks)]

@@ -29,7 +29,7 @@ def one_process(
 
 def named(outcome: Outcome) -> list[str]:
     """The findings' names."""
-    return [each.what for each in outcome.findings]
+    return [finding.what for finding in outcome.findings]
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -37,8 +37,10 @@ def test_a_right_training_agrees(count: int) -> None:
     ranks = made.ranks(count)
     outcome = of_one_process.of(ranks, one_process(ranks))
     assert outcome.row.state == EQUAL and outcome.findings == []
-    assert {each.name for each in outcome.parameters} == set(made.NAMES)
-    assert all(abs(each.times - 1) < 1e-6 > each.difference for each in outcome.parameters)
+    assert {parameter.name for parameter in outcome.parameters} == set(made.NAMES)
+    assert all(
+        abs(parameter.times - 1) < 1e-6 > parameter.difference for parameter in outcome.parameters
+    )
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -57,7 +59,9 @@ def test_a_factor_is_named(
     ranks = made.ranks(count, fault)
     outcome = of_one_process.of(ranks, one_process(ranks, of_one(count) if of_one != 1 else 1))
     assert named(outcome) == ["factor"] and outcome.row.state == DIFFERS
-    assert {round(each.times, 4) for each in outcome.parameters} == {round(times(count), 4)}
+    assert {round(parameter.times, 4) for parameter in outcome.parameters} == {
+        round(times(count), 4)
+    }
     assert outcome.findings[0].where
 
 

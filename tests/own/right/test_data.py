@@ -16,7 +16,7 @@ def with_epochs(*epochs: list[int], **more: object) -> list[TrainingReport]:
     """Two ranks whose samplers are in these epochs."""
     ranks = made.ranks()
     for rank, mine in zip(ranks, epochs, strict=True):
-        rank.iterations = [made.iteration(rank.rank, **{"epoch": each} | more) for each in mine]
+        rank.iterations = [made.iteration(rank.rank, **{"epoch": epoch} | more) for epoch in mine]
     return ranks
 
 
@@ -66,8 +66,8 @@ def test_workers_of_two_ranks_that_draw_the_same() -> None:
 
 def test_files_of_several_ranks() -> None:
     ranks = made.ranks()
-    for each in ranks:
-        each.written = [made.written("/runs/model.pt")]
+    for rank in ranks:
+        rank.written = [made.written("/runs/model.pt")]
     assert named(ranks) == [("same file", None)]
     ranks[1].host = "another"
     assert named(ranks) == []
@@ -84,7 +84,7 @@ def with_evaluations(count: int = 2, **more: object) -> list[TrainingReport]:
 
 def row(ranks: list[TrainingReport], name: str) -> str:
     """The state of a row of the table."""
-    return next(each.state for each in verdict.of(ranks).rows if each.row == name)
+    return next(entry.state for entry in verdict.of(ranks).rows if entry.row == name)
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -94,8 +94,8 @@ def test_an_evaluation_counts_each_sample_once(count: int) -> None:
     assert named(with_evaluations(count, messages=0)) == [("evaluation", 0)]
     assert named(with_evaluations(count, total=1002, sums=[1002.0])) == [("evaluation", None)]
     ranks = with_evaluations(count)
-    for each in ranks[1:]:
-        each.iterations = []
+    for rank in ranks[1:]:
+        rank.iterations = []
     ranks[0].iterations[0].messages = 0
     assert named(ranks) == [("evaluation", 0)]
 
@@ -115,8 +115,8 @@ def test_an_evaluation_is_not_judged_where_the_script_may_see_to_it() -> None:
         ranks = with_evaluations(**more)
         assert named(ranks) == [] and row(ranks, table.EVALUATION) == NOT_SEEN, more
     ranks = with_evaluations(messages=0)
-    for each in ranks:
-        each.written = [made.written(f"/runs/predictions{each.rank}.pt")]
+    for rank in ranks:
+        rank.written = [made.written(f"/runs/predictions{rank.rank}.pt")]
     assert named(ranks) == []  # which may be put together later
 
 
@@ -199,8 +199,8 @@ def test_all_ranks_take_up_the_optimizers_state() -> None:
     assert named(resumed("train.py:15", "")) == []  # a state without effect: the weights stay equal
     ranks = resumed("train.py:15", "")
     for step in ranks[1].optimizers[0].watched:
-        step.after = [each + 1 for each in step.after]
-        step.before = [each + 1 for each in step.before] if step.passes > 1 else step.before
+        step.after = [mark + 1 for mark in step.after]
+        step.before = [mark + 1 for mark in step.before] if step.passes > 1 else step.before
     assert named(ranks) == [("resume", None)]
 
 

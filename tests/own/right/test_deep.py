@@ -58,7 +58,7 @@ def test_a_right_script_agrees_with_one_process(tmp_path: Path, make: str, what:
     assert (code, answer["findings"]) == (0, []), text
     assert [row["state"] for row in answer["rows"]] == [EQUAL], text
     assert answer["parameters"] != []
-    assert all(each["difference"] < 1e-5 for each in answer["parameters"]), text
+    assert all(parameter["difference"] < 1e-5 for parameter in answer["parameters"]), text
 
 
 @pytest.mark.slow
@@ -68,11 +68,11 @@ def test_a_fault_is_named(
     tmp_path: Path, fault: str, what: str, line: str, times: float | None
 ) -> None:
     code, answer, text = compare(tmp_path, "deep", fault)
-    assert code == 3 and [each["what"] for each in answer["findings"]] == [what], text
+    assert code == 3 and [finding["what"] for finding in answer["findings"]] == [what], text
     number = int(answer["findings"][0]["where"].removeprefix("deep.py:"))
     assert line in (PLANTS / "deep.py").read_text().splitlines()[number - 1]
     if times:
-        assert {round(each["times"], 5) for each in answer["parameters"]} == {times}
+        assert {round(parameter["times"], 5) for parameter in answer["parameters"]} == {times}
 
 
 @pytest.mark.slow

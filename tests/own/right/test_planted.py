@@ -83,14 +83,14 @@ def text_of(script: Path, where: str) -> str:
 
 def is_first(answer: Comparison, script: Path, what: str, rank: int | None, text: str) -> None:
     """Assert that the first finding is this fault, on this rank, at a line with this text."""
-    found = answer.findings[0]
-    assert (found.what, found.rank, found.note) == (what, rank, False), str(answer)
-    assert text in text_of(script, found.where)
+    finding = answer.findings[0]
+    assert (finding.what, finding.rank, finding.note) == (what, rank, False), str(answer)
+    assert text in text_of(script, finding.where)
 
 
 def finds_nothing(answer: Comparison) -> None:
     """Assert that nothing is found, but for notes."""
-    assert [each for each in answer.findings if not each.note] == [], str(answer)
+    assert [finding for finding in answer.findings if not finding.note] == [], str(answer)
 
 
 @pytest.mark.parametrize(("make", "fault", "count", "what", "rank", "text"), PLANTED)
@@ -143,8 +143,8 @@ def test_a_fault_of_a_public_report_is_named_first(
     judge: object, name: str, what: str, text: str
 ) -> None:
     script = STRANGERS / f"{name}.py"
-    found = judge(script).findings[0]
-    assert found.what == what and text in text_of(script, found.where)
+    finding = judge(script).findings[0]
+    assert finding.what == what and text in text_of(script, finding.where)
 
 
 def test_the_readme_shows_a_real_answer(judge: object, tmp_path: Path) -> None:

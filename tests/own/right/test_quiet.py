@@ -15,36 +15,36 @@ from course.own.right.table import NOT_SEEN
 from course.own.right.verdict import Verdict
 
 
-def state(found: Verdict, row: str) -> str:
+def state(judgement: Verdict, row: str) -> str:
     """The state of a row of the table."""
-    return next(each.state for each in found.rows if each.row == row)
+    return next(entry.state for entry in judgement.rows if entry.row == row)
 
 
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("passes", [1, 2])
 def test_a_right_training_has_no_finding_and_a_whole_table(count: int, passes: int) -> None:
-    found = verdict.of(made.ranks(count, passes=passes))
-    assert found.findings == []
-    assert [row.row for row in found.rows] == list(table.ORDER)
-    states = {row.row: row.state for row in found.rows}
+    judgement = verdict.of(made.ranks(count, passes=passes))
+    assert judgement.findings == []
+    assert [row.row for row in judgement.rows] == list(table.ORDER)
+    states = {row.row: row.state for row in judgement.rows}
     assert states[table.USED] == states[table.AFTER] == states[table.TARGET] == "equal"
     assert states[table.OWN] == states[table.SAMPLES] == "differs"
     assert states[table.EVALUATION] == states[table.RESUME] == NOT_SEEN
-    assert all(row.says for row in found.rows)
+    assert all(row.says for row in judgement.rows)
 
 
 def test_what_nothing_ties_is_not_compared() -> None:
     """Ranks that begin with unlike weights and average nothing may each have their own model."""
-    found = verdict.of(made.ranks(fault=alone, ddp=False, equal_start=False))
-    assert found.findings == []
-    assert state(found, table.START) == state(found, table.AFTER) == NOT_SEEN
+    judgement = verdict.of(made.ranks(fault=alone, ddp=False, equal_start=False))
+    assert judgement.findings == []
+    assert state(judgement, table.START) == state(judgement, table.AFTER) == NOT_SEEN
 
 
 @pytest.mark.parametrize("sends", [{"point": 40}, {"forward": 40}])
 def test_a_model_that_is_split_over_the_ranks_is_not_compared(sends: dict) -> None:
-    ranks = [replace(each, sends=sends) for each in made.ranks(fault=same_rows, ddp=False)]
-    found = verdict.of(ranks)
-    assert found.findings == [] and state(found, table.SAMPLES) == NOT_SEEN
+    ranks = [replace(rank, sends=sends) for rank in made.ranks(fault=same_rows, ddp=False)]
+    judgement = verdict.of(ranks)
+    assert judgement.findings == [] and state(judgement, table.SAMPLES) == NOT_SEEN
 
 
 def test_ranks_that_average_their_weights_now_and_then_are_right() -> None:
@@ -54,9 +54,9 @@ def test_ranks_that_average_their_weights_now_and_then_are_right() -> None:
             happens["weights"] = np.zeros(sum(made.COUNTS))
             happens["step"].before = made.marks(happens["weights"])
 
-    found = verdict.of(made.ranks(fault=local, ddp=False))
-    assert found.findings == []
-    assert state(found, table.USED) == NOT_SEEN and state(found, table.AFTER) == "equal"
+    judgement = verdict.of(made.ranks(fault=local, ddp=False))
+    assert judgement.findings == []
+    assert state(judgement, table.USED) == NOT_SEEN and state(judgement, table.AFTER) == "equal"
 
 
 def test_a_few_uneven_batches_are_no_fault() -> None:
@@ -80,8 +80,8 @@ def test_a_sum_of_losses_that_could_not_be_read_is_not_judged() -> None:
         added(rank, step, happens)
         happens["step"].latest[0].parts = None
 
-    found = verdict.of(made.ranks(fault=unread, ddp=False))
-    assert found.findings == [] and state(found, table.TARGET) == NOT_SEEN
+    judgement = verdict.of(made.ranks(fault=unread, ddp=False))
+    assert judgement.findings == [] and state(judgement, table.TARGET) == NOT_SEEN
 
 
 def test_several_losses_of_one_batch_may_be_added() -> None:

@@ -76,10 +76,10 @@ FAULTS = [
 
 @pytest.mark.parametrize(("fault", "how", "what", "rank"), FAULTS)
 def test_a_fault_is_named_first(fault: made.Fault, how: dict, what: str, rank: int | None) -> None:
-    found = faults(made.ranks(fault=fault, **how))
-    assert (found[0].what, found[0].rank) == (what, rank)
-    assert found[0].says.endswith(".") and found[0].cure.endswith(".") and found[0].where
-    assert "drift" not in [each.what for each in found[1:]]
+    findings = faults(made.ranks(fault=fault, **how))
+    assert (findings[0].what, findings[0].rank) == (what, rank)
+    assert findings[0].says.endswith(".") and findings[0].cure.endswith(".") and findings[0].where
+    assert "drift" not in [finding.what for finding in findings[1:]]
 
 
 def test_steps_in_which_gradients_were_averaged_are_not_counted() -> None:
@@ -91,22 +91,22 @@ def test_steps_in_which_gradients_were_averaged_are_not_counted() -> None:
 
 
 def test_weights_that_differ_at_the_start_come_before_all_else() -> None:
-    found = named(made.ranks(fault=unequal_targets, ddp=False, equal_start=False))
-    assert found[0] == ("start", None) and ("mean of means", None) in found
+    names = named(made.ranks(fault=unequal_targets, ddp=False, equal_start=False))
+    assert names[0] == ("start", None) and ("mean of means", None) in names
 
 
 def test_the_line_that_changed_weights_on_one_rank_alone_is_named() -> None:
     ranks = made.ranks(3, fault=drifts)
-    for each in ranks:
-        each.changes = [WeightChange("apply", "train.py:11", 0)]
+    for rank in ranks:
+        rank.changes = [WeightChange("apply", "train.py:11", 0)]
     ranks[1].changes.append(WeightChange("copy_", "train.py:34", 5))
-    assert [(each.what, each.rank, each.where) for each in faults(ranks)] == [
+    assert [(finding.what, finding.rank, finding.where) for finding in faults(ranks)] == [
         ("drift", 1, "train.py:34")
     ]
     ranks = made.ranks(ddp=False, equal_start=False)
     ranks[0].changes = [WeightChange("load_state_dict", "train.py:12", 0)]
-    found = faults(ranks)[0]
-    assert (found.what, found.rank, found.where) == ("start", 0, "train.py:12")
+    fault = faults(ranks)[0]
+    assert (fault.what, fault.rank, fault.where) == ("start", 0, "train.py:12")
 
 
 def test_buffers_count_where_they_are_kept() -> None:
@@ -118,18 +118,18 @@ def test_buffers_count_where_they_are_kept() -> None:
 
 def test_a_teacher_must_be_the_same_on_all_ranks() -> None:
     ranks = made.ranks(3)
-    for number, each in enumerate(ranks):
-        each.others = [made.other(7 if number < 2 else 8)]
+    for number, rank in enumerate(ranks):
+        rank.others = [made.other(7 if number < 2 else 8)]
     assert named(ranks) == [("other model", 2)]
-    for each in ranks:
-        each.others[0].trains = True  # the model itself, which is evaluated
+    for rank in ranks:
+        rank.others[0].trains = True  # the model itself, which is evaluated
     assert named(ranks) == []
 
 
 def test_models_that_are_called_late_are_compared_at_the_same_call() -> None:
     ranks = made.ranks()
-    for each in ranks:
-        each.others = [made.other(each.rank, steps=8)]
+    for rank in ranks:
+        rank.others = [made.other(rank.rank, steps=8)]
     assert named(ranks) == [("other model", None)]
     ranks[1].others[0].steps = 9  # it has been averaged once more
     assert named(ranks) == []
@@ -145,8 +145,8 @@ def test_parameters_that_no_optimizer_has() -> None:
     def with_loose(**more: object) -> list[TrainingReport]:
         ranks = made.ranks()
         loose = LooseParameter("head.bias", "train.py:11", 12, late=False, of=4, missing=1)
-        for each in ranks:
-            each.loose = [replace(loose, **more)]
+        for rank in ranks:
+            rank.loose = [replace(loose, **more)]
         return ranks
 
     assert named(with_loose()) == [("never updated", None)]
@@ -160,23 +160,23 @@ def test_parameters_that_no_optimizer_has() -> None:
 def test_an_optimizer_that_steps_for_nothing(frozen: bool, found: list) -> None:
     """Its parameters were replaced after it was made; or the part is frozen at first."""
     ranks = made.ranks()
-    for each in ranks:
-        other = replace(each.optimizers[0], made_at="train.py:21", frozen=frozen)
+    for rank in ranks:
+        other = replace(rank.optimizers[0], made_at="train.py:21", frozen=frozen)
         other.watched = [
             replace(step, got=[False] * len(step.got), after=step.before, entries=[], latest=[])
             for step in other.watched
         ]
-        each.optimizers.append(other)
+        rank.optimizers.append(other)
     assert named(ranks) == found
 
 
 def test_a_rate_of_zero_to_the_end() -> None:
     ranks = made.ranks()
-    for each in ranks:
-        each.optimizers[0].zero_from, each.optimizers[0].zero_rates = 8, 5
+    for rank in ranks:
+        rank.optimizers[0].zero_from, rank.optimizers[0].zero_rates = 8, 5
     assert named(ranks) == [("schedule", None)]
-    for each in ranks:
-        each.optimizers[0].zero_rates = 1  # the last step of a schedule
+    for rank in ranks:
+        rank.optimizers[0].zero_rates = 1  # the last step of a schedule
     assert named(ranks) == []
 
 
@@ -184,8 +184,8 @@ def test_noise_is_a_note() -> None:
     def draws(rank: int, step: int, happens: dict) -> None:
         happens["step"].latest[0].noise = step
 
-    found = verdict.of(made.ranks(fault=draws)).findings
-    assert [(each.what, each.note) for each in found] == [("noise", True)]
+    findings = verdict.of(made.ranks(fault=draws)).findings
+    assert [(finding.what, finding.note) for finding in findings] == [("noise", True)]
 
 
 def test_shards_that_are_scaled_each_by_its_own_norm() -> None:
@@ -194,9 +194,9 @@ def test_shards_that_are_scaled_each_by_its_own_norm() -> None:
         happens["step"].clips = ["train.py:31"]
 
     ranks = made.ranks(fault=shards, ddp=False)
-    for each in ranks:
-        each.optimizers[0].sharded = True
-        for step in each.optimizers[0].watched:
+    for rank in ranks:
+        rank.optimizers[0].sharded = True
+        for step in rank.optimizers[0].watched:
             step.gradients = {}
     assert named(ranks) == [("clip", None)]
 
@@ -214,4 +214,4 @@ def test_every_finding_has_a_place_in_the_order_and_a_test() -> None:
     planted = {what for _, _, what, _ in FAULTS}
     above = {"start", "buffers", "other model", "never updated", "order of epochs", "same file",
              "part of the data", "repeated data", "noise", "evaluation", "resume"}  # fmt: skip
-    assert planted | above == {known.name for known in causes.KNOWN}
+    assert planted | above == {cause.name for cause in causes.KNOWN}

@@ -61,13 +61,13 @@ def test_the_answer_on_the_page_is_what_is_answered(tmp_path: Path) -> None:
     assert whole in done.stderr and all(row in done.stderr for row in rows)
     assert done.stderr.count("Not averaged:") == 1  # nothing new was seen at the end
 
-    found = json.loads((tmp_path / "right.json").read_text())
-    assert (found["tool"], found["ranks"], found["steps"]) == ("right", 2, 20)
-    first = found["findings"][0]
+    report = json.loads((tmp_path / "right.json").read_text())
+    assert (report["tool"], report["ranks"], report["steps"]) == ("right", 2, 20)
+    first = report["findings"][0]
     assert (first["what"], first["rank"], first["step"]) == ("not averaged", None, 1)
     assert set(first) == {"what", "rank", "step", "where", "says", "cure", "lab", "note"}
-    assert [row["row"] for row in found["rows"]] == list(table.ORDER)
-    assert {row["state"] for row in found["rows"]} == {"equal", "differs", "not seen"}
+    assert [row["row"] for row in report["rows"]] == list(table.ORDER)
+    assert {row["state"] for row in report["rows"]} == {"equal", "differs", "not seen"}
 
 
 @pytest.mark.slow
@@ -84,4 +84,4 @@ def test_a_failure_before_enough_was_seen_keeps_its_exit_code(tmp_path: Path, to
 
 def test_its_help_lists_what_it_can_name(tmp_path: Path) -> None:
     done = typed(tmp_path, sys.executable, "-m", "course", "right", "--help")
-    assert [known for known in causes.KNOWN if known.name not in done.stdout] == []
+    assert [cause for cause in causes.KNOWN if cause.name not in done.stdout] == []

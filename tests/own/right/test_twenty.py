@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 
 def _named(judge: object, name: str) -> list:
-    return [each for each in judge(TWENTY / f"{name}.py").findings if not each.note]
+    return [finding for finding in judge(TWENTY / f"{name}.py").findings if not finding.note]
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -35,4 +35,4 @@ def test_a_right_script_or_a_missed_fault_is_accused_of_nothing_else(
     judge: object, name: str
 ) -> None:
     accepted = EXPECTED[name].get("what", [])
-    assert [each.what for each in _named(judge, name) if each.what not in accepted] == []
+    assert [finding.what for finding in _named(judge, name) if finding.what not in accepted] == []

@@ -83,9 +83,9 @@ def test_an_answer_rests_on_the_ranks_that_have_reported(tmp_path: Path) -> None
 def test_ranks_of_two_machines_are_all_expected_once_one_of_the_other_has_reported(
     tmp_path: Path,
 ) -> None:
-    reported = [replace(each, local=2) for each in same(*WORK, count=4, tail=2.0)]
-    for each in reported[:2]:
-        report_files.write(each, tmp_path)
+    reported = [replace(report, local=2) for report in same(*WORK, count=4, tail=2.0)]
+    for report in reported[:2]:
+        report_files.write(report, tmp_path)
     assert report_files.all_have_reported(tmp_path)
     assert not report_files.all_have_reported(tmp_path, everywhere=True)
     others = "the ranks of other machines"
@@ -109,7 +109,9 @@ def test_what_waited_for_a_core_is_a_stretch_of_its_own_in_the_picture() -> None
             step.passes = [replace(p, start=p.start + 0.05, end=p.end + 0.05) for p in step.passes]
     answer = Answer(reports)
     lane = answer.plain()["lanes"]["0"]
-    assert [(each["kind"], round(1e3 * (each["end"] - each["start"]))) for each in lane[:2]] == [
+    assert [
+        (stretch["kind"], round(1e3 * (stretch["end"] - stretch["start"]))) for stretch in lane[:2]
+    ] == [
         ("input", 60),
         ("waiting for a core", 50),
     ]
@@ -148,7 +150,7 @@ def test_where_gradients_are_averaged_in_each_step_the_meeting_is_needed() -> No
     averaging = message("all_reduce", 5, 10 * MIB, "train.py:10")
     answer = Answer(in_turn(averaging))
     budget = answer.diagnosis.budget
-    assert mean(budget.times, lambda each: each.price("gradients")) > 0
+    assert mean(budget.times, lambda step: step.price("gradients")) > 0
     assert budget.turns and not meetings.are_needless(budget)
     assert (answer.causes[0].name, answer.causes[0].rank) == ("straggler", None)
 

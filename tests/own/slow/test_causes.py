@@ -45,27 +45,31 @@ def test_one_rank_is_late(kind: str, where: str, count: int) -> None:
     late = count - 1
     work = [did(name, 10, f"train.py:{n}") for n, name in enumerate(("python", "input"), 1)]
     work += [*computed(), STEP]
-    longer = [replace(each, end=each.end + 0.05) if each.kind == kind else each for each in work]
+    longer = [
+        replace(slice_, end=slice_.end + 0.05) if slice_.kind == kind else slice_ for slice_ in work
+    ]
     reports = ranks(*[work] * late, longer, tail=[52.0] * late + [2.0], overlap=[8.0] * count)
     cause = first(reports)
     assert (cause.name, cause.rank, cause.where) == ("straggler", late, where)
     assert cause.share == pytest.approx(50 / 134)
-    assert cause.line == next(each.where for each in work if each.kind == kind)
+    assert cause.line == next(slice_.where for slice_ in work if slice_.kind == kind)
 
 
 def test_more_in_forward_and_in_backward_is_one_straggler() -> None:
     even, late = computed(), [did("forward", 50, "train.py:7"), did("backward", 100, "train.py:8")]
     reports = ranks([*even, STEP], [*late, STEP], tail=[92.0, 2.0])
     causes = Answer(reports).causes
-    assert [(each.name, each.rank, each.where) for each in causes] == [("straggler", 1, "backward")]
+    assert [(cause.name, cause.rank, cause.where) for cause in causes] == [
+        ("straggler", 1, "backward")
+    ]
     assert causes[0].share == pytest.approx(90 / 154)
 
 
 @pytest.mark.parametrize("often", [2, 3, 5])
 @pytest.mark.parametrize("count", [2, 4])
 def test_one_rank_is_late_in_some_steps(often: int, count: int) -> None:
-    each = [*computed(), did("python", 2, "train.py:9")]
-    reports = same(*each, STEP, count=count)
+    work = [*computed(), did("python", 2, "train.py:9")]
+    reports = same(*work, STEP, count=count)
     for n in range(10):  # a little later in turns, as by chance
         reports[n % count].steps[n].slices[0].end += 0.001
     for step in reports[0].steps[::often]:
@@ -120,7 +124,7 @@ def test_unused_parameters_are_searched_for() -> None:
     beside = Answer(same(did("input", 40), *work, tail=2.0, settings=searching))
     assert [cause.name for cause in beside.causes] == ["input", "unused parameters"]
     for rank in reports:
-        for pass_ in (each for step in rank.steps for each in step.passes):
+        for pass_ in (ddp_pass for step in rank.steps for ddp_pass in step.passes):
             pass_.unused = 400  # so the search is needed
     assert first(reports).name == "computing"
     reports = same(*work, tail=2.0, settings=script(Ddp(ranks=2)))
@@ -137,9 +141,9 @@ def test_a_search_sends_a_message_in_each_pass() -> None:
     assert (first_.name, second.name) == ("latency", "unused parameters")
     assert (first_.share, second.share) == pytest.approx((0.45, 0.05))
     for rank in reports:
-        for pass_ in (each for step in rank.steps for each in step.passes):
+        for pass_ in (ddp_pass for step in rank.steps for ddp_pass in step.passes):
             pass_.unused = 400  # so the search is needed
-    assert {each.name for each in Answer(reports).causes} == {"latency"}
+    assert {cause.name for cause in Answer(reports).causes} == {"latency"}
 
 
 def test_what_watching_took_is_said_where_it_is_much() -> None:

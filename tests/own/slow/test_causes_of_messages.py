@@ -67,7 +67,7 @@ def test_messages_that_now_and_then_wait_for_a_core_are_not_slow() -> None:
     ]
     reports = [rank(number, steps, 2, gradients=MIB, largest=MIB // 3) for number in range(2)]
     assert first(reports).name == "computing"
-    on_gpus = [replace(each, device="cuda", on_gpu=each.steps) for each in reports]
+    on_gpus = [replace(report, device="cuda", on_gpu=report.steps) for report in reports]
     assert first(on_gpus).name == "no overlap"  # there, no core is waited for
 
 
@@ -96,8 +96,12 @@ def test_what_a_sharded_model_gathers_is_a_price_and_no_fault() -> None:
     scattered = message("reduce_scatter_tensor", 20, 4 * MIB, "train.py:8", within="backward")
     steps = [gathers[0], *computed(), gathers[1], scattered, STEP]
     answer = Answer(same(*steps, settings=script(sharded="fully_shard")))
-    assert [each.name for each in answer.causes] == ["computing", "gathering weights", "bandwidth"]
-    assert [each.share for each in answer.causes[1:]] == pytest.approx([60 / 142, 20 / 142])
+    assert [cause.name for cause in answer.causes] == [
+        "computing",
+        "gathering weights",
+        "bandwidth",
+    ]
+    assert [cause.share for cause in answer.causes[1:]] == pytest.approx([60 / 142, 20 / 142])
     assert all(finding.note for finding in answer.findings)
     assert "`reshard_after_forward=False`" in str(answer)
     kept = [gathers[0], *computed(), scattered, STEP]
@@ -147,8 +151,8 @@ def test_the_passes_of_two_modules_are_no_accumulation() -> None:
     steps = same(*computed() * 2, STEP, STEP, tail=40.0, overlap=20.0)
     assert first(steps).name == "accumulation"
     for rank_ in steps:
-        for one in rank_.steps:
-            one.passes[1].module = 2
+        for training_step in rank_.steps:
+            training_step.passes[1].module = 2
     assert {cause.name for cause in Answer(steps).causes} == {"bandwidth"}
 
 
@@ -216,14 +220,16 @@ MEETS = message("barrier", 40, 0, "train.py:11")
 )
 @pytest.mark.parametrize("count", [3, 4, 8])
 def test_more_ranks(cause: str, slices: list, of_step: dict, count: int) -> None:
-    found = first(same(*slices, count=count, **of_step))
-    assert (found.name, found.rank) == (cause, None)
+    first_ = first(same(*slices, count=count, **of_step))
+    assert (first_.name, first_.rank) == (cause, None)
 
 
 @pytest.mark.parametrize("count", [3, 4, 8])
 def test_a_message_costs_what_it_takes_the_rank_that_comes_last(count: int) -> None:
-    each = [[*computed(), message("barrier", 40 + 10 * n, 0, "train.py:11")] for n in range(count)]
+    of_ranks = [
+        [*computed(), message("barrier", 40 + 10 * n, 0, "train.py:11")] for n in range(count)
+    ]
     late = [did("python", 10 * (count - 1 - n)) for n in range(count)]
-    reports = ranks(*([*slices, more] for slices, more in zip(each, late, strict=True)))
+    reports = ranks(*([*slices, more] for slices, more in zip(of_ranks, late, strict=True)))
     share = next(c.share for c in Answer(reports).causes if c.name == "synchronization")
     assert share == pytest.approx(40 / (100 + 10 * (count - 1)))

@@ -52,7 +52,7 @@ def test_what_workers_may_cause_must_save_more_than_ranks_wait_for_a_core(
         answer = Answer(reports)
         feigned = workers and waits_ms == 200
         assert answer.causes[0].name == ("computing" if feigned else cause)
-        assert cause in {each.name for each in answer.causes}
+        assert cause in {candidate.name for candidate in answer.causes}
 
 
 def test_that_ranks_had_no_core_comes_before_all_causes() -> None:

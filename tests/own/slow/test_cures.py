@@ -25,21 +25,21 @@ PLANTED = {
 def ask(warm_ranks: None, tmp_path: Path) -> object:
     """What `why` answers of a planted script."""
 
-    def asked(script: str, how: str) -> Answer:
+    def answer(script: str, how: str) -> Answer:
         words = ["torchrun", "--standalone", "--nproc-per-node", "2"]
         run, ranks = watch_ranks([*words, str(PLANTS / f"{script}.py"), how, str(tmp_path)])
         assert run.ok, run.text(run.first_failed)
         return Answer(ranks)
 
-    return asked
+    return answer
 
 
 @pytest.mark.parametrize(("script", "how"), PLANTED)
 def test_the_cure_fits_the_script(ask: object, script: str, how: str) -> None:
     cause, says = PLANTED[script, how]
     answer = ask(script, how)
-    found = next(each for each in answer.causes if each.name == cause)
-    assert says in found.cure
-    assert not found.line or found.line.split(":")[0] == f"{script}.py"
+    match = next(candidate for candidate in answer.causes if candidate.name == cause)
+    assert says in match.cure
+    assert not match.line or match.line.split(":")[0] == f"{script}.py"
     if cause != "idle DDP":
-        assert answer.causes[0] is found
+        assert answer.causes[0] is match

@@ -46,7 +46,7 @@ def host(*parts: tuple[str, float], start: float = 0.0, **more: object) -> Train
 
 def kinds(step: TrainingStep) -> list[tuple[str, float, float]]:
     """A step's slices, in the same unit."""
-    return [(each.kind, each.start, each.end) for each in step.slices]
+    return [(slice_.kind, slice_.start, slice_.end) for slice_ in step.slices]
 
 
 # The main thread launches a forward pass, a backward pass and the optimizer's step in 20 ms each
@@ -66,15 +66,15 @@ def test_a_gpu_lags_behind_and_its_steps_end_with_what_was_launched_in_them():
             ("adam", 95, 100, 17),
         )
     ]
-    found = devices.steps(work, steps)
-    assert [(step.start, step.end) for step in found] == [(100, 200), (200, 300)]
-    assert kinds(found[0]) == [
+    on_gpu = devices.steps(work, steps)
+    assert [(step.start, step.end) for step in on_gpu] == [(100, 200), (200, 300)]
+    assert kinds(on_gpu[0]) == [
         ("forward", 100, 140),
         ("backward", 140, 190),
         ("tail", 190, 195),
         ("optimizer", 195, 200),
     ]
-    (pass_,) = found[0].passes
+    (pass_,) = on_gpu[0].passes
     assert (pass_.start, pass_.end) == (140, 190)
     assert (pass_.computing, pass_.communicating, pass_.overlap) == (50, 35, 30)
 
@@ -92,8 +92,8 @@ def test_an_idle_gpu_waits_for_what_the_main_thread_does():
             ("adam", 62, 69),
         )
     ]
-    (found,) = devices.steps(work, steps)
-    assert kinds(found) == [
+    (step,) = devices.steps(work, steps)
+    assert kinds(step) == [
         ("launching", 69, 70),
         ("input", 70, 100),
         ("copies", 100, 110),
@@ -104,7 +104,7 @@ def test_an_idle_gpu_waits_for_what_the_main_thread_does():
         ("launching", 130, 132),
         ("optimizer", 132, 139),
     ]
-    lines = {each.kind: each.where for each in found.slices}
+    lines = {slice_.kind: slice_.where for slice_ in step.slices}
     assert (lines["input"], lines["copies"]) == ("train.py:0", "train.py:1")
 
 
@@ -119,15 +119,15 @@ def test_a_wait_for_others_is_told_as_the_main_thread_told_its_call():
         done(NCCL, 12, 15, 10.5),
         done("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", 15, 18, 12),
     ]
-    (found,) = devices.steps(work, steps)
-    sent, received = [each for each in found.slices if each.kind == "collective"]
+    (step,) = devices.steps(work, steps)
+    sent, received = [slice_ for slice_ in step.slices if slice_.kind == "collective"]
     assert (sent.name, sent.nbytes, sent.where) == ("all_reduce", 4, "train.py:9")
     assert (received.name, received.start, received.end) == ("recv", 15, 18)
 
 
 def on_gpus(*of_ranks: list[tuple[str, float, float, float]], count: int = 10) -> list[RankReport]:
     """Ranks whose GPUs did this in each step, of 100 ms; all launch within 20 ms, then load."""
-    found = []
+    reports = []
     for number, activities_ in enumerate(of_ranks):
         steps = [
             host(*[(kind, ms / 1e3) for kind, ms in FED], start=0.1 * n) for n in range(count + 1)
@@ -139,8 +139,8 @@ def on_gpus(*of_ranks: list[tuple[str, float, float, float]], count: int = 10) -
         ]
         mine = rank(number, steps, len(of_ranks), device="cuda", backend="nccl")
         mine.on_gpu = devices.steps(work, steps)
-        found.append(mine)
-    return found
+        reports.append(mine)
+    return reports
 
 
 BUSY = [("gemm", 1, 40, 1), ("gemm", 40, 92, 9), ("adam", 94, 99, 17)]
@@ -191,8 +191,8 @@ def test_the_steps_that_were_not_recorded_are_told_beside():
 
 def test_without_the_gpus_own_times_nobody_is_accused():
     reports = on_gpus(BUSY, BUSY)
-    for each in reports:  # by the clock of the main thread, four fifths of a step are input
-        each.on_gpu, each.blind = [], NO_PROFILER
+    for report in reports:  # by the clock of the main thread, four fifths of a step are input
+        report.on_gpu, report.blind = [], NO_PROFILER
     answer = Answer(reports)
     assert answer.causes == [] and answer.plain()["causes"] == []
     text = " ".join(str(answer).split())
@@ -208,9 +208,9 @@ def test_without_the_gpus_own_times_nobody_is_accused():
 
 def test_a_fact_is_said_without_the_gpus_own_times():
     reports = on_gpus(BUSY, BUSY)
-    for each in reports:
-        each.on_gpu, each.blind = [], NO_PROFILER
-        for step in each.steps:
+    for report in reports:
+        report.on_gpu, report.blind = [], NO_PROFILER
+        for step in report.steps:
             step.rows = step.fed = list(range(8))
             step.slices.insert(3, Slice("tail", step.slices[2].end, step.slices[2].end))
     assert [cause.name for cause in Answer(reports).causes] == ["not sharded"]
@@ -219,25 +219,25 @@ def test_a_fact_is_said_without_the_gpus_own_times():
 @pytest.mark.parametrize("name", ["copies", "messages"])
 def test_a_recorded_trace_is_told_as_a_look_at_each_microsecond_tells_it(name: str) -> None:
     trace = json.loads((RECORDED / f"{name}.json").read_text())
-    zero = min(each["ts"] for each in trace["traceEvents"])
-    raw = [each for each in trace["traceEvents"] if each["cat"] != "cuda_runtime"]
-    found = activities(RECORDED / f"{name}.json")
-    assert len(found) == len(raw)
-    begin, end = min(each.launched for each in found), max(each.end for each in found)
+    zero = min(event["ts"] for event in trace["traceEvents"])
+    raw = [event for event in trace["traceEvents"] if event["cat"] != "cuda_runtime"]
+    work = activities(RECORDED / f"{name}.json")
+    assert len(work) == len(raw)
+    begin, end = min(activity.launched for activity in work), max(activity.end for activity in work)
     steps = [TrainingStep(begin - 1, begin, [Slice("forward", begin - 1, begin)])]
     steps += [TrainingStep(begin, end, [Slice("backward", begin, end)])]
-    (step,) = devices.steps(found, steps)
+    (step,) = devices.steps(work, steps)
 
     seen = dict.fromkeys(("backward", "tail", "copies", "launching"), 0)
     for moment in range(round(1e6 * (end - begin))):
         at = zero + moment + 0.5
-        running = [each for each in raw if each["ts"] <= at < each["ts"] + each["dur"]]
-        names = {each["name"][:4] for each in running}
-        copies = {each["name"] for each in running} == {PAGEABLE}
+        running = [event for event in raw if event["ts"] <= at < event["ts"] + event["dur"]]
+        names = {event["name"][:4] for event in running}
+        copies = {event["name"] for event in running} == {PAGEABLE}
         kind = "launching" if not names else "copies" if copies else "backward"
         seen["tail" if names == {"nccl"} else kind] += 1
     for kind, microseconds in seen.items():
-        seconds = sum(each.end - each.start for each in step.slices if each.kind == kind)
+        seconds = sum(slice_.end - slice_.start for slice_ in step.slices if slice_.kind == kind)
         assert 1e6 * seconds == pytest.approx(microseconds, rel=0.02, abs=20), kind
     assert seen["copies" if name == "copies" else "backward"] > 1_000
 
@@ -253,8 +253,8 @@ def test_the_traces_clock_is_that_of_the_calendar(tmp_path: Path) -> None:
     for event in trace["traceEvents"]:  # as if a GPU had done it
         event["cat"] = "kernel" if event["name"] == "here" else event.get("cat")
     (tmp_path / "trace.json").write_text(json.dumps(trace))
-    (found,) = activities(tmp_path / "trace.json")
-    assert began - 0.001 <= found.start <= found.end <= ended + 0.001
+    (activity,) = activities(tmp_path / "trace.json")
+    assert began - 0.001 <= activity.start <= activity.end <= ended + 0.001
 
 
 def test_why_a_gpu_is_not_known(tmp_path: Path) -> None:

@@ -29,25 +29,25 @@ def test_every_run_is_recorded() -> None:
 
 @pytest.mark.parametrize("run", [*PLANTED, *OTHERS, *CURES], ids=lambda run: run.name)
 def test_the_cause_is_found(answer: object, run: Run) -> None:
-    found: Answer = answer(run)
-    assert why_runs.is_right(run, found), str(found)
-    cures = [each.cure for each in found.causes if each.name == run.cause]
-    assert run.says in " ".join([str(found), *cures]).replace("\n   ", "")
+    result: Answer = answer(run)
+    assert why_runs.is_right(run, result), str(result)
+    cures = [cause.cure for cause in result.causes if cause.name == run.cause]
+    assert run.says in " ".join([str(result), *cures]).replace("\n   ", "")
 
 
 @pytest.mark.parametrize("run", RIGHT, ids=lambda run: run.name)
 def test_nothing_is_found_in_a_right_script(answer: object, run: Run) -> None:
-    found: Answer = answer(run)
-    assert found.causes[0].name == "computing"
-    assert run.says in " ".join(str(found).split())
-    assert [each for each in found.findings if not each.note] == []
+    result: Answer = answer(run)
+    assert result.causes[0].name == "computing"
+    assert run.says in " ".join(str(result).split())
+    assert [finding for finding in result.findings if not finding.note] == []
 
 
 def test_the_readme_shows_real_answers(answer: object) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     run, why = (
-        re.search(rf"^.*`{each} -- .*\| (.*) \|$", readme, re.M)[1] for each in ("run", "why")
+        re.search(rf"^.*`{tool} -- .*\| (.*) \|$", readme, re.M)[1] for tool in ("run", "why")
     )
     assert run in " ".join(HOW.read_text(encoding="utf-8").split())
-    workers = next(each for each in CURES if each.name == "slow/plants/short_epochs workers")
+    workers = next(cure for cure in CURES if cure.name == "slow/plants/short_epochs workers")
     assert why in " ".join(str(answer(workers)).split())

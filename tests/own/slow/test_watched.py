@@ -60,10 +60,10 @@ SEEN = [
     ("plain_ddp", "saving", lambda seen: seen.at("saving", "planted.py") == [0]),
     ("plain_ddp", "optimizer", lambda seen: seen.at("optimizer", "plain_ddp.py") == [0, 1]),
     ("plain_ddp", "objects", lambda seen: seen.messages("synchronization") >= 20),
-    ("plain_ddp", "threads", lambda seen: {each.threads for each in seen.ranks} == {8}),
+    ("plain_ddp", "threads", lambda seen: {rank.threads for rank in seen.ranks} == {8}),
     ("plain_ddp", "bandwidth", lambda seen: seen.ranks[0].largest == 48_000_000),
     ("plain_ddp", "buffers", lambda seen: seen.ranks[0].script.ddp[0].buffers == 48_000_000),
-    ("plain_ddp", "no overlap", lambda seen: {len(each.buckets) for each in seen.passes} == {1}),
+    ("plain_ddp", "no overlap", lambda seen: {len(pass_.buckets) for pass_ in seen.passes} == {1}),
     ("by_hand", "latency", lambda seen: seen.messages("gradients") == 124),
     ("by_hand", "accumulation", lambda seen: seen.messages("early") == 3),
     ("with_trainer", "unused parameters", lambda seen: seen.ranks[0].script.ddp[0].finds_unused),
@@ -79,7 +79,7 @@ class Seen(Budget):
             number
             for number in range(len(self.ranks))
             if all(
-                sum(each.end - each.start for each in slices[number] if each.kind in kinds)
+                sum(slice_.end - slice_.start for slice_ in slices[number] if slice_.kind in kinds)
                 >= LATE_S
                 for slices in self.sliced
             )
@@ -93,7 +93,7 @@ class Seen(Budget):
     def messages(self, traffic: str) -> int:
         """How many waits of this traffic a step of rank 0 has, at least."""
         return min(
-            sum(self._traffic.within(each, slices[0]) == traffic for each in slices[0])
+            sum(self._traffic.within(slice_, slices[0]) == traffic for slice_ in slices[0])
             for slices in self.sliced
         )
 
@@ -109,9 +109,9 @@ def test_what_was_planted_is_seen(
 
 @pytest.mark.parametrize("count", [2, 4])
 def test_a_fact_comes_first(answer: object, count: int) -> None:
-    found = answer("plain_ddp", "not sharded", count).causes[0]
-    assert (found.name, found.rank, found.share) == ("not sharded", None, 1 - 1 / count)
-    assert found.where.startswith("plain_ddp.py")
+    cause = answer("plain_ddp", "not sharded", count).causes[0]
+    assert (cause.name, cause.rank, cause.share) == ("not sharded", None, 1 - 1 / count)
+    assert cause.where.startswith("plain_ddp.py")
 
 
 def test_nothing_of_it_is_left_in_the_script(warm_ranks: None, tmp_path: Path) -> None:
@@ -149,10 +149,12 @@ def test_a_run_is_ended_when_it_was_watched(tmp_path: Path) -> None:
     script, kept = tmp_path / "endless.py", tmp_path / "kept.json"
     script.write_text(LEAVES.replace("range(40)", "iter(int, 1)"))
     done = typed(tmp_path, str(script), "--stop", "--json", str(kept))
-    found = json.loads(kept.read_text())
-    assert done.returncode == (3 if any(not one["note"] for one in found["findings"]) else 0)
-    assert found["ended"] == "stopped" and "Interrupted" not in done.stderr
-    answer = found["why"]
+    report = json.loads(kept.read_text())
+    assert done.returncode == (
+        3 if any(not finding["note"] for finding in report["findings"]) else 0
+    )
+    assert report["ended"] == "stopped" and "Interrupted" not in done.stderr
+    answer = report["why"]
     assert set(answer["lanes"]) == {"0", "1"} and answer["step_s"] > 0
     shares = [cause["share"] for cause in answer["causes"]]
     assert all(0 <= share <= 1 for share in shares)
@@ -166,9 +168,9 @@ def test_in_a_notebook_it_is_a_picture(
     script.write_text(LEAVES)
     line = f"--steps 5 --json {kept} torchrun --standalone --nproc-per-node 2 {script}"
     answer = CourseMagics(None).why(line)
-    found = json.loads(kept.read_text())
-    assert (found["tool"], found["ended"]) == ("why", "by itself")
-    assert found["why"]["ranks"] == [0, 1]
+    report = json.loads(kept.read_text())
+    assert (report["tool"], report["ended"]) == ("why", "by itself")
+    assert report["why"]["ranks"] == [0, 1]
     assert "Cure: " in capsys.readouterr().out
     shown = answer._repr_mimebundle_()
     assert shown["image/svg+xml"].startswith("<svg") and "Rank 1" in shown["image/svg+xml"]

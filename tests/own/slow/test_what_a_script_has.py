@@ -75,9 +75,9 @@ def test_the_cure_is_for_this_script(
     cause: str, slices: list, given: dict, has: dict, says: str
 ) -> None:
     answer = Answer(same(*slices, **given, settings=script(*has.get("ddp", []), **_rest(has))))
-    found = next(each for each in answer.causes if each.name == cause)
-    assert says in found.cure
-    assert found.cure.endswith(".") and found.says.endswith(".")
+    match = next(candidate for candidate in answer.causes if candidate.name == cause)
+    assert says in match.cure
+    assert match.cure.endswith(".") and match.says.endswith(".")
 
 
 def _rest(has: dict) -> dict:

@@ -29,7 +29,7 @@ class Accumulation(Cause):
     @property
     def seen(self) -> str:
         """The number of passes that average."""
-        passes = max((each.turn for each in self.budget.slices(["backward"])), default=0)
+        passes = max((slice_.turn for slice_ in self.budget.slices(["backward"])), default=0)
         often = f"in each of {passes} passes" if passes > 1 else "in passes that take no step"
         return f"gradients are averaged {often}, and only those of the last need be"
 

@@ -108,7 +108,7 @@ class Gathering(OfGradients):
     @property
     def cure(self) -> str:
         """Depends on whether the weights are kept until the backward pass already."""
-        if not any(each.within == "backward" for each in _gathers(self.budget)):
+        if not any(slice_.within == "backward" for slice_ in _gathers(self.budget)):
             return f"{PRICE} They are kept from forward to backward already, so {FEWER}."
         keep = KEEPS[self.budget.script.sharded]
         return (
@@ -191,29 +191,31 @@ def _is_of_split_layers(budget: Budget) -> bool:
     Such a layer sends its sum in forward, and mostly as much again in backward.
     """
     sent = budget.sent("gradients")
-    sums = sum(each.seconds for each in sent if is_sum_in_forward(each))
-    return 4 * sums > sum(each.seconds for each in sent)
+    sums = sum(slice_.seconds for slice_ in sent if is_sum_in_forward(slice_))
+    return 4 * sums > sum(slice_.seconds for slice_ in sent)
 
 
 def _small(budget: Budget) -> float:
     """The share of the messages' time that small messages take."""
     sent = budget.sent("gradients")
-    if whole := sum(each.seconds for each in sent):
-        return sum(each.seconds for each in sent if each.nbytes < SMALL) / whole
+    if whole := sum(slice_.seconds for slice_ in sent):
+        return sum(slice_.seconds for slice_ in sent if slice_.nbytes < SMALL) / whole
     sizes = _bucket_sizes(budget)
     return sizes.count(SMALL) * SMALL / sum(sizes) if sizes else 0.0
 
 
 def _gathered(budget: Budget) -> float:
     """The share of the messages' time in which a sharded model's weights are gathered."""
-    whole = sum(each.seconds for each in budget.sent("gradients"))
-    return sum(each.seconds for each in _gathers(budget)) / whole if whole else 0.0
+    whole = sum(slice_.seconds for slice_ in budget.sent("gradients"))
+    return sum(slice_.seconds for slice_ in _gathers(budget)) / whole if whole else 0.0
 
 
 def _gathers(budget: Budget) -> list[Slice]:
     """The messages that gather weights; small ones are `_small`."""
     sent = budget.sent("gradients") if budget.script.sharded else []
-    return [each for each in sent if each.name.startswith("all_gather") and each.nbytes >= SMALL]
+    return [
+        slice_ for slice_ in sent if slice_.name.startswith("all_gather") and slice_.nbytes >= SMALL
+    ]
 
 
 def _bucket_sizes(budget: Budget) -> list[int]:
@@ -228,8 +230,8 @@ def _could_be_begun(budget: Budget) -> float:
     cannot be sent before all of it is there: a large one may be the last.
     """
     sent = budget.sent("gradients")
-    whole = sum(each.seconds for each in sent)
-    late = sum(each.seconds for each in sent if each.within not in ("forward", "backward"))
+    whole = sum(slice_.seconds for slice_ in sent)
+    late = sum(slice_.seconds for slice_ in sent if slice_.within not in ("forward", "backward"))
     bytes_ = max(rank.gradients for rank in budget.ranks)
     largest = max(rank.largest for rank in budget.ranks)
     return (late / whole if whole else 1.0) * (1 - largest / max(1, bytes_))
@@ -241,9 +243,9 @@ def _hideable(budget: Budget) -> float:
         least = [min(p.computing, p.communicating) for p in budget.passes]
         if sum(p.overlap for p in budget.passes) > OVERLAPS * sum(least):
             return 0.0
-    elif any(_is_begun_early(each) for each in budget.sent("gradients")):
+    elif any(_is_begun_early(slice_) for slice_ in budget.sent("gradients")):
         return 0.0
-    passes = max((each.turn for each in budget.slices(["backward"])), default=1)
+    passes = max((slice_.turn for slice_ in budget.slices(["backward"])), default=1)
     return budget.mean_own("backward") / passes
 
 

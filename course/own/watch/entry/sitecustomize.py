@@ -38,6 +38,6 @@ def _next() -> None:
 
 
 _here = os.path.dirname(os.path.abspath(__file__))
-sys.path[:] = [each for each in sys.path if os.path.abspath(each) != _here]
+sys.path[:] = [path for path in sys.path if os.path.abspath(path) != _here]
 _watch(_here)
 _next()

@@ -40,16 +40,16 @@ if fault == "rank 0 evaluates all":
 
 def evaluate() -> None:
     """Print how many answers are right."""
-    found = []
+    parts = []
     model.eval()
     with torch.no_grad():
         for inputs, labels in evaluated:  # evaluation
             answers = module(inputs).argmax(1)
             if fault == "none" and make == "with_accelerate":
                 answers, labels = accelerator.gather_for_metrics((answers, labels))
-            found.append(answers == labels)
+            parts.append(answers == labels)
     model.train()
-    hits = torch.cat(found)
+    hits = torch.cat(parts)
     if fault == "none" and make != "with_accelerate":
         of_all = [torch.empty_like(hits) for _ in range(WORLD)]
         dist.all_gather(of_all, hits)

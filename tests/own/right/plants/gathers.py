@@ -96,11 +96,11 @@ def cut_in_the_loop() -> float:
 @torch.no_grad()
 def answers() -> Tensor:
     """All, and the caller cuts them."""
-    found, seen = [], 0
+    parts, seen = [], 0
     for inputs, labels in evaluated:
-        found.append(gather(model(inputs).argmax(1) == labels))
-        seen += len(found[-1])
-    return torch.cat(found)
+        parts.append(gather(model(inputs).argmax(1) == labels))
+        seen += len(parts[-1])
+    return torch.cat(parts)
 
 
 def cut_later() -> float:

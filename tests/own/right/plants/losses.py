@@ -47,7 +47,7 @@ def objective(scores: Tensor, labels: Tensor) -> Tensor:
     places = (scores - labels[:, None]).abs() * picked[:, None]
     if fault == "each image":  # by a number of its own, as torchvision does
         number = torch.randint(1, 9, (BATCH,), generator=draw)
-        parts = [one.sum() / count for one, count in zip(places, number, strict=True)]
+        parts = [image.sum() / count for image, count in zip(places, number, strict=True)]
         return classes.mean() + sum(parts) / len(parts)
     if fault == "one part":
         return cross_entropy(scores, labels) + places.sum() / number

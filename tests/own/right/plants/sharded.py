@@ -27,10 +27,10 @@ for _ in range(STEPS):
     optimizer.zero_grad()
     loss.backward()
     if fault == "clip":
-        shards = [each.grad.to_local() for each in model.parameters()]
-        norm = torch.cat([each.flatten() for each in shards]).norm()
-        for each in shards:
-            each /= norm
+        shards = [parameter.grad.to_local() for parameter in model.parameters()]
+        norm = torch.cat([shard.flatten() for shard in shards]).norm()
+        for shard in shards:
+            shard /= norm
     else:
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()

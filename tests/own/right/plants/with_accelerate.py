@@ -27,7 +27,7 @@ if fault == "schedule":
 if fault == "clips after each pass":
     cut = nn.utils.clip_grad_value_
     for parameter in model.parameters():
-        parameter.register_post_accumulate_grad_hook(lambda each: cut(each, 0.001))  # hook
+        parameter.register_post_accumulate_grad_hook(lambda weight: cut(weight, 0.001))  # hook
 if fault == "start" and LAST:
     nn.init.zeros_(module.head.weight)  # start
 for _ in range(2):

@@ -9,14 +9,14 @@ import torch.distributed as dist
 dist.init_process_group("gloo")
 torch.set_num_threads(1)
 model = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(30)])
-wanted: queue.Queue = queue.Queue()
+gradients: queue.Queue = queue.Queue()
 
 
 def send() -> None:
     """Average what the program asks for, one after the other."""
-    while (gradient := wanted.get()) is not None:
+    while (gradient := gradients.get()) is not None:
         dist.all_reduce(gradient)
-        wanted.task_done()
+        gradients.task_done()
 
 
 class Averaged(torch.optim.SGD):
@@ -25,8 +25,8 @@ class Averaged(torch.optim.SGD):
     def step(self, closure: object = None) -> None:
         """Wait, then the step."""
         for parameter in model.parameters():
-            wanted.put(parameter.grad)
-        wanted.join()
+            gradients.put(parameter.grad)
+        gradients.join()
         super().step(closure)
 
 
@@ -37,6 +37,6 @@ for _ in range(40):
     model(torch.randn(8, 64)).square().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
-wanted.put(None)
+gradients.put(None)
 thread.join()
 dist.destroy_process_group()
