@@ -16,7 +16,7 @@ def test_a_ratio_is_that_of_the_slowest_ranks_of_a_round():
         for rank in (0, 1):
             logged.append({"way": "mine", "round": turn, "step_ms": mine * (1 + rank)})
             logged.append({"way": "torch", "round": turn, "step_ms": 1.0 + rank})
-    pair = report_speed.Pair("mine", "torch", "mine to torch's")
+    pair = report_speed.Duel("mine", "torch", "mine to torch's")
     sentence = "mine to torch's: 3.00 (2.50 to 3.50 in half of the rounds)"
     assert report_speed.compared(logged, pair) == sentence
 

@@ -25,7 +25,7 @@ class TestMyExpertGradients:
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The right gradient of a parameter, and what it would be after a mistake, by its hint."""
         first, held, same = on_rank.place(rank, ranks, copies)
-        model = on_rank.Small(first, held)
+        model = on_rank.SmallMixture(first, held)
         shape = model.get_parameter(name).shape
         is_expert = ".experts." in name
 
@@ -90,7 +90,7 @@ class TestMyExpertGradients:
         """Each gradient travels once, those of experts only among their copies."""
         for rank, calls in enumerate(ranks(4, on_rank.messages, 2)):
             first, held, _ = on_rank.place(rank, 4, 2)
-            shapes = dict(on_rank.Small(first, held).named_parameters())
+            shapes = dict(on_rank.SmallMixture(first, held).named_parameters())
             router = sum(p.numel() for name, p in shapes.items() if ".experts." not in name)
             wide = sum(elements for _, elements, members in calls if len(members) > 2)
             total = sum(elements for _, elements, _ in calls)
