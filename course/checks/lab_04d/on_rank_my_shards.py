@@ -88,7 +88,7 @@ def resumed(
 
 
 def unconnected(ranks: int) -> list[tuple[int, int]]:
-    """What each of that many ranks reports about its reader if there is no process group."""
+    """What each of that many ranks reports about its reader without a process group."""
     module = importlib.import_module("my_shards")
     streams = [module.Stream([Path("00.jsonl")] * ranks, rank, ranks) for rank in range(ranks)]
     return [tuple(map(int, stream.reader())) for stream in streams]

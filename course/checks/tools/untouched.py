@@ -30,7 +30,7 @@ def functions() -> dict[str, object]:
 
 
 def replaced(before: dict[str, object]) -> str:
-    """Return the first name whose value is no longer that of `before`, "" if there is none.
+    """Return the first name whose value differs from that of `before`, "" if there is none.
 
     The replacements that the pretended GPUs make are allowed.
     """

@@ -34,7 +34,7 @@ class WeightChanges:
         self._report.changes = [change for change, tensors in touched if tensors & weights]
 
     def _change(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
-        # A copy is made often, and most often to what is no weight.
+        # A copy is made often, and most often to something other than a weight.
         if self._fence.is_ours and args and (name != "copy_" or args[0].is_leaf):
             with self._fence.around("lines"):
                 self._note(args[0], name)
