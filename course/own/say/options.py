@@ -92,8 +92,8 @@ def fit(argv: Sequence[str], magic: bool = False) -> argparse.Namespace:
         f"[--gpus {GPUS}] [--memory {MEMORY}] [--step-ms MS] [--json FILE] "
         "-- torchrun ... SCRIPT.py",
         "Rehearse your own training, unchanged, for some steps on tensors without "
-        "memory, and say whether it fits on so many GPUs of such a size, and what would make it "
-        "fit. No GPU is needed.",
+        "memory, and say on how many GPUs of which size it fits, and what would make it fit. "
+        "No GPU is needed.",
         magic=magic,
     )
     add = parser.add_argument
