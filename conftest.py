@@ -2,7 +2,7 @@
 
 A test file says next to its imports what it is: `slow` (`make quick` leaves it out), `rest` (left
 to `make test-rest` and CI), or `sampled`: left to them as well, and CI runs another part each day.
-Blank labs are sampled.
+Solved labs outside the core are `rest`, blank labs `sampled`.
 """
 
 import gc
@@ -18,9 +18,11 @@ import pytest
 from support.patience import PATIENCE_S
 
 from course.launch import warm_up
+from course.lessons.lesson import CORE, START
 
 HERE = Path(__file__).parent
 LABS = sorted(HERE.glob("labs/*.ipynb"))
+SOLVED = HERE / "solutions"
 TIMEOUT_S = 1000  # of a test or a cell, which may wait with patience more than once
 DAYS = 12  # within which each sampled test runs
 DAY = date.fromisoformat(os.environ.get("COURSE_SAMPLE") or date.today().isoformat())
@@ -58,6 +60,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.timeout(TIMEOUT_S))
     if item.path.suffix == ".ipynb":
         item.output_timeout = PATIENCE_S  # nbval would give up on a cell that is silent for 5 s
+    if item.path.parent == SOLVED and item.path.stem.partition("_")[0] not in (START, *CORE):
+        item.add_marker(pytest.mark.rest)
     is_blank = item.path.parent == HERE / "labs"
     if is_blank:
         item.add_marker(pytest.mark.sampled)  # the solved twin of each runs
