@@ -24,7 +24,6 @@ TALK = """    work = dist.isend(leaving, (rank + 1) % n)
     work.wait()
 """
 GATHER = SOLVED[SOLVED.index("    for k in range(n - 1):  # all-gather") :]
-SCATTER = SOLVED[SOLVED.index("    for k in range(n - 1):  # reduce-scatter") : -len(GATHER)]
 
 RIGHT = {
     "the solution": SOLVED,
