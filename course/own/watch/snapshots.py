@@ -94,6 +94,7 @@ class SnapshotWriter:
         self._place: object = None
         self._moved = self._worked = time.monotonic()
         self._spent = (time.monotonic(), 0.0, 0, 0)
+        self._core_waits = usage.CoreWaits()
         self._lock = _thread.allocate_lock()
         self.left: ThreadStack | None = None  # how the script ends itself without an exception
 
@@ -181,12 +182,13 @@ class SnapshotWriter:
         sleeps = 0 if self.snapshot.cuda or polls else usage.sleeps()
         self._spent = (
             now,
-            mine + usage.computed_below(os.getpid()) + usage.queued(),
+            mine + usage.computed_below(os.getpid()),
             usage.moved_bytes(),
             sleeps,
         )
         span = max(1e-3, now - then)
-        computed, sent = self._spent[1] - cpu, self._spent[2] - moved
+        computed = self._spent[1] - cpu + self._core_waits.since_last()
+        sent = self._spent[2] - moved
         return computed > BUSY_CORE * span or sent > READS * span or sleeps > slept > 0
 
     def _join_in(self) -> None:

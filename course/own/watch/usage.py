@@ -2,8 +2,12 @@
 
 import os
 import resource
+import threading
 from contextlib import suppress
+from operator import sub
 from pathlib import Path
+
+from course.own.watch.thresholds import POLLS_S
 
 
 def computed() -> float:
@@ -20,11 +24,38 @@ def sleeps() -> int:
 
 def queued() -> float:
     """Seconds that the threads of this process have waited for a core."""
-    total = 0.0
-    for thread in Path("/proc/self/task").glob("*/schedstat"):
-        with suppress(OSError, ValueError, IndexError):  # it has ended, or Linux does not count
-            total += int(thread.read_text().split()[1]) / 1e9
-    return total
+    return sum(waited for _, waited, _ in _threads().values()) / 1e9
+
+
+class CoreWaits:
+    """How long the threads of this process wait for a core although they have work to do.
+
+    A thread that only polls, as Gloo's does a hundred times a second, waits for one as well, each
+    time it wakes. It computes for microseconds then, and a thread that works for milliseconds.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[str, list[int]] = {}
+
+    def since_last(self) -> float:
+        """The seconds since the last call, of all threads together but the one that asks."""
+        now, waits = _threads(), 0.0
+        for thread, numbers in now.items():
+            ran, waited, times = map(sub, numbers, self._before.get(thread, [0, 0, 0]))
+            if ran > POLLS_S * 1e9 * times and thread != str(threading.get_native_id()):
+                waits += waited / 1e9
+        self._before = now
+        return waits
+
+
+def _threads() -> dict[str, list[int]]:
+    """By thread: the nanoseconds that it has run, and waited for a core, and how often it ran."""
+    threads: dict[str, list[int]] = {}
+    for file in Path("/proc/self/task").glob("*/schedstat"):
+        with suppress(OSError, ValueError):  # it has ended, or Linux does not count
+            ran, waited, times = map(int, file.read_text().split())
+            threads[file.parent.name] = [ran, waited, times]
+    return threads
 
 
 def computed_below(pid: int) -> float:
