@@ -80,7 +80,7 @@ def _listed(commands: dict[str, str]) -> str:
 
 
 def _missing() -> list[str]:
-    """Return the packages that the labs need and that are missing next to torch alone."""
+    """The packages that the labs need and that are missing next to torch alone."""
     with contextlib.suppress(metadata.PackageNotFoundError):
         needed = [line for line in metadata.requires("multi-gpu-course") or [] if ";" not in line]
         there = {package.name.lower().replace("_", "-") for package in metadata.distributions()}

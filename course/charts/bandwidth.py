@@ -52,7 +52,7 @@ def _subtitle(predicted: bool) -> str:
 
 
 def _alt_text(measured: Mapping[str, Points]) -> str:
-    """Return the ends of the lines in words, for the alt text."""
+    """The ends of the lines in words, for the alt text."""
     largest = ", ".join(
         f"{name} {words.significant(line[-1][1])} GB/s" for name, line in measured.items()
     )

@@ -41,7 +41,7 @@ class Stretch:
 
 
 def alone_ms(step: Sequence[Stretch]) -> float:
-    """Return for how many ms only the master works while the other devices wait."""
+    """For how many ms only the master works while the other devices wait."""
     together = 0.0
     for stage in TOGETHER:
         stretches = [stretch for stretch in step if stretch.stage == stage]

@@ -82,20 +82,20 @@ def _is_finite(value: object) -> bool:
 
 
 def _is_over(rows: list[Row]) -> bool:
-    """Return whether this was the last step: they come at equal distances, up to `steps`."""
+    """Whether this was the last step: they come at equal distances, up to `steps`."""
     logged = [0, *sorted({row["step"] for row in rows})]
     every = logged[-1] - logged[-2] if rows else 0
     return bool(rows) and rows[-1].get("steps", math.inf) - logged[-1] <= every
 
 
 def _result(rows: list[Row]) -> Row:
-    """Return the numbers that were logged last, if they belong to no step."""
+    """The numbers that were logged last, if they belong to no step."""
     last = rows[-1] if rows and "step" not in rows[-1] else {}
     return {name: last[name] for name in _plotted([last])}
 
 
 def _title(rows: list[Row], result: Row, done: bool) -> str:
-    """Return the progress, the results, and as many of the plots' newest values as fit.
+    """The progress, the results, and as many of the plots' newest values as fit.
 
     If ranks differ, these are the lowest and the highest, or one that is not finite.
     """

@@ -97,7 +97,7 @@ def _names(ends: list[tuple[str, float, float]]) -> list[str]:
 
 
 def _apart(heights: list[float]) -> list[float]:
-    """Return these heights, moved apart by a line of text each, and none below the plot."""
+    """These heights, moved apart by a line of text each, and none below the plot."""
     placed = dict.fromkeys(range(len(heights)), 0.0)
     free = BOTTOM + 2.0
     for i in sorted(placed, key=lambda i: -heights[i]):

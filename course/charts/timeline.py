@@ -65,7 +65,7 @@ class Profile:
         )
 
     def _at(self, number: int | None) -> dict[int, ProfiledStep]:
-        """Return the step with this number, of every rank that has it."""
+        """The step with this number, of every rank that has it."""
         known = sorted({step.number for steps in self.ranks.values() for step in steps})
         chosen = known[-1] if number is None else number
         if chosen not in known:

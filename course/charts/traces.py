@@ -78,12 +78,12 @@ class Activity:
 
     @property
     def is_message(self) -> bool:
-        """Return whether it is a kernel of NCCL, which lasts until all ranks have arrived."""
+        """Whether it is a kernel of NCCL, which lasts until all ranks have arrived."""
         return bool(NCCL_KERNEL.match(self.name))
 
     @property
     def is_copy(self) -> bool:
-        """Return whether it copies from the host."""
+        """Whether it copies from the host."""
         return self.name.startswith("Memcpy HtoD")
 
 

@@ -61,7 +61,7 @@ def _holds(result: Result) -> bool:
 
 
 def _shares(checks: int) -> list[float]:
-    """Return the worth of each check of an exercise; the last one takes what rounding leaves."""
+    """The worth of each check of an exercise; the last one takes what rounding leaves."""
     if checks == 0:
         return []
     share = round(1 / checks, 4)
@@ -69,7 +69,7 @@ def _shares(checks: int) -> list[float]:
 
 
 def _output(result: Result) -> str:
-    """Return what a learner should read about a check that does not hold."""
+    """What a learner should read about a check that does not hold."""
     hint = f"Hint: {result.hint}" if result.hint else ""
     return "\n".join(part for part in (result.message, hint) if part)
 

@@ -120,7 +120,7 @@ def _refuse(args: argparse.Namespace) -> None:
 
 
 def selected(labs: Sequence[str], names: Sequence[str] | None) -> list[str]:
-    """Return the requested exercises, in the order of the labs; all if neither is given.
+    """The requested exercises, in the order of the labs; all if neither is given.
 
     Raises `CourseError` for an unknown lab or exercise.
     """
@@ -135,7 +135,7 @@ def selected(labs: Sequence[str], names: Sequence[str] | None) -> list[str]:
 
 
 def weights(path: Path | None, names: Sequence[str]) -> dict[str, float]:
-    """Return the points of each requested exercise: 1, or what the TOML file says.
+    """The points of each requested exercise: 1, or what the TOML file says.
 
     Raises `CourseError` if the file cannot be read, or names no exercise or no points.
     """
@@ -150,7 +150,7 @@ def weights(path: Path | None, names: Sequence[str]) -> dict[str, float]:
 
 
 def doubts(submission: Submission, names: Sequence[str]) -> list[str]:
-    """Return what a teacher should look at before believing that the scripts are honest."""
+    """What a teacher should look at before believing that the scripts are honest."""
     lines = [
         f"{name}.py: {sentence[0].lower()}{sentence[1:].rstrip('.')}"
         for name in submission.exercises

@@ -232,7 +232,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _who() -> str:
-    """Return the version of the course, and how many GPUs take part."""
+    """The version of the course, and how many GPUs take part."""
     git = ["git", "describe", "--always", "--dirty"]
     described = report_terminal.run(git, ROOT, TOOL_LIMIT_S) if shutil.which("git") else None
     state = described.lines[0] if described and described.code == 0 else "unknown"

@@ -55,7 +55,7 @@ class LessonCommand:
         return 1 if any(word in FAILS for word in self.words) else 0
 
     def lacks(self, folder: Path, gpus: int) -> str | None:
-        """Return what the command lacks to run in `folder`; None if it can run."""
+        """What the command lacks to run in `folder`; None if it can run."""
         if not shutil.which(self.words[0], path=report_terminal.path()):
             return f"the program {self.words[0]}"
         if "node0" in self.text:

@@ -55,15 +55,15 @@ class Clone:
         return old, new
 
     def edited(self) -> list[str]:
-        """Return the files of the course that differ from the last commit."""
+        """The files of the course that differ from the last commit."""
         return self._names("diff", "HEAD")
 
     def edited_notebooks(self) -> list[str]:
-        """Return the edited notebooks that the last commit has."""
+        """The edited notebooks that the last commit has."""
         return self._names("diff", "--diff-filter=DMT", "HEAD", "--", *NOTEBOOKS)
 
     def unedited(self, pattern: str) -> list[str]:
-        """Return the files of this pattern that are as in the last commit."""
+        """The files of this pattern that are as in the last commit."""
         there = self._names("diff", EMPTY, "HEAD", "--", pattern)
         return sorted({*there}.difference(self.edited()))
 

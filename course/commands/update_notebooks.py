@@ -68,14 +68,14 @@ def _written(cell: NotebookNode) -> str | None:
 
 
 def _same_script(base: NotebookNode, new: NotebookNode) -> dict[int, int]:
-    """Return where in `new` the cells are that write the same scripts as cells of `base`."""
+    """Where in `new` the cells are that write the same scripts as cells of `base`."""
     there = {_written(cell): number for number, cell in enumerate(new.cells)}
     names = ((number, _written(cell)) for number, cell in enumerate(base.cells))
     return {number: there[name] for number, name in names if name and name in there}
 
 
 def _same(one: NotebookNode, other: NotebookNode) -> dict[int, int]:
-    """Return where in `other` the cells are that are the same in `one`."""
+    """Where in `other` the cells are that are the same in `one`."""
     texts = [[(cell.cell_type, cell.source) for cell in node.cells] for node in (one, other)]
     blocks = SequenceMatcher(None, *texts, autojunk=False).get_matching_blocks()
     return {block.a + i: block.b + i for block in blocks for i in range(block.size)}
@@ -101,7 +101,7 @@ def _id(cell: NotebookNode) -> str | None:
 
 
 def _own(cell: NotebookNode) -> NotebookNode:
-    """Return a cell that the learner added, with an id that no other cell has."""
+    """A cell that the learner added, with an id that no other cell has."""
     return NotebookNode(cell | {"id": uuid.uuid4().hex[:8]})
 
 

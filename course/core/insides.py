@@ -14,7 +14,7 @@ from course.core.errors import CourseError, UnknownTorch
 
 
 def module(name: str) -> ModuleType:
-    """Return a module of another library; raises `CourseError` if there is none of this name."""
+    """A module of another library; raises `CourseError` if there is none of this name."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -23,7 +23,7 @@ def module(name: str) -> ModuleType:
 
 
 def inside(home: Any, name: str) -> Any:
-    """Return what a class, a module or an object of another library has under a name.
+    """What a class, a module or an object of another library has under a name.
 
     Raises `CourseError` if it has none, and for torch `UnknownTorch`.
     """
@@ -47,7 +47,7 @@ def replace_if_there(home: Any, name: str, ours: Any) -> None:
 
 
 def unknown(home: Any, what: str) -> CourseError:
-    """Return an error that says how a library differs from what the course knows, and the fix."""
+    """An error that says how a library differs from what the course knows, and the fix."""
     kind = home if hasattr(home, "__name__") else type(home)
     library = getattr(kind, "__module__", kind.__name__).partition(".")[0]
     return (UnknownTorch if library == "torch" else CourseError)(

@@ -9,7 +9,7 @@ SHARED = f"share/{PACKAGE}/"  # where the wheel puts labs, solutions and images
 
 
 def brought() -> dict[str, Path]:
-    """Return the notebooks and images of the installed package, by path in the course's folder."""
+    """The notebooks and images of the installed package, by path in the course's folder."""
     try:
         listed = files(PACKAGE) or []
     except PackageNotFoundError:

@@ -41,7 +41,7 @@ def met(traceback: str) -> Path | None:
 
 
 def _text(literal: str) -> str:
-    """Return the text of a string literal, or the literal itself if Python cannot read it."""
+    """The text of a string literal, or the literal itself if Python cannot read it."""
     try:
         return ast.literal_eval(literal)
     except (SyntaxError, ValueError):

@@ -56,7 +56,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _hub_answers() -> bool:
-    """Return whether the Hub, or the mirror named by HF_ENDPOINT, answers at all."""
+    """Whether the Hub, or the mirror named by HF_ENDPOINT, answers at all."""
     from huggingface_hub import constants, get_session
 
     if constants.HF_HUB_OFFLINE:

@@ -10,7 +10,7 @@ from course.drawing import svg
 
 
 def button(control: str, value: object, label: str) -> dict[str, str]:
-    """Return the attributes of a mark that sets a control to `value`; `label` says its effect."""
+    """The attributes of a mark that sets a control to `value`; `label` says its effect."""
     return {"data_set": f"{control}={json.dumps(value)}", "data_label": label}
 
 

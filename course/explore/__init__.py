@@ -15,7 +15,7 @@ for _file in pkgutil.iter_modules(pictures.__path__):  # each registers its expl
 
 
 def __getattr__(name: str) -> object:
-    """Return the explorable called `name`, or `Quiz`, which is imported on first use.
+    """The explorable called `name`, or `Quiz`, which is imported on first use.
 
     `Quiz` needs Jupyter; models and pictures do not.
     """
@@ -29,5 +29,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Return the names that Jupyter offers after ``explore.`` and Tab."""
+    """The names that Jupyter offers after ``explore.`` and Tab."""
     return ["Quiz", "State", "figures", *EXPLORABLES]

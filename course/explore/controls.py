@@ -32,7 +32,7 @@ class Slider:
     most: Callable[[dict[str, Any]], float] | None = None
 
     def stops(self) -> list[float]:
-        """Return all stops in rising order, including the initial value."""
+        """All stops in rising order, including the initial value."""
         stops, value = {self.min, self.max, self.value}, self.min
         while value < self.max:
             stops.add(self._rounded(value))
@@ -46,7 +46,7 @@ class Slider:
         return round(stop) if self.whole else stop
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the data that the front end needs to show the control."""
+        """The data that the front end needs to show the control."""
         stops = self._reached(values)
         return {
             "stops": stops,
@@ -54,12 +54,12 @@ class Slider:
         }
 
     def _reached(self, values: dict[str, Any]) -> list[float]:
-        """Return the stops that the other controls allow."""
+        """The stops that the other controls allow."""
         most = self.most(values) if self.most else self.max
         return [stop for stop in self.stops() if stop <= most]
 
     def accept(self, value: Any, values: dict[str, Any]) -> float:
-        """Return the stop nearest to `value`, or `value` itself if the slider is fine.
+        """The stop nearest to `value`, or `value` itself if the slider is fine.
 
         What is more than the other controls allow becomes the last stop that they do. Raises
         `CourseError` if `value` is not a number from `min` to `max`.
@@ -85,11 +85,11 @@ class Choice:
     value: str
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the data that the front end needs to show the control."""
+        """The data that the front end needs to show the control."""
         return {"options": list(self.options)}
 
     def accept(self, value: Any, values: dict[str, Any]) -> str:
-        """Return `value`; raise `CourseError` if it is not an option."""
+        """`value`; raise `CourseError` if it is not an option."""
         if value not in self.options:
             raise CourseError(f"{self.label} is one of {', '.join(self.options)}, not {value!r}.")
         return value
@@ -103,11 +103,11 @@ class Toggle:
     value: bool = True
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the data that the front end needs to show the control."""
+        """The data that the front end needs to show the control."""
         return {}
 
     def accept(self, value: Any, values: dict[str, Any]) -> bool:
-        """Return `value`; raise `CourseError` if it is neither True nor False."""
+        """`value`; raise `CourseError` if it is neither True nor False."""
         if not isinstance(value, bool):
             raise CourseError(f"{self.label} is True or False, not {value!r}.")
         return value
@@ -125,15 +125,15 @@ class Steps:
     value: int = 0
 
     def last(self, values: dict[str, Any]) -> int:
-        """Return the number of the last picture if the other controls have `values`."""
+        """The number of the last picture if the other controls have `values`."""
         return (self.count(values) if callable(self.count) else self.count) - 1
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the data that the front end needs to show the control."""
+        """The data that the front end needs to show the control."""
         return {"last": self.last(values)}
 
     def accept(self, value: Any, values: dict[str, Any]) -> int:
-        """Return `value`, or the last step if the other controls allow fewer steps.
+        """`value`, or the last step if the other controls allow fewer steps.
 
         Raises `CourseError` if it is not a step at all.
         """
@@ -151,11 +151,11 @@ class Fields:
     value: tuple[str, ...] = ()
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the data that the front end needs to show the control."""
+        """The data that the front end needs to show the control."""
         return {"names": list(self.names(values))}
 
     def accept(self, value: Any, values: dict[str, Any]) -> list[str]:
-        """Return one text for each name, with empty texts for those that are missing.
+        """One text for each name, with empty texts for those that are missing.
 
         Raises `CourseError` if `value` is not a list of texts.
         """
@@ -173,11 +173,11 @@ class Button:
     value: int = 0
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the data that the front end needs to show the control."""
+        """The data that the front end needs to show the control."""
         return {}
 
     def accept(self, value: Any, values: dict[str, Any]) -> int:
-        """Return `value`; raise `CourseError` if it is not a count."""
+        """`value`; raise `CourseError` if it is not a count."""
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise CourseError(f"{self.label} takes how often it was pressed, not {value!r}.")
         return value

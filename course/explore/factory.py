@@ -49,7 +49,7 @@ def explorable(describe: Callable[..., Description]) -> Callable[..., Explorable
 
 
 def _signature(describe: Callable[..., Description]) -> Signature:
-    """Return the signature that Jupyter shows: the data, then each control with its first value."""
+    """The signature that Jupyter shows: the data, then each control with its first value."""
     data = list(inspect.signature(describe).parameters.values())
     _, controls = describe()
     values = [

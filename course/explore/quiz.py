@@ -180,7 +180,7 @@ class Quiz(Explorable):
         return [tuple(map(int, held[rank].split())) for rank in range(example.ranks)]
 
     def _cells(self, rank: int, numbers: tuple[int, ...]) -> list[Number]:
-        """Return a rank's numbers, each with its source ranks if the model knows them."""
+        """A rank's numbers, each with its source ranks if the model knows them."""
         sources = [cell.sources for cell in self.example.after()[rank]]
         if len(sources) != len(numbers):
             sources = [(rank,)] * len(numbers)
@@ -188,12 +188,12 @@ class Quiz(Explorable):
 
 
 def _names(values: dict[str, Any]) -> list[str]:
-    """Return the names of the fields: one for each rank."""
+    """The names of the fields: one for each rank."""
     return [f"Rank {rank}" for rank in range(values["ranks"])]
 
 
 def _line(answer: RankPrediction) -> str:
-    """Return an answer as text."""
+    """An answer as text."""
     mark = "✓" if answer.right else "✗"
     predicted, measured = (
         _text(numbers) or "nothing" for numbers in (answer.predicted, answer.measured)
@@ -202,12 +202,12 @@ def _line(answer: RankPrediction) -> str:
 
 
 def _text(answer: int | Sequence[int]) -> str:
-    """Return numbers as a learner types them."""
+    """Numbers as a learner types them."""
     return str(answer) if isinstance(answer, int) else " ".join(map(str, answer))
 
 
 def _readable(text: str) -> tuple[int, ...]:
-    """Return the numbers typed so far, or () while they cannot be read."""
+    """The numbers typed so far, or () while they cannot be read."""
     try:
         return _numbers(text)
     except CourseError:
@@ -215,7 +215,7 @@ def _readable(text: str) -> tuple[int, ...]:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """Return the typed text as numbers; raise `CourseError` for anything else."""
+    """The typed text as numbers; raise `CourseError` for anything else."""
     parts = re.split(r"[\s,;]+", text.strip(" []()-"))
     try:
         return tuple(int(part) for part in parts if part not in ("", "nothing"))

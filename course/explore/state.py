@@ -24,7 +24,7 @@ class State:
         return {name: control.value for name, control in self._controls.items()}
 
     def accepted(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a value for every control: `values`, each moved to one that its control can take.
+        """A value for every control: `values`, each moved to one that its control can take.
 
         Raises `CourseError` for a name without a control, or a value that a control cannot take.
         """
@@ -38,7 +38,7 @@ class State:
         return every
 
     def specs(self, values: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the data that the front end needs to show each control at these values."""
+        """The data that the front end needs to show each control at these values."""
         return [
             {
                 "name": name,

@@ -32,12 +32,12 @@ def batches(steps: int) -> Iterator[Pair]:
 
 
 def loss_of(net: nn.Module, batch: Pair) -> Tensor:
-    """Return the mean cross-entropy of a batch."""
+    """The mean cross-entropy of a batch."""
     images, labels = batch
     return nn.functional.cross_entropy(net(images), labels)
 
 
 @torch.no_grad()
 def validation_loss(net: nn.Module) -> float:
-    """Return the loss on the digits that no rank trains on."""
+    """The loss on the digits that no rank trains on."""
     return loss_of(net, digits.load()[1][:]).item()

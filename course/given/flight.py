@@ -33,6 +33,6 @@ def dump() -> None:
 
 
 def _of_the_script(frames: list[dict]) -> list[dict]:
-    """Return the frames, innermost first, without those that started the script."""
+    """The frames, innermost first, without those that started the script."""
     names = [frame["name"] for frame in frames]
     return frames[: names.index("<module>") + 1] if "<module>" in names else frames

@@ -48,7 +48,7 @@ class HookedModel(nn.Module):
         )
 
     def shards(self) -> list[nn.Parameter]:
-        """Return the parameters that this rank trains."""
+        """The parameters that this rank trains."""
         return [unit.shard for unit in (*self.outer, *self.units)]
 
     @contextmanager

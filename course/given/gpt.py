@@ -31,7 +31,7 @@ class Layers:
 
 
 def is_split(name: str) -> bool:
-    """Return whether the ranks of a group hold different parts of this parameter, not copies."""
+    """Whether the ranks of a group hold different parts of this parameter, not copies."""
     return name == "table" or ".qkv." in name or ".up." in name or name.endswith(SHARED_INPUTS)
 
 
@@ -116,11 +116,11 @@ class Stage(nn.Module):
         return x
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Return the mean loss of all tokens of a batch, from this rank's logits."""
+        """The mean loss of all tokens of a batch, from this rank's logits."""
         return self.made_of.cross_entropy(logits.flatten(0, 1), targets.flatten(), self.group)
 
     def share_of(self, whole: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return this rank's part of a whole model's `state_dict()`, to load or compare it."""
+        """This rank's part of a whole model's `state_dict()`, to load or compare it."""
         share = {}
         for name, mine in self.state_dict().items():
             share[name] = whole[name]
@@ -132,7 +132,7 @@ class Stage(nn.Module):
 
 
 def samples(size: str) -> Tensor:
-    """Return pieces of text for a model of this size, (samples, context + 1), as bytes."""
+    """Pieces of text for a model of this size, (samples, context + 1), as bytes."""
     context = SIZES[size][-1]
     pairs = nli.pairs()["train"][:2000]
     text = "".join(f"{premise}, {hypothesis}. " for premise, hypothesis, _ in pairs)

@@ -42,7 +42,7 @@ class Hybrid(PlainFSDP):
 def step_bytes(
     net: Hybrid, optimizer: torch.optim.Optimizer, batch: dict[str, Tensor], per_machine: int
 ) -> dict[str, float]:
-    """Return the bytes that this rank sends in a step, inside its machine and out, and then holds.
+    """The bytes that this rank sends in a step, inside its machine and out, and then holds.
 
     They are per parameter of the model; held are shards, their gradients and optimizer state.
     """
@@ -59,7 +59,7 @@ def step_bytes(
 
 
 def sent(messages: Iterable[Collective], rank: int, per_machine: int) -> tuple[float, float]:
-    """Return the bytes that a rank sends to its own machine, and out of it.
+    """The bytes that a rank sends to its own machine, and out of it.
 
     Each message is counted as a ring in the order of the ranks sends it.
     """

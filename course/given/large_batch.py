@@ -17,7 +17,7 @@ load = cache(digits.load)  # once per process, not once per run
 
 
 def updates_to_target(batch: int, rate: float, seed: int) -> float:
-    """Return the updates needed with this learning rate, nan if EPOCHS are not enough."""
+    """The updates needed with this learning rate, nan if EPOCHS are not enough."""
     torch.manual_seed(seed)
     (images, labels), (held_out, truth) = (data.tensors for data in load())
     model = DistributedDataParallel(image_model(batch_norm=False))

@@ -11,7 +11,7 @@ from course.given.sent import Traffic, tree_leaves
 
 
 def held(tensors: Iterable[Tensor]) -> int:
-    """Return the bytes of memory of these tensors on this rank; shared memory counts once."""
+    """The bytes of memory of these tensors on this rank; shared memory counts once."""
     local = [tensor.to_local() if hasattr(tensor, "to_local") else tensor for tensor in tensors]
     storages = {storage.data_ptr(): storage.nbytes() for storage in map(_storage, local)}
     return sum(storages.values())

@@ -29,7 +29,7 @@ class Parts:
 
 
 def is_expert(name: str) -> bool:
-    """Return whether the parameter of this name belongs to an expert."""
+    """Whether the parameter of this name belongs to an expert."""
     return ".experts." in name
 
 

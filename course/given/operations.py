@@ -10,7 +10,7 @@ Operation = Callable[[], object]
 
 
 def operations(device: torch.device, group: dist.ProcessGroup | None) -> dict[str, Operation]:
-    """Return the operations by name, on tensors of this device, among the ranks of the group."""
+    """The operations by name, on tensors of this device, among the ranks of the group."""
     rank, world_size = dist.get_rank(), dist.get_world_size()
     after, before = (rank + 1) % world_size, (rank - 1) % world_size
 

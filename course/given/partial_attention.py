@@ -70,7 +70,7 @@ def gradients(
 
 
 def computed(q_places: Tensor, k_places: Tensor) -> int:
-    """Return how many scores `attend` computes for these places, for each head of a sample."""
+    """How many scores `attend` computes for these places, for each head of a sample."""
     rows, columns = _visible(q_places, k_places)
     return len(rows) * len(columns)
 

@@ -73,7 +73,7 @@ class Runner:
         self.sent.append((message, works))  # the tensor must live until it has gone
 
     def receive(self, source: int, group: dist.ProcessGroup) -> Tensor:
-        """Return the next message of a neighbour."""
+        """The next message of a neighbour."""
         tensor = torch.empty(self.shape, device=self.device)
         message = dist.P2POp(dist.irecv, tensor, group=group, group_peer=source)
         for work in dist.batch_isend_irecv([message]):

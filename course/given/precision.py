@@ -40,7 +40,7 @@ def _on(device: torch.device, batch: Batch) -> Batch:
 
 
 def watch(model: nn.Module) -> dict[str, torch.dtype]:
-    """Return a dict that a run of `model` fills: each innermost layer's output format, by name."""
+    """A dict that a run of `model` fills: each innermost layer's output format, by name."""
     formats: dict[str, torch.dtype] = {}
 
     def remember(name: str) -> Callable:
@@ -93,7 +93,7 @@ class Cost:
 
 
 def affordable_steps(size: str, batch: int, ways: int, device: torch.device) -> int:
-    """Return the steps of a race of `ways` ways: 40 on a CPU, what fits into a minute on a GPU.
+    """The steps of a race of `ways` ways: 40 on a CPU, what fits into a minute on a GPU.
 
     A GPU is timed on a BERT of this size; it does 40 to 300 steps, the same number on all ranks.
     """

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 
 def pack(parameters: list[nn.Parameter]) -> Tensor:
-    """Return one flat tensor: the gradients (zeros if there is none), then a flag for each.
+    """One flat tensor: the gradients (zeros if there is none), then a flag for each.
 
     The flag is 1 if the parameter has a gradient on this rank, else 0.
     """

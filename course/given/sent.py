@@ -95,7 +95,7 @@ def collective(function: Any, args: tuple) -> Collective | None:
 
 
 def _members(args: tuple) -> tuple[int, ...]:
-    """Return the ranks of the group among an operation's arguments, () if there is no group."""
+    """The ranks of the group among an operation's arguments, () if there is no group."""
     for thing in args:
         group = None
         if isinstance(thing, torch.ScriptObject):

@@ -37,7 +37,7 @@ class Mailbox:
         dist.send(message, to)
 
     def receive(self, source: int) -> tuple[int, Tensor]:
-        """Return the version and the numbers of the next message from a rank."""
+        """The version and the numbers of the next message from a rank."""
         message = torch.empty(1 + self.length)
         dist.recv(message, source)
         return int(message[0]), message[1:]
@@ -87,7 +87,7 @@ class Serving:
         self.read(*self.mail.receive(0))  # the final weights
 
     def gradients(self) -> Tensor:
-        """Return a worker's gradients in one row, with zeros for unused parameters."""
+        """A worker's gradients in one row, with zeros for unused parameters."""
         every = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained(self.model)]
         return torch.cat([gradient.flatten() for gradient in every]).cpu()
 

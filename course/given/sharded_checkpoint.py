@@ -14,7 +14,7 @@ State = dict[str, dict[str, Tensor]]  # by name of a parameter: its value, and i
 def save(
     model: HookedModel, optimizer: Optimizer, whole: Callable[[Unit, Tensor], list[Tensor]]
 ) -> State:
-    """Return the state of a model and its optimizer, independent of the number of ranks."""
+    """The state of a model and its optimizer, independent of the number of ranks."""
     name_of, state = _names(model), {}
     for unit in (*model.outer, *model.units):
         entries = {"value": unit.shard.detach()} | optimizer.state[unit.shard]

@@ -19,7 +19,7 @@ def same_start(model: nn.Module) -> None:
 
 
 def by_unit(model: nn.Module, layers: Sequence[nn.Module]) -> list[list[nn.Parameter]]:
-    """Return the trained parameters of each layer; first those of no layer, or of more than one.
+    """The trained parameters of each layer; first those of no layer, or of more than one.
 
     Raises CourseError if `layers` contains a layer twice, or anything not a module of the model.
     """
@@ -41,7 +41,7 @@ def by_unit(model: nn.Module, layers: Sequence[nn.Module]) -> list[list[nn.Param
 def _users(
     model: nn.Module, layers: Sequence[nn.Module]
 ) -> dict[nn.Parameter, set[nn.Module | None]]:
-    """Return the layers that use each trained parameter; None stands for the rest of the model."""
+    """The layers that use each trained parameter; None stands for the rest of the model."""
     layers_of, users = defaultdict(set), defaultdict(set)
     for layer in layers:
         for module in layer.modules():
@@ -54,7 +54,7 @@ def _users(
 
 
 def one_tensor(layer: int, output: object) -> Tensor:
-    """Return the output of a layer; its gradient shows when the layer's backward begins.
+    """The output of a layer; its gradient shows when the layer's backward begins.
 
     Raises CourseError if it is anything but one tensor.
     """

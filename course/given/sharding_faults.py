@@ -64,7 +64,7 @@ def start_apart() -> None:
 
 
 def small(seed: int = 0) -> nn.Sequential:
-    """Return a model of two layers of 8 by 8."""
+    """A model of two layers of 8 by 8."""
     torch.manual_seed(seed)
     return nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 
 def layers(first: int, end: int, width: int) -> nn.Sequential:
-    """Return the layers first ... end - 1, with the same weights on every rank."""
+    """The layers first ... end - 1, with the same weights on every rank."""
     made = []
     for number in range(first, end):
         torch.manual_seed(number)

@@ -26,7 +26,7 @@ def train(
 
 
 def batch(step: int, device: torch.device) -> dict[str, torch.Tensor]:
-    """Return this rank's share of the pairs of a step from 0 to 5."""
+    """This rank's share of the pairs of a step from 0 to 5."""
     pairs = slice(12 * step + dist.get_rank(), 12 * (step + 1), dist.get_world_size())
     return {name: tensor.to(device) for name, tensor in _tokenized()[pairs].items()}
 

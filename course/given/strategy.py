@@ -18,18 +18,18 @@ class Share(NamedTuple):
     whole: int
 
     def to(self, device: torch.device) -> "Share":
-        """Return the same share on a device."""
+        """The same share on a device."""
         return Share(self.inputs.to(device), self.targets.to(device), self.whole)
 
 
 def split(batch: tuple[Tensor, Tensor], parts: int) -> list[Share]:
-    """Return the shares of a batch, as equal as possible."""
+    """The shares of a batch, as equal as possible."""
     columns = (tensor.tensor_split(parts) for tensor in batch)
     return [Share(x, y, len(batch[0])) for x, y in zip(*columns, strict=True)]
 
 
 def trained(model: nn.Module) -> list[nn.Parameter]:
-    """Return the parameters that training changes, without frozen ones."""
+    """The parameters that training changes, without frozen ones."""
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
@@ -71,7 +71,7 @@ class Strategy:
         raise NotImplementedError
 
     def reduce(self, values: list[Tensor]) -> float:
-        """Return the sum of one value per replica."""
+        """The sum of one value per replica."""
         return sum(float(value) for value in values)
 
     def at_once(self, function: Callable, *columns: list) -> list:

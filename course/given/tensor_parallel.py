@@ -70,7 +70,7 @@ class ColumnLinear(nn.Module):
             self.register_parameter(name, nn.Parameter(share))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the outputs (..., outputs / ranks) of this rank."""
+        """The outputs (..., outputs / ranks) of this rank."""
         return nn.functional.linear(Enter.apply(x, self.group), self.weight, self.bias)
 
 
@@ -84,25 +84,25 @@ class RowLinear(nn.Module):
         self.weight, self.bias = nn.Parameter(part(whole.weight, 1, group)), whole.bias
 
     def forward(self, share: Tensor) -> Tensor:
-        """Return the whole outputs, the same on every rank."""
+        """The whole outputs, the same on every rank."""
         return Leave.apply(nn.functional.linear(share, self.weight), self.group) + self.bias
 
 
 def mine(tokens: Tensor, rows: int, group: dist.ProcessGroup) -> tuple[Tensor, Tensor]:
-    """Return which tokens are in this rank's `rows`, and the row of each, 0 for other tokens."""
+    """Which tokens are in this rank's `rows`, and the row of each, 0 for other tokens."""
     local = tokens - dist.get_rank(group) * rows
     here = (local >= 0) & (local < rows)
     return here, local * here
 
 
 def embed(tokens: Tensor, weight: Tensor, group: dist.ProcessGroup) -> Tensor:
-    """Return the embeddings (..., width) of `tokens` (...); `weight` holds this rank's rows."""
+    """The embeddings (..., width) of `tokens` (...); `weight` holds this rank's rows."""
     here, local = mine(tokens, len(weight), group)
     return Leave.apply(nn.functional.embedding(local, weight) * here.unsqueeze(-1), group)
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, group: dist.ProcessGroup) -> Tensor:
-    """Return the mean loss over all tokens; `logits` (tokens, rows) are this rank's columns."""
+    """The mean loss over all tokens; `logits` (tokens, rows) are this rank's columns."""
     largest = logits.detach().amax(-1)
     dist.all_reduce(largest, dist.ReduceOp.MAX, group=group)
     shifted = logits - largest.unsqueeze(-1)

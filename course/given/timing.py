@@ -7,7 +7,7 @@ import torch
 
 
 def fastest(*works: Callable[[], object], times: int = 40) -> list[float]:
-    """Return the fastest of `times` runs of each, in seconds.
+    """The fastest of `times` runs of each, in seconds.
 
     They take turns, so that other programs slow all of them.
     """

@@ -26,11 +26,11 @@ class Pipelines:
         self.whole.loss(self.whole(self.inputs), self.targets).backward()
 
     def stage(self, number: int, count: int) -> Stage:
-        """Return stage `number` of `count`, on this rank's device."""
+        """Stage `number` of `count`, on this rank's device."""
         return Stage("tiny", number, count, self.alone).to(self.inputs.device)
 
     def ours(self, schedule: Callable[[int, int], list]) -> Way:
-        """Return our runner, which follows the lists of a schedule."""
+        """Our runner, which follows the lists of a schedule."""
         stage, size = self.stage(self.rank, self.ranks), len(self.inputs) // MICROBATCHES
         runner = Runner(stage, dist.group.WORLD, self.up)
         actions = schedule(self.ranks, MICROBATCHES)[self.rank]
@@ -52,7 +52,7 @@ class Pipelines:
         return parts, lambda: run.step(*inputs, target=self.targets if parts[-1].last else None)
 
     def ways(self, mine: Mapping[str, Callable]) -> dict[str, Way]:
-        """Return our pipelines with the schedules `mine`, and six of torch's, by name."""
+        """Our pipelines with the schedules `mine`, and six of torch's, by name."""
         rank, ranks = self.rank, self.ranks
         results = {f"our {name}": self.ours(schedule) for name, schedule in mine.items()}
         results |= {name: self.theirs(name, rank) for name in ("GPipe", "1F1B")}
@@ -67,7 +67,7 @@ class Pipelines:
         return results
 
     def off(self, parts: list[Stage]) -> float:
-        """Return the largest difference of this rank's gradients from those of one process."""
+        """The largest difference of this rank's gradients from those of one process."""
         expected = {name: parameter.grad for name, parameter in self.whole.named_parameters()}
         tables = [part.table for part in parts if part.first or part.last]  # copies of one table
         total = sum((table.grad for table in tables), torch.zeros_like(self.whole.table))

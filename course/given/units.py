@@ -33,7 +33,7 @@ class Unit:
             parameter.data = part.view(parameter.shape)
 
     def flatten(self, tensors: list[Tensor]) -> Tensor:
-        """Return one flat tensor with all of these, then zeros until N divides its length."""
+        """One flat tensor with all of these, then zeros until N divides its length."""
         padding = -sum(self.sizes) % dist.get_world_size(self.group)
         return torch.cat([*(tensor.flatten() for tensor in tensors), tensors[0].new_zeros(padding)])
 
@@ -83,7 +83,7 @@ class ShardedUnit(Unit):
             self.work = all_gather(self.full, shard, group=self.group, async_op=True)
 
     def gather(self) -> None:
-        """Return when the flat buffer is whole."""
+        """When the flat buffer is whole."""
         self.start()
         if self.work is not None:
             self.work.wait()

@@ -15,11 +15,11 @@ class Words(nn.Module):
         self.head = nn.Linear(self.encoder.config.hidden_size, 8192)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Return the logits of the words, or a vector with the loss alone."""
+        """The logits of the words, or a vector with the loss alone."""
         logits = self.head(self.encoder(ids).last_hidden_state)
         return loss_of(logits, ids).view(1) if self.inside else logits
 
 
 def loss_of(logits: Tensor, ids: Tensor) -> Tensor:
-    """Return the mean loss of all tokens."""
+    """The mean loss of all tokens."""
     return nn.functional.cross_entropy(logits.flatten(0, 1), ids.flatten())

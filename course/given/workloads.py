@@ -13,7 +13,7 @@ Loss = Callable[[], Tensor]
 
 
 def convnet(size: str) -> nn.Module:
-    """Return a small convolutional network for images (N, 3, 32, 32); it has one size."""
+    """A small convolutional network for images (N, 3, 32, 32); it has one size."""
     widths, layers = (3, 32, 64, 128), []
     for inputs, outputs in pairwise(widths):
         layers += [nn.Conv2d(inputs, outputs, 3, stride=2, padding=1), nn.ReLU()]
@@ -21,14 +21,14 @@ def convnet(size: str) -> nn.Module:
 
 
 def image_loss(model: nn.Module, batch: int, device: torch.device) -> Loss:
-    """Return a function that computes the loss on `batch` made-up images."""
+    """A function that computes the loss on `batch` made-up images."""
     images = torch.rand(batch, 3, 32, 32, device=device)
     labels = torch.randint(10, (batch,), device=device)
     return lambda: nn.functional.cross_entropy(model(images), labels)
 
 
 def bert_loss(model: nn.Module, batch: int, device: torch.device) -> Loss:
-    """Return a function that computes the loss on `batch` sentence pairs."""
+    """A function that computes the loss on `batch` sentence pairs."""
     pairs = nli.tokenized("train", size=batch)[:]
     inputs = {name: tensor.to(device) for name, tensor in pairs.items()}
     return lambda: model(**inputs).loss

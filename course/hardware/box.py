@@ -94,12 +94,12 @@ class Box:
 
     @property
     def rocm(self) -> bool:
-        """Return whether torch is built for AMD's GPUs, which the labs do not use."""
+        """Whether torch is built for AMD's GPUs, which the labs do not use."""
         return "+rocm" in (self.torch_version or "")
 
     @property
     def driver_too_old(self) -> bool:
-        """Return whether torch's CUDA has a later major version than the driver's.
+        """Whether torch's CUDA has a later major version than the driver's.
 
         Within a major version every driver runs every build (NVIDIA, "CUDA Compatibility", minor
         versions).

@@ -103,7 +103,7 @@ def leave_keyring(machine: Machine) -> None:
 
 
 def _in_memory(content: bytes) -> str:
-    """Return the number of a descriptor from which the next program can read the content."""
+    """The number of a descriptor from which the next program can read the content."""
     descriptor = os.memfd_create("confined", 0)
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)

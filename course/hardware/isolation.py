@@ -114,7 +114,7 @@ def missing() -> str | None:
 
 @functools.cache
 def _not_imported() -> str | None:
-    """Return why Python inside lacks what the ranks need, None if it has it. This takes seconds."""
+    """Why Python inside lacks what the ranks need, None if it has it. This takes seconds."""
     if not (error := _fails([sys.executable, "-c", IMPORTS])):
         return None
     return (
@@ -124,7 +124,7 @@ def _not_imported() -> str | None:
 
 
 def _fails(program: Sequence[str]) -> str:
-    """Return the last words of a program that fails inside, "" if it does not fail."""
+    """The last words of a program that fails inside, "" if it does not fail."""
     tried = command(program, submitted=Path(__file__).parent, src=Path("/src"))
     run = subprocess.run(
         tried, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True
@@ -155,7 +155,7 @@ def _as_somebody(paths: Iterable[Path]) -> list[str]:
 
 
 def _view() -> list[str]:
-    """Return bubblewrap's options for what is visible inside, and for the empty folders in it."""
+    """Bubblewrap's options for what is visible inside, and for the empty folders in it."""
     kinds = dict.fromkeys(_seen(), "--ro-bind") | dict.fromkeys(_hidden(), "--tmpfs")
     view = []
     for path in sorted(kinds):  # a folder comes before what is in it
@@ -166,7 +166,7 @@ def _view() -> list[str]:
 
 
 def _hidden() -> list[str]:
-    """Return where solutions lie: lessons, the site's own ring, notebooks, a whole clone."""
+    """Where solutions lie: lessons, the site's own ring, notebooks, a whole clone."""
     folders = {ROOT / "course" / "lessons", ROOT / "course" / "commands" / "web"}
     for name, path in installed.brought().items():
         folder = path.parents[len(Path(name).parts) - 1]
@@ -177,7 +177,7 @@ def _hidden() -> list[str]:
 
 
 def _seen() -> list[str]:
-    """Return what everyone sees inside, read-only: the system, Python, packages, the course."""
+    """What everyone sees inside, read-only: the system, Python, packages, the course."""
     python = [sys.prefix, sys.base_prefix, Path(sys.executable).resolve().parents[1]]
     packages = [*site.getsitepackages(), site.getusersitepackages(), ROOT / "course"]
     paths = {str(path) for path in (*SYSTEM, *CONFIGURATION, *python, *packages)}

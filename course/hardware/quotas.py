@@ -27,7 +27,7 @@ def cpu_name(root: Path) -> str:
 
 
 def physical_cores(root: Path, usable: set[int]) -> int:
-    """Return how many physical cores lie behind the `usable` logical ones."""
+    """How many physical cores lie behind the `usable` logical ones."""
     seen = set()
     for block in text(root / "proc/cpuinfo").split("\n\n"):
         pattern = r"^(processor|physical id|core id)\s*:\s*(\d+)$"
@@ -86,7 +86,7 @@ def _cgroups(root: Path, controller: str) -> Iterable[Path]:
 
 
 def text(path: Path) -> str:
-    """Return the text of a file, "" if it cannot be read."""
+    """The text of a file, "" if it cannot be read."""
     try:
         return path.read_text(errors="replace").rstrip("\n")
     except OSError:

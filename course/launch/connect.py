@@ -61,7 +61,7 @@ class WarmHandle:
         return self._process.poll() is None
 
     def holds_more(self, most: int) -> bool:
-        """Return whether it and its processes together hold more than this many bytes of memory."""
+        """Whether it and its processes together hold more than this many bytes of memory."""
         return process_tree.hold_more(self._process.pid, most)
 
     def connect(self) -> Channel:
@@ -82,7 +82,7 @@ class WarmHandle:
 
 
 def _short_folder() -> str | None:
-    """Return where to make the folder of a socket: /tmp if the usual place has too long a name."""
+    """Where to make the folder of a socket: /tmp if the usual place has too long a name."""
     return "/tmp" if len(os.fsencode(tempfile.gettempdir())) > LONGEST else None
 
 
@@ -90,7 +90,7 @@ _warm: WarmHandle | None = None
 
 
 def warm_ranks_promised() -> bool:
-    """Return whether ranks of this process start warm, now or once the server has imported all."""
+    """Whether ranks of this process start warm, now or once the server has imported all."""
     return os.path.exists(os.environ.get(SOCKET, ""))
 
 

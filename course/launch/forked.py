@@ -26,7 +26,7 @@ OWN = os.path.dirname(__file__) + os.sep
 
 
 def possible() -> bool:
-    """Return whether a fork can replace a new interpreter: on Linux, if this Python has `END`."""
+    """Whether a fork can replace a new interpreter: on Linux, if this Python has `END`."""
     return sys.platform == "linux" and all(hasattr(home, name) for home, name in END)
 
 
@@ -165,7 +165,7 @@ def _process_groups() -> list[object]:
 
 
 def _exit_code(code: object) -> int:
-    """Return the exit code that `sys.exit(code)` gives to the system."""
+    """The exit code that `sys.exit(code)` gives to the system."""
     if code is None or isinstance(code, int):
         return (code or 0) & 0xFF
     print(code, file=sys.stderr)

@@ -61,7 +61,7 @@ def _have_the_supervisor_start(ranks: Ranks) -> None:
 
 
 def _name_of_the_caller(depth: int = 2) -> str:
-    """Return the name of the method that records an event of the rendezvous.
+    """The name of the method that records an event of the rendezvous.
 
     torch's own function lists every frame with its source: 0.3 s per launch if all libraries are
     loaded. This finds the same.
@@ -178,7 +178,7 @@ def _need_script(script: str) -> None:
 
 
 def _need_gpus(nproc_per_node: str) -> int | None:
-    """Return the number of GPUs of this box, if `--nproc-per-node` is a word for them; else None.
+    """The number of GPUs of this box, if `--nproc-per-node` is a word for them; else None.
 
     Ends the launch if it is such a word and there is no GPU.
     """

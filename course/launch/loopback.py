@@ -67,7 +67,7 @@ def _on_loopback(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _listening(host: str, port: int) -> socket.socket | None:
-    """Return a socket on the address at which torch's clients look first for that host.
+    """A socket on the address at which torch's clients look first for that host.
 
     None if that address is not loopback, or is not free.
     """

@@ -133,7 +133,7 @@ def kill_tree(top: psutil.Process) -> None:
 
 
 def _alive_below(top: psutil.Process) -> list[psutil.Process]:
-    """Return the processes below one, except those that have ended and wait for their parent."""
+    """The processes below one, except those that have ended and wait for their parent."""
     alive = []
     for process in top.children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -107,12 +107,12 @@ class Run:
         return next(killed, failed[0])
 
     def _failed_by_itself(self, rank: int) -> bool:
-        """Return whether a rank failed, and not only because another rank had failed."""
+        """Whether a rank failed, and not only because another rank had failed."""
         raised = any(RAISED.match(line) for line in self.traceback(rank).splitlines())
         return bool(self._ended.get(rank)) and (raised or not self.ended_by_launcher(rank))
 
     def ended_by_launcher(self, rank: int) -> bool:
-        """Return whether the launcher ended a rank, with SIGTERM, since another rank had failed."""
+        """Whether the launcher ended a rank, with SIGTERM, since another rank had failed."""
         failed = [rank for rank, code in self._ended.items() if code]  # as they ended
         return self._ended.get(rank) == -signal.SIGTERM and rank != failed[0]
 

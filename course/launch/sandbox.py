@@ -66,7 +66,7 @@ class Sandbox:
 
     @property
     def too_large(self) -> bool:
-        """Return whether all processes inside together hold more memory than they may."""
+        """Whether all processes inside together hold more memory than they may."""
         return self._server is not None and self._server.holds_more(isolation.TOGETHER)
 
     def env(self, metrics: Path) -> Mapping[str, str]:
@@ -113,5 +113,5 @@ def _copy(src: Path, to: Path) -> None:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files in a folder and below, without links, pipes and devices."""
+    """The files in a folder and below, without links, pipes and devices."""
     return [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]

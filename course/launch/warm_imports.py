@@ -82,7 +82,7 @@ class Warmth:
         self.growing = False
 
     def sentence(self) -> str:
-        """Return what a learner should know of it, "" if nothing."""
+        """What a learner should know of it, "" if nothing."""
         if not self.failed:
             return ""
         why = "; ".join(f"{module} ({error})" for module, error in self.failed.items())

@@ -16,7 +16,7 @@ NOT_COMPARED |= {"image/png", "image/jpeg", WIDGET}
 
 
 def fields(outputs: Iterable[NotebookNode]) -> dict[str, list[str]]:
-    """Return the contents of each kind of output (a mime type, a stream), in order, as texts.
+    """The contents of each kind of output (a mime type, a stream), in order, as texts.
 
     A stream is one text, however often the cell wrote to it. The order of kinds does not count.
     """
@@ -34,12 +34,12 @@ def fields(outputs: Iterable[NotebookNode]) -> dict[str, list[str]]:
 
 
 def says_the_same(old: NotebookNode, new: NotebookNode) -> bool:
-    """Return whether two runs of the same code gave the same in all that is compared."""
+    """Whether two runs of the same code gave the same in all that is compared."""
     return _parts(old) == _parts(new)
 
 
 def _parts(node: NotebookNode) -> list[tuple]:
-    """Return each cell's code, its place in the run, and its outputs; if these vary, its errors."""
+    """Each cell's code, its place in the run, and its outputs; if these vary, its errors."""
     parts = []
     for cell in (cell for cell in node.cells if cell.cell_type == "code"):
         varies = IGNORED in cell.metadata.get("tags", [])

@@ -46,7 +46,7 @@ class Course:
 
 
 def faults(root: Path, every: Sequence[Lesson], chosen: Collection[Lesson]) -> list[str]:
-    """Return what each chosen lesson lacks, as ``course/lessons/NAME.md:LINE: reason``."""
+    """What each chosen lesson lacks, as ``course/lessons/NAME.md:LINE: reason``."""
     page = root / "labs" / "glossary.md"
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     terms = frozenset(map(place, TERM.findall(text)))
@@ -62,7 +62,7 @@ def faults(root: Path, every: Sequence[Lesson], chosen: Collection[Lesson]) -> l
 
 
 def place(term: str) -> str:
-    """Return the name by which a link finds a heading of a page, as GitHub makes it."""
+    """The name by which a link finds a heading of a page, as GitHub makes it."""
     return re.sub(r"[^\w -]", "", term.lower()).replace(" ", "-")
 
 

@@ -62,7 +62,7 @@ def _hours(labs: Sequence[Lesson], core: bool = False) -> str:
 
 
 def _direct(lab: Lesson, by_number: Mapping[str, Lesson]) -> list[str]:
-    """Return the labs that a lab builds on, without those that another of them needs anyway."""
+    """The labs that a lab builds on, without those that another of them needs anyway."""
     implied = {old for number in lab.needs for old in _all_needs(by_number[number], by_number)}
     return [number for number in lab.needs if number not in implied]
 

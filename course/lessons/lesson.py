@@ -176,7 +176,7 @@ def _with_numbers(source: str, header: dict) -> str:
 
 
 def _unreadable(error: Exception, lines: list[str]) -> tuple[int, str]:
-    """Return the line (from 1) at which the header or a cell's options cannot be read, and why."""
+    """The line (from 1) at which the header or a cell's options cannot be read, and why."""
     if isinstance(error, ValidationError):
         line = next((number for number, line in enumerate(lines, 1) if _bad_tags(line)), 1)
         return line, f"tags are a list of words, `:tags: [...]`: {error.message}"

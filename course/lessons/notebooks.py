@@ -133,7 +133,7 @@ def rewrite_prose(root: Path, chosen: list[Lesson]) -> list[str]:
 
 
 def _reworded(cells: list[NotebookNode], ran: list[NotebookNode]) -> dict[str, str] | None:
-    """Return the new words of each reworded question by its old ones; None if code differs.
+    """The new words of each reworded question by its old ones; None if code differs.
 
     A question is prose, because no answer depends on its words. Both are as an output shows them.
     The comments at the beginning of a cell, which a folded cell shows, are prose as well.
@@ -237,7 +237,7 @@ def _place(lesson: Lesson, index: int) -> str:
 
 
 def check_that_fails(cell: NotebookNode) -> str:
-    """Return the verdict of a `%check` that does not hold; "" for every other cell."""
+    """The verdict of a `%check` that does not hold; "" for every other cell."""
     if cell.cell_type != "code" or not cell.source.startswith("%check"):
         return ""
     text = "".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)

@@ -54,7 +54,7 @@ class Surroundings:
 def select(
     root: Path, names: Collection[str], figures: Collection[str], checks: Set[str]
 ) -> list[Lesson]:
-    """Return the lessons below `root` of these names (all if none is given); apply the rules.
+    """The lessons below `root` of these names (all if none is given); apply the rules.
 
     `figures` are the files that the build draws, `checks` the names that `%check` knows. Raises
     CourseError, which lists all that is wrong with those lessons.
@@ -268,7 +268,7 @@ def _magic_calls(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _line_of(pattern: str, source: str) -> int:
-    """Return the first line (from 0) that has the pattern, 0 if none has it."""
+    """The first line (from 0) that has the pattern, 0 if none has it."""
     lines = enumerate(source.splitlines())
     return next((number for number, line in lines if re.search(pattern, line)), 0)
 

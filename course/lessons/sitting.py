@@ -95,7 +95,7 @@ def sitting(lab: Lesson, solution: Path) -> Sitting:
 
 
 def _promised(cells: list[Cell]) -> list[Cell]:
-    """Return the cells; those in a section for learners who have time are empty."""
+    """The cells; those in a section for learners who have time are empty."""
     promised, optional = [], False
     for cell in cells:
         if cell.kind == "markdown":

@@ -46,7 +46,7 @@ def _content(path: Path) -> str | None:
 
 
 def _solution_fault(content: str | None, lesson: Lesson) -> str | None:
-    """Return why a solution on disk is not an executed run of its lesson."""
+    """Why a solution on disk is not an executed run of its lesson."""
     try:
         node = nbformat.reads(content or "", as_version=4)
         nbformat.validate(node)

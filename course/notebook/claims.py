@@ -60,6 +60,6 @@ def claims(rows: Sequence[Sequence[str]], heads: tuple[str, str] = HEADS) -> Cla
 
 
 def _guessed(name: str = "") -> str:
-    """Return what was guessed, "" if nothing was."""
+    """What was guessed, "" if nothing was."""
     known = guesses.read(name, SRC) if name else None
     return "" if known is None or known.guess is None else known.shown(known.guess, 4)

@@ -84,7 +84,7 @@ class GuessForm(anywidget.AnyWidget):
         return {**data, "text/html": self._without_a_kernel(), "text/plain": repr(self)}, metadata
 
     def _without_a_kernel(self) -> str:
-        """Return the form as HTML: the guess, or folded, what the stored run showed."""
+        """The form as HTML: the guess, or folded, what the stored run showed."""
         if self.sentence or not self.stored:
             return f"<p>{html.escape(self.sentence)}</p>" if self.sentence else ""
         return f"<details><summary>{STORED}</summary>{html.escape(self.stored)}</details>"

@@ -57,7 +57,7 @@ class Guess:
 
     @property
     def off(self) -> float | None:
-        """Return the measurement divided by the guess; None if that makes no sense.
+        """The measurement divided by the guess; None if that makes no sense.
 
         Shares in % are compared by their difference, and so have none.
         """
@@ -67,7 +67,7 @@ class Guess:
         return self.value / self.guess
 
     def answer(self, text: str) -> Answer:
-        """Return what a learner typed or chose as an answer; raises `CourseError` for others."""
+        """What a learner typed or chose as an answer; raises `CourseError` for others."""
         text = " ".join(text.split())
         if self.choices:
             if text not in self.choices:
@@ -80,7 +80,7 @@ class Guess:
         return number(text, self.unit)
 
     def shown(self, answer: Answer, digits: int = 2) -> str:
-        """Return an answer with its unit: '41 µs', '16,384 times', 'falls'."""
+        """An answer with its unit: '41 µs', '16,384 times', 'falls'."""
         if isinstance(answer, str):
             return answer
         if self.unit in SECONDS:
@@ -88,7 +88,7 @@ class Guess:
         return f"{words.significant(answer, digits)} {self.unit}".strip()
 
     def sentence(self) -> str:
-        """Return a sentence: the guess, the measurement, and how far they are apart."""
+        """A sentence: the guess, the measurement, and how far they are apart."""
         guess = "" if self.guess is None else self._quoted(self.guess, 4)
         if self.value is None:
             skipped = "Skipped." if self.guessed else ""
@@ -156,7 +156,7 @@ def parse(text: str) -> Guess | None:
 
 
 def _plain(answer: object, unit: str) -> Answer | None:
-    """Return an answer as a file has it; raises `ValueError` for one that does not fit the unit."""
+    """An answer as a file has it; raises `ValueError` for one that does not fit the unit."""
     if answer is None:
         return None
     if unit and isinstance(answer, int | float) and usable(answer):
@@ -172,12 +172,12 @@ def path(name: str, src: Path) -> Path:
 
 
 def read(name: str, src: Path) -> Guess | None:
-    """Return what is kept of a question, or None; put a broken file aside with a note."""
+    """What is kept of a question, or None; put a broken file aside with a note."""
     return store.read(path(name, src), parse, "guesses are")
 
 
 def recall(question: Guess, src: Path) -> Guess:
-    """Return the question with its kept answers; put those of another kind aside with a note."""
+    """The question with its kept answers; put those of another kind aside with a note."""
     guess = read(question.name, src)
     if guess is None:
         return question

@@ -139,5 +139,5 @@ class Live:
 
 
 def _prefix(run: Run, rank: int) -> str:
-    """Return the prefix of a rank's line; a single process needs none."""
+    """The prefix of a rank's line; a single process needs none."""
     return "" if run.kind == "python" else ansi(rank, f"rank {rank} │") + " "

@@ -88,7 +88,7 @@ def page(name: str, src: Path) -> str:
 def _lab(
     lab: Lesson, records: dict[str, Record], known: dict[str, guesses.Guess], src: Path
 ) -> str:
-    """Return the results of one lab as HTML, "" if there are none."""
+    """The results of one lab as HTML, "" if there are none."""
     done = "".join(_exercise(records[name], src) for name in lab.exercises if name in records)
     questions = [known[name] for name in lab.guesses if name in known]
     answers = "".join(

@@ -45,7 +45,7 @@ def read(exercise: str, src: Path) -> Record | None:
 
 
 def passed(exercises: Iterable[str], src: Path) -> set[str]:
-    """Return those of the exercises that have passed at some time."""
+    """Those of the exercises that have passed at some time."""
     return {name for name in exercises if (earlier := read(name, src)) and earlier.passed}
 
 

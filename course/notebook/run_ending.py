@@ -9,7 +9,7 @@ from course.own import Ending, report
 
 
 def story(run: Run, limit: float, ending: Ending | None = None) -> list[str]:
-    """Return in a few sentences how the run ended; "" if all is well.
+    """In a few sentences how the run ended; "" if all is well.
 
     `ending` is what was seen of a run whose processes were watched.
     """
@@ -38,7 +38,7 @@ def story(run: Run, limit: float, ending: Ending | None = None) -> list[str]:
 
 
 def _failure(run: Run) -> list[str]:
-    """Return the first failing rank's traceback and a line per later one, or the launcher's."""
+    """The first failing rank's traceback and a line per later one, or the launcher's."""
     first = run.first_failed
     if first is None:
         lines = [line for line in run.text(None, "stderr").splitlines() if line.strip()]
@@ -66,5 +66,5 @@ def _failure(run: Run) -> list[str]:
 
 
 def how_it_ended(code: int) -> str:
-    """Return an exit code in words: 'exit code 3', 'killed by SIGKILL'."""
+    """An exit code in words: 'exit code 3', 'killed by SIGKILL'."""
     return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"

@@ -56,7 +56,7 @@ def go_on(src: Path = SRC) -> Prose:
 
 
 def go_on_with(states: Mapping[str, str]) -> Lesson | None:
-    """Return the lab to go on with; None if every exercise has passed.
+    """The lab to go on with; None if every exercise has passed.
 
     It is one that the learner has begun. If there is none, it is the first lab of the core that is
     left, and after the core the first of the others.

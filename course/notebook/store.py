@@ -22,7 +22,7 @@ def now() -> str:
 
 
 def read(path: Path, parse: Callable[[str], Record | None], what: str) -> Record | None:
-    """Return what `parse` makes of a file; None without a file that it can read.
+    """What `parse` makes of a file; None without a file that it can read.
 
     A broken file is put aside, and a sentence says that `what` is kept from here on.
     """

@@ -62,7 +62,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Return a name of this face from the module that has it, or that module itself."""
+    """A name of this face from the module that has it, or that module itself."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = ".".join(filter(None, [__name__, _HOMES[name]]))

@@ -50,7 +50,7 @@ def rank() -> tuple[int, int]:
 
 
 def default_folder() -> Path:
-    """Return a folder below the current one, with a name on which all ranks of the run agree.
+    """A folder below the current one, with a name on which all ranks of the run agree.
 
     Raises `CourseError` if no variable identifies the run.
     """

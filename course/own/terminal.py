@@ -88,7 +88,7 @@ def _ask(question: Question, args: argparse.Namespace) -> int:
 
 
 def _has_faults(answer: Answer | Comparison) -> bool:
-    """Return whether an answer has faults; notes, which change no exit code, do not count."""
+    """Whether an answer has faults; notes, which change no exit code, do not count."""
     return any(not finding.note for finding in answer.findings)
 
 

@@ -43,7 +43,7 @@ class PretendedGpus:
         self._thread.chosen = True
 
     def use(self, device: torch.device | str | int) -> torch.device:
-        """Return the device, with an index, that CUDA would use; CUDA counts as initialized.
+        """The device, with an index, that CUDA would use; CUDA counts as initialized.
 
         Raises `AcceleratorError`, as CUDA does, for a GPU that is not there.
         """
@@ -97,7 +97,7 @@ def device_of(tensor: Tensor) -> torch.device | None:
 
 
 def put(tensor: Tensor, device: torch.device | None) -> Tensor:
-    """Return the same tensor, whose storage now counts as being on this device."""
+    """The same tensor, whose storage now counts as being on this device."""
     storage = _storage(tensor)
     if device is not None and storage is not None:
         storage.pretended = device

@@ -13,7 +13,7 @@ PROPERTIES = SimpleNamespace(name="Pretended GPU", major=9, minor=0, total_memor
 
 
 def index_of(device: Any = None) -> int:
-    """Return the index of a device that is used from now on: the current one if it has none."""
+    """The index of a device that is used from now on: the current one if it has none."""
     return gpus.use("cuda" if device is None else device).index
 
 
@@ -80,7 +80,7 @@ class Stream:
         """Do nothing, as in `synchronize`."""
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Return an event that has already happened."""
+        """An event that has already happened."""
         return event or Event()
 
 

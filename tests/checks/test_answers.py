@@ -39,7 +39,7 @@ def file(folder: Path, text: str) -> Path:
 
 
 def changed(folder: Path, *diff: str) -> str:
-    """Return the solved script after a wrong answer with these diff lines is applied."""
+    """The solved script after a wrong answer with these diff lines is applied."""
     text = ONE[: ONE.index(" def")] + "\n".join(diff) + "\n```\n"
     return read(file(folder, text), CHECKS)[0].script(SOLVED)
 

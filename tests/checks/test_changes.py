@@ -29,7 +29,7 @@ def mean(row, rank: int, limit: int = 1):
 
 
 def diffs(kind: str) -> list[str]:
-    """Return what replaces the changed lines."""
+    """What replaces the changed lines."""
     of_kind = (change for change in changes(SCRIPT) if change.kind == kind)
     lines = (line for change in of_kind for line in change.diff.splitlines())
     return [line[1:].strip() for line in lines if line.startswith("+")]

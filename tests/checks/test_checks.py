@@ -80,7 +80,7 @@ def test_a_change_is_looked_at(handed_out, monkeypatch):
 
 
 def leaves_something():
-    """Return the path of a file that nothing removes."""
+    """The path of a file that nothing removes."""
     return tempfile.mkstemp()[1]
 
 

@@ -86,7 +86,7 @@ def forge(path: str) -> None:
 
 
 def return_attack(path: str) -> Attack:
-    """Return something that is more than data."""
+    """Something that is more than data."""
     return Attack(Path(path))
 
 

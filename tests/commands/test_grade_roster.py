@@ -115,7 +115,7 @@ def test_no_cell_is_a_formula_and_a_number_is_one():
 
 
 def late(time: str, due: str | None, **options: bool) -> float:
-    """Return how many days late a submission at that time is."""
+    """How many days late a submission at that time is."""
     when = time_of(time).timestamp() if time else 0.0
     submission = Submission("ada", Path("src"), time=when, **options)
     return days_late(submission, time_of(due or ""))

@@ -44,7 +44,7 @@ x.tensor_split(2)[1].copy_(x[:2])
 
 
 def reasons(source: str) -> str:
-    """Return all that the check says about a source."""
+    """All that the check says about a source."""
     return " ".join(line for verdict in check.judge(source).verdicts for line in verdict.why)
 
 

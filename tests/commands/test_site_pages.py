@@ -144,7 +144,7 @@ def test_a_log_keeps_the_colours_of_ranks_apart_and_legible():
 
 
 def _of_256(code: int) -> str:
-    """Return a colour of the 216-colour cube in a palette of 256, as ``#rrggbb``."""
+    """A colour of the 216-colour cube in a palette of 256, as ``#rrggbb``."""
     levels = (0, 95, 135, 175, 215, 255)
     return "#" + "".join(f"{levels[(code - 16) // step % 6]:02x}" for step in (36, 6, 1))
 

@@ -138,7 +138,7 @@ def test_all_that_a_run_shows_can_be_read_by_everybody(visit, axe):
 
 
 def looked_at(page) -> list[str]:
-    """Return what is wrong with the page as it is now, light and dark, wide and narrow."""
+    """What is wrong with the page as it is now, light and dark, wide and narrow."""
     wrong = []
     for scheme, width in itertools.product(("light", "dark"), (1280, 360)):
         page.emulate_media(color_scheme=scheme)

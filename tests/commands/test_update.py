@@ -20,7 +20,7 @@ def state(clone: Path) -> dict[Path, bytes]:
 
 
 def refused(clone: Path) -> str:
-    """Return what the command says when it fails, after a check that the clone is unchanged."""
+    """What the command says when it fails, after a check that the clone is unchanged."""
     before = state(clone)
     with pytest.raises(CourseError) as error:
         update.main([])

@@ -44,7 +44,7 @@ def scenes(sentence: str) -> set[tuple[str, ...]]:
 
 
 def oracle(premise: str, hypothesis: str) -> int:
-    """Return the label: the hypothesis holds in all scenes of the premise, in none, or in some."""
+    """The label: the hypothesis holds in all scenes of the premise, in none, or in some."""
     premises, claimed = scenes(premise), scenes(hypothesis)
     return 0 if premises <= claimed else 2 if not premises & claimed else 1
 

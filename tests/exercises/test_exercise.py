@@ -48,7 +48,7 @@ def test_what_comes_next_has_not_passed_yet():
 
 
 def next_step(name: str, *passed: str) -> str:
-    """Return what a terminal says after the verdict that all checks hold."""
+    """What a terminal says after the verdict that all checks hold."""
     known = replace(report(name, Outcome.PASSED), passed=passed)
     verdict, _, step = repr(known).splitlines()[0].partition(" hold. ")
     assert verdict == f"{name}: 1 of 1 checks"

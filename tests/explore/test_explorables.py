@@ -61,7 +61,7 @@ def test_every_state_fits_its_card(name):
 
 
 def _stops(control: dict) -> list:
-    """Return five stops of a slider, including both ends, or all options of a choice."""
+    """Five stops of a slider, including both ends, or all options of a choice."""
     if "stops" in control:
         stops = control["stops"]
         return sorted({stops[i * (len(stops) - 1) // 4] for i in range(5)})

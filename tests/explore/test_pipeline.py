@@ -15,7 +15,7 @@ SHAPES = list(itertools.product((1, 2, 3, 4, 8), (1, 2, 4, 8, 16)))
 
 
 def follows(plan: model.Schedule) -> bool:
-    """Return whether each pass begins after what it needs and no rank does two at once."""
+    """Whether each pass begins after what it needs and no rank does two at once."""
     ends = {
         (step.kind, step.microbatch, step.chunk * len(plan) + rank): step.end
         for rank, steps in enumerate(plan)

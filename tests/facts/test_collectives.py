@@ -159,7 +159,7 @@ def test_what_the_watchdog_reads():
 
 
 def _holds(library: Path, words: str) -> bool:
-    """Return whether a library contains these words, without reading all of its 500 MB at once."""
+    """Whether a library contains these words, without reading all of its 500 MB at once."""
     with (
         library.open("rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as code,

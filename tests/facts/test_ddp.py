@@ -37,7 +37,7 @@ class Row(nn.Module):
 
 
 def buckets(model: nn.Module, steps: int = 3, **options: object) -> list[list[float]]:
-    """Return each step's bucket sizes in MiB, in the order in which DDP sends them."""
+    """Each step's bucket sizes in MiB, in the order in which DDP sends them."""
     ddp = DistributedDataParallel(model, **options)
     sizes: list[list[float]] = []
 

@@ -32,7 +32,7 @@ os.write(1, f"{' '.join(told)}\\n".encode())
 
 
 def config(monkeypatch: pytest.MonkeyPatch, *options: str):
-    """Return what torchrun makes of a command line."""
+    """What torchrun makes of a command line."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     return run.config_from_args(run.parse_args([*options, "script.py"]))[0]
 
@@ -180,7 +180,7 @@ def test_accelerate_runs_torchs_launcher():
 
 
 def accelerated(tmp_path: Path, *options: str, **env: str) -> list[str]:
-    """Return what the processes that `accelerate launch` starts print."""
+    """What the processes that `accelerate launch` starts print."""
     script = tmp_path / "reports.py"
     script.write_text(REPORTS)
     command = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch", *options]

@@ -224,7 +224,7 @@ def test_the_first_sum_decides_the_format():
 
 
 def add(step: float, times: int, dtype: torch.dtype) -> float:
-    """Return 1 plus this many small steps."""
+    """1 plus this many small steps."""
     total = torch.ones((), dtype=dtype)
     for _ in range(times):
         total += torch.tensor(step, dtype=dtype)

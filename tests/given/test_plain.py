@@ -8,7 +8,7 @@ SUM = Request("x", "allreduce", ((3,),), 12, "float32", "cpu", "Sum")
 
 
 def answered(*requests: Request) -> list[tuple[str, str]]:
-    """Return the answers that two or more ranks get to their requests: names and errors."""
+    """The answers that two or more ranks get to their requests: names and errors."""
     table = plain.Negotiation(2)
     for rank, request in enumerate(requests):
         table.hear(rank % 2, request, 0.0)

@@ -155,7 +155,7 @@ def cases(samples: dict) -> list:
 
 
 def faults_of(rule: str, program: Program) -> list[str]:
-    """Return what one rule says about a program."""
+    """What one rule says about a program."""
     (function,) = (function for function in RULES if function.__name__ == rule)
     return [text for _, _, text in function(program)]
 

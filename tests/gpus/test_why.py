@@ -88,7 +88,7 @@ def warm_ranks() -> None:
 
 
 def answer_on(folder: Path, before: str = "", steps: int = 60) -> Answer:
-    """Return what `why` says about the script, with something done before it."""
+    """What `why` says about the script, with something done before it."""
     script = folder / "train.py"
     script.write_text(before + SCRIPT.replace("STEPS", str(steps)))
     words = ["torchrun", "--standalone", "--nproc-per-node", "2", runner.__file__, "2"]

@@ -21,7 +21,7 @@ BOTH = pytest.mark.parametrize("name", confined.MACHINES)
 
 
 def verdict(name: str, number: int, *arguments: int, audit: int | None = None) -> int:
-    """Return what the filter for a machine says about a call."""
+    """What the filter for a machine says about a call."""
     machine = confined.MACHINES[name]
     numbers = [*arguments, *[0] * 6][:6]
     call = struct.pack("=IIQ6Q", number, machine.audit if audit is None else audit, 0, *numbers)

@@ -105,7 +105,7 @@ def test_invalid_entries_are_reported(monkeypatch, variable, shown, says):
 
 
 def torch_counts(monkeypatch, variable):
-    """Return the number of GPUs that torch counts before CUDA starts: it asks NVML, as we do."""
+    """The number of GPUs that torch counts before CUDA starts: it asks NVML, as we do."""
     monkeypatch.setattr(torch.cuda, "_raw_device_count_nvml", lambda: len(UUIDS))
     monkeypatch.setattr(torch.cuda, "_raw_device_uuid_nvml", lambda: UUIDS)
     if variable is None:

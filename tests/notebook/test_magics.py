@@ -89,7 +89,7 @@ def test_accelerate_with_one_process(cell: RunCell, labs: Path) -> None:
 
 @pytest.fixture
 def pictures(labs: Path, monkeypatch: pytest.MonkeyPatch) -> list:
-    """Return what is drawn of the run, in order; from the first on there is a file `drawn`."""
+    """What is drawn of the run, in order; from the first on there is a file `drawn`."""
     pictures = []
 
     class Handle:

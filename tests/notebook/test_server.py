@@ -66,7 +66,7 @@ def shell() -> SimpleNamespace:
 
 
 def shown(shell: SimpleNamespace) -> set[str]:
-    """Return the forms in which an explorable is sent to the page."""
+    """The forms in which an explorable is sent to the page."""
     return set(shell.display_formatter.format(explore.buckets())[0])
 
 

@@ -19,7 +19,7 @@ PLACED = [f"{home}.{name}" for name, (home, _, _) in ROWS.items() if home]
 
 
 def all_of(trees: dict, look: object) -> set[str]:
-    """Return what `look` finds in any of them."""
+    """What `look` finds in any of them."""
     return functools.reduce(operator.or_, map(look, trees.values()))
 
 

@@ -36,7 +36,7 @@ def folders(*inside: str) -> set[str]:
 
 
 def imported(module: str) -> list[Import]:
-    """Return what a module imports from the course, apart from the one exception."""
+    """What a module imports from the course, apart from the one exception."""
     all_imports = imports(PATHS[module].read_text())
     return [target for target in all_imports if (module, target.module) != EXCEPTION]
 

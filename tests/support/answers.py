@@ -87,7 +87,7 @@ class Answer:
         return "\n".join([*after, *before[done:]]) + "\n"
 
     def _place(self, hunk: Hunk, lines: list[str]) -> int:
-        """Return where the only occurrence of the hunk in the script begins."""
+        """Where the only occurrence of the hunk in the script begins."""
         size = len(hunk.old)
         starts = [i for i in range(len(lines) - size + 1) if lines[i : i + size] == hunk.old]
         if len(starts) != 1:
@@ -151,7 +151,7 @@ class Page:
 
     @property
     def ended(self) -> bool:
-        """Return whether only blank lines follow."""
+        """Whether only blank lines follow."""
         return not any(self._lines[self.number :])
 
     def follows(self, pattern: re.Pattern) -> bool:

@@ -173,7 +173,7 @@ def read_key(description: str) -> bool:
 
 
 def call_the_kernel(numbers: dict[str, int]) -> list[str]:
-    """Return which of these system calls are not refused; with these arguments none can succeed."""
+    """Which of these system calls are not refused; with these arguments none can succeed."""
     libc = ctypes.CDLL(None, use_errno=True)
     answered = []
     for name, number in numbers.items():
@@ -204,7 +204,7 @@ def find_in_command_lines(text: str) -> bool:
 
 
 def take_memory_of_nobody() -> list[str]:
-    """Return the ways that work to get memory that counts for no process."""
+    """The ways that work to get memory that counts for no process."""
     ways = {
         "memfd": lambda: os.memfd_create("mine"),
         "shared": lambda: mmap.mmap(-1, CHUNK),
@@ -230,12 +230,12 @@ def eat_together(processes: int, mib: int) -> None:
 
 
 def swell(gib: int) -> torch.Tensor:
-    """Return a tensor that is small here and large in any computation."""
+    """A tensor that is small here and large in any computation."""
     return torch.zeros(1).expand(gib << 28)
 
 
 def double(times: int) -> list:
-    """Return a list that is small here and large once it is written down."""
+    """A list that is small here and large once it is written down."""
     thing = []
     for _ in range(times):
         thing = [thing, thing]

@@ -91,7 +91,7 @@ class Import:
 
 
 def face(module: str) -> list[str]:
-    """Return what a room shows: its ``__all__``."""
+    """What a room shows: its ``__all__``."""
     for node in ast.parse(PATHS[module].read_text()).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             return ast.literal_eval(node.value)

@@ -39,7 +39,7 @@ def link_packages(python: Path, *names: str) -> None:
 
 
 def _with_needs(*names: str) -> set[str]:
-    """Return the packages and all that they need here."""
+    """The packages and all that they need here."""
     packages: set[str] = set()
     waiting = list(names)
     while waiting:

@@ -119,7 +119,7 @@ def built(root: Path, *names: str) -> list[str]:
 
 
 def complaints(root: Path) -> list[str]:
-    """Return what is stale below a root."""
+    """What is stale below a root."""
     chosen = select(root, [], FIGURES, checks=CHECKS)
     names = [lesson.name for lesson in chosen]
     return stale(root, chosen) + stale_beside(root, names, FIGURES)

@@ -36,7 +36,7 @@ def read(path: Path) -> list[Answer]:
 
 
 def verdict(mutant: Answer, folder: Path) -> Result:
-    """Return what the check that must reject the mutant says about it."""
+    """What the check that must reject the mutant says about it."""
     solutions.write(mutant.lab, folder)
     script = f"{mutant.exercise}.py"
     (folder / script).write_text(mutant.script(solutions.scripts(mutant.lab)[script]))

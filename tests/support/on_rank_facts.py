@@ -109,7 +109,7 @@ def by_data() -> tuple[int, int]:
 
 
 def timeouts() -> dict[str, str]:
-    """Return the error on rank 0 when rank 1 does not come in time."""
+    """The error on rank 0 when rank 1 does not come in time."""
     messages = {}
     calls = {
         "monitored": lambda: dist.monitored_barrier(groups[0], timedelta(seconds=0.2)),

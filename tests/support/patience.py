@@ -22,7 +22,7 @@ def until(condition: Callable[[], object], every: float = 0.02) -> None:
 
 
 def runs(pid: int) -> bool:
-    """Return whether there is such a process and it has not ended."""
+    """Whether there is such a process and it has not ended."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     return False

@@ -209,7 +209,7 @@ def _which(program: str) -> str | None:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return neighbouring ports at which no process listens."""
+    """Neighbouring ports at which no process listens."""
     for first in range(FIRST_PORT, 32768, PORTS):
         with contextlib.ExitStack() as probes, contextlib.suppress(OSError):
             for port in range(first, first + count):

@@ -76,6 +76,6 @@ def fault(run: Run) -> str:
 
 
 def _complaints(stderr: str) -> str:
-    """Return what a rank wrote there, without the progress of `datasets`."""
+    """What a rank wrote there, without the progress of `datasets`."""
     lines = [line for line in stderr.splitlines() if not line.startswith("Map:")]
     return "\n".join(lines).strip()

@@ -114,7 +114,7 @@ def reported(run: Run) -> list[dict]:
 
 
 def ask(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:
-    """Return whether the first cause is right, and the message."""
+    """Whether the first cause is right, and the message."""
     words = ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
     run, reports = watch_ranks([*words, str(PLANTS / f"{make}.py"), planted, folder])
     if not run.ok:

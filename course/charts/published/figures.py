@@ -89,7 +89,7 @@ def _bandwidth(line: Curve) -> Curve:
 
 
 def speedups(measured: str) -> tuple[Curve, ...]:
-    """Return the runs called `measured` as speed-ups over one GPU, if one GPU was measured."""
+    """The runs called `measured` as speed-ups over one GPU, if one GPU was measured."""
     alone = (line for line in lines(measured) if line.figures[0][0] == 1)
     return tuple(_speedup(line) for line in alone)
 
@@ -102,7 +102,7 @@ def _speedup(line: Curve) -> Curve:
 
 
 def computed(measured: str, parameters: float) -> tuple[Curve, ...]:
-    """Return what each GPU computed in the runs called `measured`, in TFLOP/s.
+    """What each GPU computed in the runs called `measured`, in TFLOP/s.
 
     A model with that many `parameters` takes 6 operations per parameter and token.
     """

@@ -140,7 +140,7 @@ def _unread(call: Path) -> bool:
 
 
 def _answer(folder: Path, token: str, run: Run, rank: int) -> Any:
-    """Return what a rank returned; raises `Rejected` if it ended without an answer."""
+    """What a rank returned; raises `Rejected` if it ended without an answer."""
     with (folder / f"rank{rank}").open("rb") as file:
         written = file.read(len(token) + plain_data.LONGEST + 1)
     if not written:
@@ -246,7 +246,7 @@ def _place(run: Run, rank: int, src: Path) -> str:
 
 
 def _cause(run: Run, rank: int) -> str:
-    """Return the exception of a rank, or how it ended without one."""
+    """The exception of a rank, or how it ended without one."""
     output = run.text(rank, "stderr")
     if GLOO_TOO_LONG in output:
         return (

@@ -30,7 +30,7 @@ def load(module: str) -> ModuleType:
 
 
 def is_call(path: Path) -> bool:
-    """Return whether a file still holds the call of a rank: a pickle, which an answer is not."""
+    """Whether a file still holds the call of a rank: a pickle, which an answer is not."""
     with path.open("rb") as file:
         return file.read(1) == pickle.PROTO
 

@@ -25,7 +25,7 @@ class Undecided(Exception):
 
 
 def outcome(error: BaseException | None) -> tuple[Outcome, str, bool]:
-    """Return a check's outcome, its message, and whether to run it again, by what it raised."""
+    """A check's outcome, its message, and whether to run it again, by what it raised."""
     match error:
         case None:
             return Outcome.PASSED, "", False
@@ -42,7 +42,7 @@ def outcome(error: BaseException | None) -> tuple[Outcome, str, bool]:
 
 
 def is_found_by_the_check(error: BaseException | None) -> bool:
-    """Return whether a check found a fault by comparing, so that its hint fits.
+    """Whether a check found a fault by comparing, so that its hint fits.
 
     A typo, a hang or an exception on the way there is reported without the hint.
     """

@@ -24,7 +24,7 @@ COLLECTIONS = {"list": list, "tuple": tuple, "set": set}
 
 
 def encode(thing: Any) -> bytes:
-    """Return a rank's result as text; raises `TypeError` or `ValueError` if that is impossible."""
+    """A rank's result as text; raises `TypeError` or `ValueError` if that is impossible."""
     text = json.dumps(_Writer().written(thing)).encode()
     if len(text) > LONGEST:
         raise ValueError(f"more than {words.size(LONGEST)} cannot be handed to a check")
@@ -32,7 +32,7 @@ def encode(thing: Any) -> bytes:
 
 
 def decode(text: bytes) -> Any:
-    """Return the thing that `encode` wrote; raises any `Exception` for other text."""
+    """The thing that `encode` wrote; raises any `Exception` for other text."""
     if len(text) > LONGEST:
         raise ValueError("the text is too long")
     return _read(json.loads(text))

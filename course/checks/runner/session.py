@@ -111,7 +111,7 @@ class ChecksPlugin:
         return request.getfixturevalue("tmp_path_factory").mktemp("ranks")
 
     def _place(self, item: pytest.Item) -> str:
-        """Return the check's number in its exercise, and the exercise's if there are several."""
+        """The check's number in its exercise, and the exercise's if there are several."""
         name, names = _exercise(item), list(dict.fromkeys(map(_exercise, self._items)))
         items = [other for other in self._items if _exercise(other) == name]
         which = f" (exercise {names.index(name) + 1} of {len(names)})" if len(names) > 1 else ""
@@ -174,7 +174,7 @@ def _exercise(item: pytest.Item) -> str:
 
 
 def _claim(item: pytest.Item) -> str:
-    """Return the docstring of a check, which says what holds if it passes."""
+    """The docstring of a check, which says what holds if it passes."""
     return " ".join(item.function.__doc__.split())
 
 

@@ -30,7 +30,7 @@ def left_by(call: Callable[[int], object]) -> tuple[int, int]:
 
 
 def settled(count: Callable[[], int], most: int) -> int:
-    """Return the count as soon as it is at most `most`, or else after some time.
+    """The count as soon as it is at most `most`, or else after some time.
 
     Gloo's threads free a message's tensors a little later than the call that waited for the message
     returns, so this counts again before it decides.

@@ -49,7 +49,7 @@ class LateWork:
         return done
 
     def is_completed(self) -> bool:
-        """Return whether the call is done; if so, fill the caller's tensors with what arrived."""
+        """Whether the call is done; if so, the caller's tensors have what arrived."""
         if self._work.is_completed():
             self._arrive()
         return self.arrived
@@ -112,7 +112,7 @@ def late() -> Iterator[list[LateWork]]:
 
 
 def loose_ends(call: Callable[[], bool]) -> str:
-    """Return what `call` leaves undone or behind, as the end of a sentence; "" if nothing.
+    """What `call` leaves undone or behind, as the end of a sentence; "" if nothing.
 
     `call` runs the learner's code and says whether its result is right. All ranks call this; none
     stops before the others have made their last call.
@@ -137,7 +137,7 @@ def undecided_where_wrong(by_rank: Iterable[str]) -> None:
 
 
 def leftovers(call: Callable[[], object]) -> str:
-    """Return what every further `call` keeps for good, as the end of a sentence; "" if nothing."""
+    """What every further `call` keeps for good, as the end of a sentence; "" if nothing."""
     tensors, groups = left_by(lambda number: call())
     if groups:
         return f"{CALLS} calls leave {groups} process groups behind: make them once, outside"

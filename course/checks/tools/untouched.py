@@ -16,7 +16,7 @@ ALLOWED = ("print",)
 
 
 def functions() -> dict[str, object]:
-    """Return by full name Python's own functions, tensors' methods, and torch's that compare."""
+    """By full name Python's own functions, tensors' methods, and torch's that compare."""
     builtin = {f"builtins.{name}": value for name, value in vars(builtins).items()}
     compare = {f"torch.{name}": getattr(torch, name) for name in COMPARING.split()}
     methods = {
@@ -30,7 +30,7 @@ def functions() -> dict[str, object]:
 
 
 def replaced(before: dict[str, object]) -> str:
-    """Return the first name whose value differs from that of `before`, "" if there is none.
+    """The first name whose value differs from that of `before`, "" if there is none.
 
     The replacements that the pretended GPUs make are allowed.
     """

@@ -22,7 +22,7 @@ BURST = "3kb"  # what a limited link sends at full speed after a pause: next to 
 
 
 def obstacle() -> str | None:
-    """Return why this process cannot make network namespaces, as a phrase; None if it can try."""
+    """Why this process cannot make network namespaces, as a phrase; None if it can try."""
     missing = [program for program in ("ip", "tc") if shutil.which(program) is None]
     if missing:
         return f"{missing[0]} (of the package iproute2) is not installed"

@@ -38,7 +38,7 @@ class Cluster:
         return records.partitions(self.commands.run("scontrol", "--oneliner", "show", "partitions"))
 
     def reservations(self) -> list[Reservation]:
-        """Return which nodes are kept free, for whom, from when to when."""
+        """Which nodes are kept free, for whom, from when to when."""
         return records.reservations(
             self.commands.run("scontrol", "--oneliner", "show", "reservations")
         )
@@ -65,7 +65,7 @@ class Cluster:
         )
 
     def holders(self) -> pd.DataFrame:
-        """Return which job holds or wants which GPUs, until when, or why it does not run yet."""
+        """Which job holds or wants which GPUs, until when, or why it does not run yet."""
         now = self.commands.now()
         rows = [
             {
@@ -83,7 +83,7 @@ class Cluster:
         return pd.DataFrame(rows)
 
     def history(self, days: int = 7) -> pd.DataFrame:
-        """Return the jobs of the last days, from Slurm's accounting.
+        """The jobs of the last days, from Slurm's accounting.
 
         If the cluster keeps no accounts, these are the jobs that the controller remembers.
         """
@@ -220,7 +220,7 @@ class Cluster:
 
 
 def connect(find: Callable[[], Commands] = Commands) -> Cluster:
-    """Return the cluster that this box belongs to.
+    """The cluster that this box belongs to.
 
     If no Slurm answers, it is the recording of one, which says so.
     """

@@ -42,7 +42,7 @@ class Recording(Commands):
         return json.loads(next(entry["text"] for entry in self.entries if entry["key"] == "tasks"))
 
     def run(self, *words: str, stdin: str | None = None) -> str:
-        """Return what the cluster answered at this moment of the recording.
+        """What the cluster answered at this moment of the recording.
 
         Raises `Refused` if Slurm refused, or if the command was not recorded.
         """
@@ -85,7 +85,7 @@ class Recording(Commands):
 
 
 def _key(words: tuple[str, ...], stdin: str | None = None) -> str:
-    """Return a command in the form by which the recording finds it.
+    """A command in the form by which the recording finds it.
 
     The whole queue answers for each of its jobs, and an sbatch file is known by its job's name.
     """

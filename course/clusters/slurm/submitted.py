@@ -25,7 +25,7 @@ class SubmittedJob:
 
     @property
     def now(self) -> Job:
-        """Return the job as the queue has it; raises `CourseError` if Slurm does not know it."""
+        """The job as the queue has it; raises `CourseError` if Slurm does not know it."""
         try:
             answer = self._commands.run("squeue", "--json", "--states=all", f"--jobs={self.number}")
         except Refused as refusal:

@@ -28,7 +28,7 @@ class Group:
 def alike(
     submissions: Iterable[Submission], handed_out: Mapping[str, str], solved: Mapping[str, str]
 ) -> list[Group]:
-    """Return the groups of learners whose scripts are alike; the published solution counts as one.
+    """The groups of learners whose scripts are alike; the published solution counts as one.
 
     `handed_out` and `solved` are the scripts by exercise. A script that is still as it was handed
     out is in no group.
@@ -70,7 +70,7 @@ def _code_lines(text: str) -> Counter[str]:
 
 
 def program(text: str, renamed: bool = False) -> str:
-    """Return the program of a script without the way in which it is written down.
+    """The program of a script without the way in which it is written down.
 
     `renamed` also leaves out which names it gives to its variables and arguments.
     """

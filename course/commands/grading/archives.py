@@ -143,7 +143,7 @@ class Contents:
 
 
 def _limit(name: str) -> int:
-    """Return how many bytes of a file of this name are read, 0 if it is of no interest."""
+    """How many bytes of a file of this name are read, 0 if it is of no interest."""
     name = name.lower()
     if name.endswith(".py"):
         return SCRIPT
@@ -155,13 +155,13 @@ def _limit(name: str) -> int:
 
 
 def _is_hidden(name: str) -> bool:
-    """Return whether the path leads through a folder that a system or an editor made for itself."""
+    """Whether the path leads through a folder that a system or an editor made for itself."""
     parts = name.split("/")[1:]  # the first one is the submission's own name
     return any(part.startswith(".") or part == "__MACOSX" for part in parts)
 
 
 def _is_of_the_course(name: str) -> bool:
-    """Return whether the path leads into the course itself; its folder of labs is the learner's."""
+    """Whether the path leads into the course itself; its folder of labs is the learner's."""
     folders = name.split("/")[1:-1]
     if "labs" in folders:
         folders = folders[folders.index("labs") :]

@@ -32,7 +32,7 @@ class Comment:
 
 
 def read(path: Path, learners: Iterable[str], names: Sequence[str]) -> dict[str, Comment]:
-    """Return the comments by learner; make the file if it is not there.
+    """The comments by learner; make the file if it is not there.
 
     Raises `CourseError` for an unknown learner or an entry that cannot be read.
     """
@@ -52,7 +52,7 @@ def read(path: Path, learners: Iterable[str], names: Sequence[str]) -> dict[str,
 
 
 def _has_content(path: Path, learner: str, entry: object, learners: Sequence[str]) -> bool:
-    """Return whether there is a comment; an empty entry may name a learner who has left."""
+    """Whether there is a comment; an empty entry may name a learner who has left."""
     if learner not in learners and entry:
         raise CourseError(f"{path} has a comment on {learner!r}, who is not in this class.")
     return bool(entry)

@@ -60,7 +60,7 @@ def _question(answers: Sequence[guesses.Guess]) -> str:
 
 
 def _texts(guessed: Sequence[str], measured: Sequence[str]) -> str:
-    """Return lines of text, each once, with the number of people who wrote it."""
+    """Lines of text, each once, with the number of people who wrote it."""
     rows = "".join(
         f"<tr><th scope=row>{head}</th><td>{escape(text)}</td><td>{answers.count(text)}</td></tr>"
         for head, answers in (("guessed", guessed), ("measured", measured))

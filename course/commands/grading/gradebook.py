@@ -82,7 +82,7 @@ class Gradebook:
         return sum(self.weights.values())
 
     def mean(self, name: str) -> float:
-        """Return the mean share of an exercise's points in the class, from 0 to 1."""
+        """The mean share of an exercise's points in the class, from 0 to 1."""
         most = self.weights[name] * len(self.lines)
         return sum(line.points(name) for line in self.lines) / most if most else 0.0
 
@@ -103,7 +103,7 @@ class Gradebook:
 
 
 def days_late(submission: Submission, due: datetime | None) -> float:
-    """Return how many days a submission is late; a part of a day counts as a day.
+    """How many days a submission is late; a part of a day counts as a day.
 
     The roster's own time comes first. If the roster or Canvas says only "late", it is
     one day.

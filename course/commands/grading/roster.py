@@ -93,7 +93,7 @@ class Roster:
             self._names.setdefault(key, []).append(person)
 
     def find(self, owner: Owner) -> Person | None:
-        """Return the person who owns a submission; None if that is not certain."""
+        """The person who owns a submission; None if that is not certain."""
         name = plain(owner.learner)
         numbered = [
             person
@@ -112,7 +112,7 @@ class Roster:
         return "identifier" in self._titles or "student" in self._titles
 
     def _at_the_end(self, name: str) -> list[Person]:
-        """Return the people with whose id a repository's name ends; the longest id counts."""
+        """The people with whose id a repository's name ends; the longest id counts."""
         parts = name.split("-")
         for first in range(1, len(parts)):
             if people := self._ids.get(plain("".join(parts[first:])), []):

@@ -98,7 +98,7 @@ Key = Person | tuple[str, str]  # the owner of an entry: a person, or a name and
 
 
 def _parts(folder: Path, roster: Roster | None) -> dict[Key, list[tuple[Path, Owner]]]:
-    """Return the entries of the folder by their owner."""
+    """The entries of the folder by their owner."""
     parts: dict[Key, list[tuple[Path, Owner]]] = {}
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or (roster and os.path.abspath(path) == roster.path):
@@ -113,7 +113,7 @@ def _parts(folder: Path, roster: Roster | None) -> dict[Key, list[tuple[Path, Ow
 
 
 def _names(keys: Iterable[Key]) -> dict[Key, str]:
-    """Return a name for each learner; no two are equal."""
+    """A name for each learner; no two are equal."""
     names: dict[Key, str] = {}
     for key in keys:
         name, number = (key.name, key.id) if isinstance(key, Person) else key
@@ -157,7 +157,7 @@ def _collected(
 
 
 def _guesses(contents: Contents) -> dict[str, Guess]:
-    """Return the guesses by question; of two files on one, the one with an answer counts."""
+    """The guesses by question; of two files on one, the one with an answer counts."""
     read: dict[str, Guess] = {}
     for path in sorted(filter(GUESS.search, contents.files)):
         guess = guesses.parse(contents.files[path].decode("utf-8", "replace"))

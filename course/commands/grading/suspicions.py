@@ -19,7 +19,7 @@ CALLS = ("eval", "exec")
 
 
 def suspicions(source: str) -> list[str]:
-    """Return a sentence for each line that changes a library, or reaches beyond the script."""
+    """A sentence for each line that changes a library, or reaches beyond the script."""
     try:
         tree = ast.parse(source)
     except (MemoryError, RecursionError, SyntaxError, ValueError):
@@ -30,7 +30,7 @@ def suspicions(source: str) -> list[str]:
 
 
 def _imported(tree: ast.AST) -> dict[str, str]:
-    """Return what the script imports, a module or its member, by the name that the script uses."""
+    """What the script imports, a module or its member, by the name that the script uses."""
     names = {"__builtins__": "builtins"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -74,7 +74,7 @@ def _looked_at(tree: ast.AST, names: dict[str, str]) -> Iterator[tuple[ast.AST, 
 
 
 def _library(node: ast.AST, names: dict[str, str]) -> str:
-    """Return the full name of a library or its attribute; "" for anything else."""
+    """The full name of a library or its attribute; "" for anything else."""
     parts = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

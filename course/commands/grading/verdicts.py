@@ -60,11 +60,11 @@ class Judge:
         return self.folder / slug(submission.learner) / f"{name}.json"
 
     def _judged(self, submission: Submission) -> dict:
-        """Return what a verdict depends on."""
+        """What a verdict depends on."""
         return {"scripts": submission.digest(), "checks": self._checks, "isolated": self.isolated}
 
     def _stored(self, submission: Submission, name: str) -> Report | None:
-        """Return the verdict that is kept, None if there is none on these scripts."""
+        """The verdict that is kept, None if there is none on these scripts."""
         try:
             record = json.loads(self._path(submission, name).read_text(encoding="utf-8"))
             report = Report.from_dict(record["report"])
@@ -115,7 +115,7 @@ def _follow(under_way: dict[Future, tuple[Submission, str]]) -> None:
 
 
 def _as_handed_out(submission: Submission, name: str) -> Report | None:
-    """Return the report on a script in which nothing is written, without running a check."""
+    """The report on a script in which nothing is written, without running a check."""
     blank = exercises()[name].script(solved=False)
     if submission.text(name).split() != blank.split():
         return None

@@ -105,7 +105,7 @@ def _leads_to(above: NotebookNode | None) -> str:
 
 
 def _guess(cell: NotebookNode, heading: str, leads: str) -> str:
-    """Return what leads to a question, the question, its choices, and, folded, the answer."""
+    """What leads to a question, the question, its choices, and, folded, the answer."""
     line, _, question = cell.source.partition("\n")
     choices = line.split(maxsplit=2)[2].split("|") if "|" in line else []
     listed = "".join(f"<li>{html.escape(choice.strip())}</li>" for choice in choices)
@@ -118,7 +118,7 @@ def _inline(text: str) -> str:
 
 
 def _shown(cell: NotebookNode, kind: str) -> str:
-    """Return the last output of this kind, "" without one."""
+    """The last output of this kind, "" without one."""
     data = [output.get("data", {}) for output in cell.get("outputs", [])]
     return next(("".join(bundle[kind]) for bundle in reversed(data) if kind in bundle), "")
 

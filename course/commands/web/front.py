@@ -64,7 +64,7 @@ def table(labs: Sequence[Lesson]) -> str:
 
 
 def hang_card(solved: NotebookNode) -> str:
-    """Return the first run of a notebook that hung in an all-reduce: its command and its output."""
+    """The first run of a notebook that hung in an all-reduce: its command and its output."""
     for cell in solved.cells:
         for output in cell.get("outputs", []):
             if HANG.search(text := output.get("text", "")):

@@ -126,5 +126,5 @@ def write_stills(out: Path) -> None:
 
 
 def _title(exhibit: Exhibit) -> str:
-    """Return the title of its picture, which states its point, as HTML."""
+    """The title of its picture, which states its point, as HTML."""
     return re.search(r"<title>(.*?)</title>", exhibit.picture)[1]

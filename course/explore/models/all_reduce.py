@@ -84,14 +84,14 @@ class Plan:
         return list(accumulate(seconds, initial=0.0))
 
     def sent(self, step: int) -> list[float]:
-        """Return what each rank has sent after `step` rounds, in buffers."""
+        """What each rank has sent after `step` rounds, in buffers."""
         counts = [0] * self.ranks
         for send in (send for round in self.rounds[:step] for send in round.sends):
             counts[send.source] += len(send.chunks)
         return [count / self.chunks for count in counts]
 
     def held(self, step: int) -> Held:
-        """Return the ranks whose numbers each chunk of each rank contains after `step` rounds."""
+        """The ranks whose numbers each chunk of each rank contains after `step` rounds."""
         state = [[frozenset({rank})] * self.chunks for rank in range(self.ranks)]
         for round in self.rounds[:step]:
             before = [list(row) for row in state]

@@ -74,7 +74,7 @@ def place(
 
 
 def _free(node: int, start: float, end: float, placed: list[Planned], gpus: int) -> tuple[int, ...]:
-    """Return the GPUs of a node that no job uses at any moment from `start` to `end`."""
+    """The GPUs of a node that no job uses at any moment from `start` to `end`."""
     at_that_time = [job for job in placed if job.start < end and job.end > start]
     places = [place for job in at_that_time for place in job.places]
     taken = {gpu for where, held in places if where == node for gpu in held}

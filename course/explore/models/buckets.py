@@ -88,12 +88,12 @@ def schedule(
 
 
 def by_cap(layers: tuple[Layer, ...], **network: float) -> list[tuple[float, float]]:
-    """Return (cap in MiB, ms until every gradient is averaged) for each of `CAPS_MIB`."""
+    """(cap in MiB, ms until every gradient is averaged) for each of `CAPS_MIB`."""
     return [(cap, schedule(layers, cap, **network).done_ms) for cap in CAPS_MIB]
 
 
 def best_cap(curve: list[tuple[float, float]], now: tuple[float, float]) -> tuple[float, float]:
-    """Return the (cap, ms) to choose: `now` if within 1 % of the best, else the largest that is."""
+    """The (cap, ms) to choose: `now` if within 1 % of the best, else the largest that is."""
     good = 1.01 * min(ms for _, ms in [*curve, now])
     if now[1] <= good:
         return now

@@ -119,11 +119,11 @@ class Example:
         return self.kind.flows(self.ranks, self.root)
 
     def words(self, text: str) -> str:
-        """Return `text` with this example's root and reduction filled in."""
+        """`text` with this example's root and reduction filled in."""
         return text.format(root=self.root, OP=self.op.upper(), noun=NOUNS[self.op])
 
     def before(self) -> Held:
-        """Return the numbers of each rank that take part in the call."""
+        """The numbers of each rank that take part in the call."""
         used = {place for sources in self.flows.values() for place in sources}
         if self.name == "broadcast":
             used = {(rank, 0) for rank in range(self.ranks)}  # theirs are overwritten
@@ -133,7 +133,7 @@ class Example:
         ]
 
     def after(self) -> Held:
-        """Return what each rank holds after the call; nothing if the result is undefined."""
+        """What each rank holds after the call; nothing if the result is undefined."""
         held: Held = [[] for _ in range(self.ranks)]
         for (rank, _), sources in sorted(self.flows.items()):
             number = OPS[self.op]([self.numbers[source][place] for source, place in sources])
@@ -141,7 +141,7 @@ class Example:
         return held
 
     def pairs(self) -> list[tuple[int, int]]:
-        """Return (from, to) for every two ranks between which a number passes.
+        """(from, to) for every two ranks between which a number passes.
 
         The result requires these; a network may route the numbers differently.
         """
@@ -152,5 +152,5 @@ class Example:
 
 
 def counted(ranks: int) -> tuple[tuple[int, ...], ...]:
-    """Return numbers that show their origin: the tens digit is the rank, the unit is the place."""
+    """Numbers that show their origin: the tens digit is the rank, the unit is the place."""
     return tuple(tuple(10 * rank + place for place in range(ranks)) for rank in range(ranks))

@@ -21,13 +21,13 @@ class Flow:
     room: int  # tokens of each rank that an expert takes
 
     def rows(self, rank: int, expert: int) -> tuple[int, int]:
-        """Return how many tokens of a rank the expert takes, and how many it drops."""
+        """How many tokens of a rank the expert takes, and how many it drops."""
         choices = zip(self.chosen[rank], self.kept[rank], strict=True)
         taken = [kept for choice, kept in choices if choice == expert]
         return sum(taken), len(taken) - sum(taken)
 
     def computed(self, rank: int) -> int:
-        """Return the rows that the experts of a rank compute, from all ranks."""
+        """The rows that the experts of a rank compute, from all ranks."""
         held = range(rank * HELD, (rank + 1) * HELD)
         return sum(self.rows(sender, expert)[0] for sender in range(RANKS) for expert in held)
 

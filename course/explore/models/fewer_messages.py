@@ -33,7 +33,7 @@ class TimeToLoss:
 
 
 def message_s(ranks: int, mbit: float, parameters: float, compression: str = WHOLE) -> float:
-    """Return the time in which all ranks combine one number per parameter in a ring.
+    """The time in which all ranks combine one number per parameter in a ring.
 
     `mbit` is each rank's link in Mbit/s. Whole rows are all-reduced: 2(N - 1) messages with 1/N of
     the row. The largest 1 % are gathered: N - 1 messages with all that a rank contributes.

@@ -31,7 +31,7 @@ class Topology:
             )
 
     def across(self, size: float, flows: int) -> float:
-        """Return the seconds of `flows` simultaneous messages of `size` bytes out of a node."""
+        """The seconds of `flows` simultaneous messages of `size` bytes out of a node."""
         return self.network.seconds(1, -(-flows // self.nics) * size)
 
 

@@ -109,7 +109,7 @@ class Fate:
 
 
 def histograms(rows: Iterable[Mapping[str, object]]) -> dict[str, Histogram]:
-    """Return a histogram for each name in `where`, from rows with an `exponent` and a `count`.
+    """A histogram for each name in `where`, from rows with an `exponent` and a `count`.
 
     Other rows are ignored; raises `CourseError` if none is left.
     """
@@ -126,7 +126,7 @@ def histograms(rows: Iterable[Mapping[str, object]]) -> dict[str, Histogram]:
 
 
 def recorded() -> dict[str, Histogram]:
-    """Return the histograms of a run of lab 05."""
+    """The histograms of a run of lab 05."""
     return {
         where: {lowest + above: count for above, count in enumerate(counts) if count}
         for where, (lowest, counts) in RECORDED.items()
@@ -134,7 +134,7 @@ def recorded() -> dict[str, Histogram]:
 
 
 def zone(name: str, exponent: int) -> str:
-    """Return the fate of sizes from 2^exponent on: zero, subnormal, whole or infinite."""
+    """The fate of sizes from 2^exponent on: zero, subnormal, whole or infinite."""
     known = FORMATS[name]
     half = math.log2(known.smallest) - 1  # sizes from half of the smallest number on round up to it
     if exponent < half:
@@ -154,5 +154,5 @@ def fate(name: str, histogram: Histogram, power: int) -> Fate:
 
 
 def highest_power(name: str, histogram: Histogram) -> int:
-    """Return the largest power of two as loss scale at which no gradient becomes infinite."""
+    """The largest power of two as loss scale at which no gradient becomes infinite."""
     return math.floor(math.log2(FORMATS[name].largest)) - max(histogram)

@@ -50,12 +50,12 @@ class Format:
         return (self.fraction + 1) * math.log10(2)
 
     def spacing(self, value: float) -> float:
-        """Return the distance from `value` (finite) to the next number away from 0."""
+        """The distance from `value` (finite) to the next number away from 0."""
         exponent = math.frexp(value)[1] - 1 if value else 1 - self.bias
         return math.ldexp(1, max(exponent, 1 - self.bias) - self.fraction)
 
     def round(self, value: float) -> float:
-        """Return the number of the format nearest to `value`; ties go to the even one.
+        """The number of the format nearest to `value`; ties go to the even one.
 
         Values beyond the largest number become infinity, or that number if there is no infinity.
         """
@@ -69,7 +69,7 @@ class Format:
         return math.copysign(math.inf if self.infinity else self.largest, value)
 
     def fields(self, value: float) -> tuple[str, str, str]:
-        """Return sign, exponent and fraction of the rounded `value`, as strings of 0 and 1."""
+        """Sign, exponent and fraction of the rounded `value`, as strings of 0 and 1."""
         value = self.round(value)
         sign = "1" if math.copysign(1, value) < 0 else "0"
         if not math.isfinite(value):
@@ -83,7 +83,7 @@ class Format:
         return sign, f"{exponent:0{self.exponent}b}", f"{stored:0{self.fraction}b}"
 
     def value(self, bits: str) -> float:
-        """Return the value of a sign, an exponent and a fraction in one string of 0 and 1."""
+        """The value of a sign, an exponent and a fraction in one string of 0 and 1."""
         sign, exponent = bits[0], int(bits[1 : 1 + self.exponent], 2)
         fraction = int(bits[1 + self.exponent :], 2)
         if exponent == 0:

@@ -37,7 +37,7 @@ Schedule = list[list[PipelinePass]]  # by rank
 
 
 def order(policy: str, ranks: int, microbatches: int) -> list[Order]:
-    """Return the order of each rank's passes, without the W passes, which fill gaps.
+    """The order of each rank's passes, without the W passes, which fill gaps.
 
     Raises `CourseError` for numbers below 1, or if the policy cannot divide the micro-batches.
     """
@@ -111,37 +111,37 @@ def schedule(policy: str, ranks: int, microbatches: int, backward: float) -> Sch
 
 
 def _needs(kind: str, i: int, stage: int, last: int) -> tuple[str, int, int] | None:
-    """Return the pass that must be over before this one of a stage of the model can begin."""
+    """The pass that must be over before this one of a stage of the model can begin."""
     if kind == "F":
         return ("F", i, stage - 1) if stage > 0 else None
     return ("B", i, stage + 1) if stage < last else ("F", i, last)
 
 
 def length(plan: Schedule) -> float:
-    """Return the time at which the last rank has finished."""
+    """The time at which the last rank has finished."""
     return max(step.end for steps in plan for step in steps)
 
 
 def bubble(plan: Schedule) -> float:
-    """Return the share of all ranks' time in which they compute nothing, 0 to 1."""
+    """The share of all ranks' time in which they compute nothing, 0 to 1."""
     begin = min(step.start for steps in plan for step in steps)
     busy = sum(step.end - step.start for steps in plan for step in steps)
     return max(0.0, 1 - busy / ((length(plan) - begin) * len(plan)))
 
 
 def kept(steps: list[PipelinePass]) -> int:
-    """Return the largest number of passes whose activations a rank keeps at once."""
+    """The largest number of passes whose activations a rank keeps at once."""
     until = "W" if any(step.kind == "W" for step in steps) else "B"
     return max(_alive(steps[:count], until) for count in range(1, len(steps) + 1))
 
 
 def _alive(steps: list[PipelinePass], until: str) -> int:
-    """Return the number of forward passes not yet followed by a pass of the kind `until`."""
+    """The number of forward passes not yet followed by a pass of the kind `until`."""
     return sum((step.kind == "F") - (step.kind == until) for step in steps)
 
 
 def measured(rows: Iterable[Mapping[str, object]]) -> Schedule:
-    """Return the timeline of a run, in ms, by stage, from rows with `start_ms` and `end_ms`.
+    """The timeline of a run, in ms, by stage, from rows with `start_ms` and `end_ms`.
 
     Other rows are ignored; raises `CourseError` if none is left.
     """

@@ -15,7 +15,7 @@ class JobProcess:
 
 
 def job(nodes: int, per_node: int) -> list[JobProcess]:
-    """Return the processes of a job in the order of their ranks, as torchrun numbers them.
+    """The processes of a job in the order of their ranks, as torchrun numbers them.
 
     Raises `CourseError` if there is none.
     """

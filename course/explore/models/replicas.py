@@ -61,7 +61,7 @@ class ParallelStep:
 
 
 def shares(batch: int, devices: int) -> list[int]:
-    """Return the samples of each device, as `Tensor.chunk` cuts: the last gets fewer, or none."""
+    """The samples of each device, as `Tensor.chunk` cuts: the last gets fewer, or none."""
     size = -(-batch // devices)
     return [max(0, min(size, batch - i * size)) for i in range(devices)]
 
@@ -114,7 +114,7 @@ def step(
 
 
 def _moved(sizes: list[int], weights: float, logits: float, inside: bool) -> dict[str, float]:
-    """Return the bytes of each stage; what stays on the master does not move."""
+    """The bytes of each stage; what stays on the master does not move."""
     others = sum(size > 0 for size in sizes[1:])
     samples = sum(sizes[1:])
     per_token = 3 if inside else 2  # words and mask, and labels if the loss is inside

@@ -15,7 +15,7 @@ BLOCK = 4  # squares, if nothing is hidden: two pieces of queries by two of keys
 
 
 def pieces(order: str, ranks: int) -> list[Square]:
-    """Return the two pieces that each rank holds; raises `CourseError` if there is no rank."""
+    """The two pieces that each rank holds; raises `CourseError` if there is no rank."""
     if ranks < 1:
         raise CourseError("A ring has at least one rank.")
     if order == ZIGZAG:
@@ -24,12 +24,12 @@ def pieces(order: str, ranks: int) -> list[Square]:
 
 
 def owner(rank: int, turn: int, ranks: int) -> int:
-    """Return the rank whose keys and values a rank holds in round `turn`, counted from 0."""
+    """The rank whose keys and values a rank holds in round `turn`, counted from 0."""
     return (rank - turn) % ranks
 
 
 def squares(order: str, ranks: int, rank: int, turn: int, causal: bool) -> list[Square]:
-    """Return the squares that a rank computes in round `turn`."""
+    """The squares that a rank computes in round `turn`."""
     held = pieces(order, ranks)
     queries, keys = held[rank], held[owner(rank, turn, ranks)]
     return [
@@ -41,7 +41,7 @@ def squares(order: str, ranks: int, rank: int, turn: int, causal: bool) -> list[
 
 
 def rounds(order: str, ranks: int, causal: bool) -> list[list[float]]:
-    """Return what each rank computes in each round, in blocks: by rank, then by round."""
+    """What each rank computes in each round, in blocks: by rank, then by round."""
     return [
         [len(squares(order, ranks, rank, turn, causal)) / BLOCK for turn in range(ranks)]
         for rank in range(ranks)
@@ -49,7 +49,7 @@ def rounds(order: str, ranks: int, causal: bool) -> list[list[float]]:
 
 
 def starts(work: list[list[float]]) -> list[float]:
-    """Return when each round begins, and when the last one ends: a round waits for its slowest."""
+    """When each round begins, and when the last one ends: a round waits for its slowest."""
     times = [0.0]
     for turn in range(len(work)):
         times.append(times[-1] + max(done[turn] for done in work))
@@ -57,5 +57,5 @@ def starts(work: list[list[float]]) -> list[float]:
 
 
 def idle(work: list[list[float]]) -> float:
-    """Return the share of all ranks' time in which they compute nothing, 0 to 1."""
+    """The share of all ranks' time in which they compute nothing, 0 to 1."""
     return 1 - sum(map(sum, work)) / (starts(work)[-1] * len(work))

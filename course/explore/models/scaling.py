@@ -24,7 +24,7 @@ class Workload:
     size: float
 
     def compute(self, batch: float) -> float:
-        """Return the seconds that one GPU computes for `batch` samples."""
+        """The seconds that one GPU computes for `batch` samples."""
         return self.fixed + self.per_sample * batch
 
 
@@ -41,7 +41,7 @@ class Fleet:
     nics: int = 1
 
     def all_reduce(self, size: float, gpus: int) -> float:
-        """Return the seconds of the fastest way to all-reduce `size` bytes over `gpus` GPUs."""
+        """The seconds of the fastest way to all-reduce `size` bytes over `gpus` GPUs."""
         nodes = -(-gpus // self.per_node)
         cluster = Topology(nodes, min(gpus, self.per_node), self.inside, self.network, self.nics)
         return min(way.seconds for way in ways(cluster, size))
@@ -76,14 +76,14 @@ def step(work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float) -
 
 
 def throughput(work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float) -> float:
-    """Return the samples per second of all GPUs together."""
+    """The samples per second of all GPUs together."""
     return gpus * batch / step(work, fleet, gpus, batch, hidden).seconds
 
 
 def efficiency(
     work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float, strong: bool = False
 ) -> float:
-    """Return the throughput as a share of `gpus` times that of one GPU.
+    """The throughput as a share of `gpus` times that of one GPU.
 
     Weak scaling: every GPU has `batch` samples, however many GPUs there are. Strong scaling: all
     GPUs together have `batch` samples.

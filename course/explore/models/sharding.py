@@ -62,7 +62,7 @@ def per_parameter(way: str, ranks: int, precision: str = MIXED) -> tuple[float, 
 
 
 def activations(model: Transformer, tokens: int, precision: str, recompute: bool) -> float:
-    """Return the bytes that forward keeps of `tokens` tokens for backward, without attention maps.
+    """The bytes that forward keeps of `tokens` tokens for backward, without attention maps.
 
     With `recompute`, it keeps only the input of each layer, and one layer at a time in full.
     """
@@ -81,7 +81,7 @@ def ledger(
     precision: str = MIXED,
     recompute: bool = False,
 ) -> Ledger:
-    """Return the ledger of a rank whose share of the batch has `tokens` tokens."""
+    """The ledger of a rank whose share of the batch has `tokens` tokens."""
     weights, gradients, state = per_parameter(way, ranks, precision)
     compute = PRECISIONS[precision][0]
     held = {
@@ -102,5 +102,5 @@ def ledger(
 
 
 def largest(way: str, ranks: int, memory: float, precision: str = MIXED) -> float:
-    """Return how many parameters fit into `memory` bytes that hold only the three kinds."""
+    """How many parameters fit into `memory` bytes that hold only the three kinds."""
     return memory / sum(per_parameter(way, ranks, precision))

@@ -31,7 +31,7 @@ class Reading:
         return [(file, line) for file, size in enumerate(self.sizes) for line in range(size)]
 
     def times(self, line: Line) -> int:
-        """Return how often a line is read."""
+        """How often a line is read."""
         return len(self.readers.get(line, ()))
 
 
@@ -66,7 +66,7 @@ def read(way: str, files: int, ranks: int, workers: int) -> Reading:
 def _share(
     way: str, sizes: tuple[int, ...], rank: int, worker: int, ranks: int, workers: int
 ) -> list[Line]:
-    """Return the lines that one worker of a rank reads."""
+    """The lines that one worker of a rank reads."""
     reader, readers = worker * ranks + rank, ranks * workers
     first, step = {NOBODY: (0, 1), RANKS: (rank, ranks)}.get(way, (reader, readers))
     parts = math.ceil(readers / len(sizes)) if way == PARTS else 1
@@ -79,7 +79,7 @@ def _share(
 
 
 def _batches(of_workers: list[list[Line]]) -> list[list[Line]]:
-    """Return a loader's batches: workers take turns, and one that has run out is skipped."""
+    """A loader's batches: workers take turns, and one that has run out is skipped."""
     of_each = [
         [share[at : at + BATCH] for at in range(0, len(share), BATCH)] for share in of_workers
     ]
@@ -88,7 +88,7 @@ def _batches(of_workers: list[list[Line]]) -> list[list[Line]]:
 
 
 def measured(rows: Iterable[Mapping[str, object]]) -> Reading:
-    """Return what a run read, from rows with the `file`, the `line`, and the `rank` that got it.
+    """What a run read, from rows with the `file`, the `line`, and the `rank` that got it.
 
     Files are named as in `NAMES`. Raises `CourseError` if there is no such row.
     """

@@ -53,11 +53,11 @@ def by_layers(ranks: int, parts: int) -> list[list[Piece]]:
 
 
 def done(pieces: list[list[Piece]]) -> float:
-    """Return the time at which the last rank has finished."""
+    """The time at which the last rank has finished."""
     return max(piece.end for rank in pieces for piece in rank)
 
 
 def idle(pieces: list[list[Piece]]) -> float:
-    """Return the share of all ranks' time in which they compute nothing, 0 to 1."""
+    """The share of all ranks' time in which they compute nothing, 0 to 1."""
     busy = sum(piece.end - piece.start for rank in pieces for piece in rank)
     return 1 - busy / (done(pieces) * len(pieces))

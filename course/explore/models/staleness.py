@@ -50,7 +50,7 @@ class History:
 
 
 def durations(workers: int, slow: float, nap: bool) -> list[list[float]]:
-    """Return each step's length in ms; the last worker is always slow, or in one step (`nap`)."""
+    """Each step's length in ms; the last worker is always slow, or in one step (`nap`)."""
     count = math.ceil(END_MS / STEP_MS) + 1
     steps = [[STEP_MS * (1 + UNEVEN * i)] * count for i in range(workers)]
     if nap:

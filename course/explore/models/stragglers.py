@@ -38,7 +38,7 @@ class Race:
         return self.ranks[0][-1].all_ms + ALL_REDUCE_MS
 
     def waited(self, rank: int) -> float:
-        """Return the share of the time in which `rank` waits, 0 to 1."""
+        """The share of the time in which `rank` waits, 0 to 1."""
         return sum(period.wait_ms for period in self.ranks[rank]) / self.total_ms
 
 
@@ -71,7 +71,7 @@ def race(
 def _ends(
     start: float, slower: float, jitter: float, count: int, draw: random.Random
 ) -> tuple[float, ...]:
-    """Return the ends of `count` passes in a row."""
+    """The ends of `count` passes in a row."""
     ends = []
     for _ in range(count):
         start += COMPUTE_MS * (1 + slower) * max(0.1, draw.gauss(1, jitter))
@@ -80,7 +80,7 @@ def _ends(
 
 
 def expected_ms(ranks: int, slower: float, jitter: float, every: int = 1) -> float:
-    """Return the mean cost of a pass in ms, up to the last rank's `every` passes and all-reduce.
+    """The mean cost of a pass in ms, up to the last rank's `every` passes and all-reduce.
 
     It takes the mean of the largest of independent normal times by integrating 1 - F(t), where F
     is the product of their distribution functions.
@@ -99,5 +99,5 @@ def expected_ms(ranks: int, slower: float, jitter: float, every: int = 1) -> flo
 
 
 def ideal_ms(every: int = 1) -> float:
-    """Return the cost of a pass in ms if no rank waits."""
+    """The cost of a pass in ms if no rank waits."""
     return COMPUTE_MS + ALL_REDUCE_MS / every

@@ -69,7 +69,7 @@ def _state(plan: model.Plan, step: int) -> str:
 
 
 def _complete(plan: model.Plan, step: int) -> str:
-    """Return how many of the sums are complete."""
+    """How many of the sums are complete."""
     complete = sum(len(held) == plan.ranks for row in plan.held(step) for held in row)
     return f"{complete} of {plan.ranks * plan.chunks}"
 
@@ -88,7 +88,7 @@ def _heading(plan: model.Plan, step: int, x: float) -> list[str]:
 
 
 def _place(rank: int, ranks: int, x: float) -> tuple[float, float]:
-    """Return the position of a rank on its ellipse, with rank 0 at the top."""
+    """The position of a rank on its ellipse, with rank 0 at the top."""
     angle = 2 * math.pi * rank / ranks
     return x + HALF / 2 + STRETCH * RADIUS * math.sin(angle), RING_Y - RADIUS * math.cos(angle)
 
@@ -123,7 +123,7 @@ Label = tuple[float, float, float, float]  # its middle, half of its width and o
 
 
 def _free(start: svg.Spot, end: svg.Spot, half: float, taken: list[Label]) -> Label:
-    """Return a place for a label on an arrow, as near to its middle as other labels allow."""
+    """A place for a label on an arrow, as near to its middle as other labels allow."""
     for share in (0.45, 0.35, 0.55, 0.25, 0.65, 0.15, 0.75):
         x, y = (start[i] + share * (end[i] - start[i]) for i in (0, 1))
         if all(abs(x - a) >= half + w or abs(y - b) >= 8 + h for a, b, w, h in taken):

@@ -39,7 +39,7 @@ def _server(node: int) -> str:
 
 
 def _bars(job: model.Planned, number: int, mine: bool) -> list[board.Bar]:
-    """Return the bars of a job, one per server."""
+    """The bars of a job, one per server."""
     kind = "held" if job in model.RUNNING else "planned"
     tip = f"{job.wish.name}: {_hours(job.start)} to {_hours(job.end)}"
     return [

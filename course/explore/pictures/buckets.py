@@ -58,7 +58,7 @@ def _title(plan: model.BucketedBackward, ranks: int, overlap: bool, best_ms: flo
 
 
 def _starved(plan: model.BucketedBackward) -> bool:
-    """Return whether the network idles until buckets are full, rather than lagging behind."""
+    """Whether the network idles until buckets are full, rather than lagging behind."""
     idle = plan.done_ms - plan.comm_ms
     return idle > plan.exposed_ms or len(plan.messages) == 1
 
@@ -134,7 +134,7 @@ def _bucket(plan: model.BucketedBackward, bucket: Message, number: int, x) -> li
 
 
 def _apart(bucket: Message, other: Message) -> float:
-    """Return the milliseconds between the middles of two all-reduces."""
+    """The milliseconds between the middles of two all-reduces."""
     return abs(bucket.start_ms + bucket.end_ms - other.start_ms - other.end_ms) / 2
 
 
@@ -143,7 +143,7 @@ def _tip(mib: float, ms: float) -> str:
 
 
 def _wide(number: int) -> float:
-    """Return the width of a bucket's number in pixels."""
+    """The width of a bucket's number in pixels."""
     return 4 + 7.5 * svg.columns(str(number + 1))
 
 

@@ -81,7 +81,7 @@ def draw_quiz(
 
 
 def held(state: Held) -> str:
-    """Return in words what the ranks hold."""
+    """In words what the ranks hold."""
     listed = (" ".join(str(entry.number) for entry in cells) or "nothing" for cells in state)
     return "; ".join(f"rank {rank}: {numbers}" for rank, numbers in enumerate(listed))
 
@@ -114,7 +114,7 @@ def _before(example: Example, moment: int, wide: float = CELL) -> list[str]:
 
 
 def _size(wide: float) -> float:
-    """Return the font size of a number that has `wide` pixels."""
+    """The font size of a number that has `wide` pixels."""
     return 12 if wide < 60 else 15
 
 

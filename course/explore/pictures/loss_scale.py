@@ -46,7 +46,7 @@ def draw(histogram: model.Histogram, where: str, format: str, power: int) -> svg
 
 
 def _outcome(name: str, fate: model.Fate) -> str:
-    """Return in words what happens to the gradients, for the title."""
+    """In words what happens to the gradients, for the title."""
     if not fate.infinite:
         return f"{_percent(fate.zero)} become 0, {_percent(fate.subnormal)} lose digits"
     lost = ", so the step is lost" if FORMATS[name].infinity else ""
@@ -54,7 +54,7 @@ def _outcome(name: str, fate: model.Fate) -> str:
 
 
 def _labels(name: str) -> dict[str, str]:
-    """Return the label of each fate in the format called `name`."""
+    """The label of each fate in the format called `name`."""
     known = FORMATS[name]
     return LABELS if known.infinity else LABELS | {"infinite": f"are cut to {known.largest:g}"}
 

@@ -88,7 +88,7 @@ def _marks(plan: model.Schedule) -> list[tuple[str, str, str]]:
 
 
 def _in_memory(steps: list[model.PipelinePass], policy: str) -> str:
-    """Return how many micro-batches a rank keeps: a chunk of two counts half."""
+    """How many micro-batches a rank keeps: a chunk of two counts half."""
     chunks = model.CHUNKS if policy == model.INTERLEAVED else 1
     return words.significant(model.kept(steps) / chunks)
 

@@ -49,7 +49,7 @@ def draw(
 
 
 def _range(reading: model.Reading) -> str:
-    """Return in words how often a line is read."""
+    """In words how often a line is read."""
     times = sorted({reading.times(line) for line in reading.lines})
     if len(times) > 1:
         return f"{times[0]} to {times[-1]} times"

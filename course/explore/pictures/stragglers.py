@@ -97,7 +97,7 @@ def _period(period: model.Period, y: float, colour: str, scale: float) -> list[s
 
 
 def _clipped(begin_ms: float, end_ms: float, scale: float) -> tuple[float, float]:
-    """Return the start and the width of a mark in pixels, cut off where the lanes end."""
+    """The start and the width of a mark in pixels, cut off where the lanes end."""
     begin, end = min(begin_ms, SHOWN_MS), min(end_ms, SHOWN_MS)
     return LEFT + begin * scale, (end - begin) * scale
 

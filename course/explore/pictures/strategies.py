@@ -34,18 +34,18 @@ def draw(
 
 
 def _mortal(now: model.Placement) -> str:
-    """Return the places that can die at a click."""
+    """The places that can die at a click."""
     last = "the last device" if len(now.devices) > 1 else "the device"
     return f"{last} or the {now.centre.name}" if now.centre else last
 
 
 def _device_y(now: model.Placement) -> float:
-    """Return the upper edge of the devices: below the centre if there is one."""
+    """The upper edge of the devices: below the centre if there is one."""
     return 222 if now.centre else 112
 
 
 def _bars_y(now: model.Placement) -> float:
-    """Return the upper edge of the comparison, which is below the facts."""
+    """The upper edge of the comparison, which is below the facts."""
     return _device_y(now) + 236
 
 
@@ -77,13 +77,13 @@ def _time(ms: float) -> str:
 
 
 def _slot(count: int) -> tuple[float, float]:
-    """Return the width of a device's box, and how far apart the left edges of two boxes are."""
+    """The width of a device's box, and how far apart the left edges of two boxes are."""
     apart = (RIGHT - LEFT) / count
     return min(128, apart - 22), apart
 
 
 def _x(i: int, count: int) -> float:
-    """Return the left edge of device i's box."""
+    """The left edge of device i's box."""
     width, apart = _slot(count)
     return LEFT + apart * i + (apart - width) / 2
 
@@ -122,7 +122,7 @@ def _boxes(now: model.Placement) -> list[str]:
 
 
 def _death(place: model.Holder, dies: str) -> dict[str, str]:
-    """Return the button on the box of a place that `dies`, or comes back if it is dead."""
+    """The button on the box of a place that `dies`, or comes back if it is dead."""
     if place.fate == "dead":
         return touch.button("dies", model.NOTHING, "Bring it back")
     return touch.button("dies", dies, f"Let {dies} die")

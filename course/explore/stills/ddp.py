@@ -37,7 +37,7 @@ def step() -> svg.Picture:
 
 
 def _computing(speed: float, averaged_ms: float) -> list[Span]:
-    """Return a rank's computing up to its step, if all gradients are averaged at `averaged_ms`."""
+    """A rank's computing up to its step, if all gradients are averaged at `averaged_ms`."""
     begin = FORWARD_MS * speed
     spans = [Span(0, begin, "forward", "forward")]
     for layer in (4, 3, 2, 1):

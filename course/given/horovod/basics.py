@@ -97,30 +97,30 @@ def _last_words() -> None:
 
 
 def engine() -> Engine:
-    """Return the engine of this rank; raise ValueError if there is none."""
+    """The engine of this rank; raise ValueError if there is none."""
     if not _engine:
         raise ValueError("Horovod has not been initialized: call hvd.init() first.")
     return _engine
 
 
 def size() -> int:
-    """Return the number of ranks."""
+    """The number of ranks."""
     return engine().size
 
 
 def rank() -> int:
-    """Return the number of this process among all."""
+    """The number of this process among all."""
     return engine().rank
 
 
 def local_rank() -> int:
-    """Return the number of this process on this machine, which is also that of its GPU."""
+    """The number of this process on this machine, which is also that of its GPU."""
     engine()
     return int(os.environ.get("LOCAL_RANK", "0"))
 
 
 def local_size() -> int:
-    """Return the number of ranks on this machine."""
+    """The number of ranks on this machine."""
     engine()
     return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 

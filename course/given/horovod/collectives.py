@@ -29,7 +29,7 @@ def backend() -> str:
 
 
 def finish(work: dist.Work, device: torch.device) -> None:
-    """Return when the data has arrived. A GPU's stream does not wait: it goes on computing.
+    """When the data has arrived. A GPU's stream does not wait: it goes on computing.
 
     Raises ConnectionError if the reason is that another rank cannot be reached.
     """
@@ -45,7 +45,7 @@ def finish(work: dist.Work, device: torch.device) -> None:
 
 
 def exchange(message: object, group: dist.ProcessGroup) -> list:
-    """Return every rank's `message`: one frame each, and a second if any is longer."""
+    """Every rank's `message`: one frame each, and a second if any is longer."""
     data = pickle.dumps(message)
     data = len(data).to_bytes(8, "little") + data
 
@@ -87,7 +87,7 @@ def broadcast(tensor: Tensor, requests: Sequence[Request], group: dist.ProcessGr
 
 
 def allgather(tensor: Tensor, requests: Sequence[Request], group: dist.ProcessGroup) -> Tensor:
-    """Return all ranks' rows, in order of rank.
+    """All ranks' rows, in order of rank.
 
     The requests contain each rank's number of rows, so it is known; all are padded to the largest.
     """
@@ -154,7 +154,7 @@ class CollectiveRunner:
         return [phase for phase in phases if phase[0] == "ALLREDUCE" or not alone]
 
     def buffer(self, tensors: list[Tensor]) -> Tensor:
-        """Return the memory for fused messages of the dtype and device of these tensors."""
+        """The memory for fused messages of the dtype and device of these tensors."""
         key = tensors[0].dtype, tensors[0].device
         size = sum(tensor.numel() for tensor in tensors)
         if key not in self.buffers or self.buffers[key].numel() < size:

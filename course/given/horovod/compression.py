@@ -12,12 +12,12 @@ class Compression:
 
         @staticmethod
         def compress(tensor: Tensor) -> tuple[Tensor, torch.dtype]:
-            """Return the tensor that travels, and the dtype to restore."""
+            """The tensor that travels, and the dtype to restore."""
             return tensor, tensor.dtype
 
         @staticmethod
         def decompress(tensor: Tensor, dtype: torch.dtype) -> Tensor:
-            """Return the tensor that arrived, in its original dtype."""
+            """The tensor that arrived, in its original dtype."""
             return tensor.to(dtype)
 
     class fp16(none):
@@ -25,5 +25,5 @@ class Compression:
 
         @staticmethod
         def compress(tensor: Tensor) -> tuple[Tensor, torch.dtype]:
-            """Return a floating-point tensor in half precision; leave others as they are."""
+            """A floating-point tensor in half precision; leave others as they are."""
             return tensor.half() if tensor.is_floating_point() else tensor, tensor.dtype

@@ -208,7 +208,7 @@ class Engine:
         self._settle(handles)
 
     def _handle(self, number: int, answer: Answer) -> Handle:
-        """Return the handle that this rank submitted, or one with zeros if the rank has joined."""
+        """The handle that this rank submitted, or one with zeros if the rank has joined."""
         request = answer.requests[0]
         handle = self.pending.get((number, request.name))
         if handle is None:

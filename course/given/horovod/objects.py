@@ -7,14 +7,14 @@ from torch import Tensor
 
 
 def pickled(obj: object) -> Tensor:
-    """Return the bytes of an object. If it holds tensors, the bytes name the device they are on."""
+    """The bytes of an object. If it holds tensors, the bytes name the device they are on."""
     file = io.BytesIO()
     torch.save(obj, file)
     return torch.frombuffer(file.getbuffer(), dtype=torch.uint8)
 
 
 def unpickled(data: Tensor) -> object:
-    """Return the object of these bytes.
+    """The object of these bytes.
 
     Its tensors come to the CPU: the device that the bytes name may be another rank's GPU.
     """

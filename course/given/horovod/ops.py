@@ -49,7 +49,7 @@ def _dtype(tensor: Tensor) -> str:
 
 
 def _fault(kind: str, tensors: Sequence[Tensor], process_set: ProcessSet) -> str:
-    """Return why these tensors cannot be sent; "" if they can."""
+    """Why these tensors cannot be sent; "" if they can."""
     rank = engine().rank
     if process_set.process_set_id is None:
         return f"give the process set {process_set.ranks} to init() first"
@@ -68,7 +68,7 @@ def _fault(kind: str, tensors: Sequence[Tensor], process_set: ProcessSet) -> str
 
 
 def poll(handle):
-    """Return at once whether the operation is done; the engine works on without you."""
+    """At once whether the operation is done; the engine works on without you."""
     return handle.done
 
 
@@ -158,7 +158,7 @@ def allreduce(
     postscale_factor=1.0,
     process_set=global_process_set,
 ):
-    """Return the tensor reduced over the ranks, by default averaged."""
+    """The tensor reduced over the ranks, by default averaged."""
     factors = prescale_factor, postscale_factor
     return synchronize(allreduce_async(tensor, name, op, *factors, process_set))
 
@@ -187,7 +187,7 @@ def broadcast_(tensor, root_rank, name=None, process_set=global_process_set):
 
 
 def broadcast(tensor, root_rank, name=None, process_set=global_process_set):
-    """Return the root's tensor."""
+    """The root's tensor."""
     return synchronize(broadcast_async(tensor, root_rank, name, process_set))
 
 
@@ -197,12 +197,12 @@ def allgather_async(tensor, name=None, process_set=global_process_set):
 
 
 def allgather(tensor, name=None, process_set=global_process_set):
-    """Return the rows of all ranks, in order; the ranks may have different numbers of them."""
+    """The rows of all ranks, in order; the ranks may have different numbers of them."""
     return synchronize(allgather_async(tensor, name, process_set))
 
 
 def barrier(process_set=global_process_set):
-    """Return when all ranks have called it."""
+    """When all ranks have called it."""
     synchronize(_submit("barrier", [], None, process_set))
 
 

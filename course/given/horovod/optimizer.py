@@ -80,7 +80,7 @@ class DistributedBase:
 
 
 def optimizer_of(yours: type[DistributedBase]) -> Callable[..., torch.optim.Optimizer]:
-    """Return Horovod's `DistributedOptimizer`, made with your class."""
+    """Horovod's `DistributedOptimizer`, made with your class."""
 
     def DistributedOptimizer(
         optimizer: torch.optim.Optimizer,

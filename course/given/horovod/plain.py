@@ -22,7 +22,7 @@ class Negotiation:
         self.heard.setdefault(request.key, {})[rank] = request
 
     def answers(self) -> list[Answer]:
-        """Return the answers ready now, in the order in which requests were first heard."""
+        """The answers ready now, in the order in which requests were first heard."""
         answers = []
         for key, by_rank in list(self.heard.items()):
             requests = tuple(by_rank[rank] for rank in sorted(by_rank))
@@ -36,24 +36,24 @@ class Negotiation:
         return answers
 
     def missing(self, now: float, patience: float) -> dict[str, list[int]]:
-        """Return nothing: the engine waits for late ranks in silence."""
+        """Nothing: the engine waits for late ranks in silence."""
         return {}
 
 
 def _comparable(request: Request) -> Request:
-    """Return the request without what may differ between the ranks: the rows of an allgather."""
+    """The request without what may differ between the ranks: the rows of an allgather."""
     if request.kind != "allgather":
         return request
     return request._replace(shapes=tuple(shape[1:] for shape in request.shapes), bytes=0)
 
 
 def fuse(answers: list[Answer], threshold: int) -> list[list[Answer]]:
-    """Return one message for each operation, whatever the threshold."""
+    """One message for each operation, whatever the threshold."""
     return [[answer] for answer in answers]
 
 
 def pack(tensors: list[Tensor], buffer: Tensor) -> Tensor:
-    """Return the elements of all tensors of a group, in new memory."""
+    """The elements of all tensors of a group, in new memory."""
     return torch.cat([tensor.flatten() for tensor in tensors])
 
 

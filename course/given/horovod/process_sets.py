@@ -16,15 +16,15 @@ class ProcessSet:
         self.own_rank: int | None = None  # this process's rank among all
 
     def included(self) -> bool:
-        """Return whether this process is in the set."""
+        """Whether this process is in the set."""
         return self.own_rank in self.ranks
 
     def size(self) -> int | None:
-        """Return the number of ranks in the set; None before `init`."""
+        """The number of ranks in the set; None before `init`."""
         return None if self.process_set_id is None else len(self.ranks)
 
     def rank(self) -> int | None:
-        """Return the place of this process in the set; None if it is not in it."""
+        """The place of this process in the set; None if it is not in it."""
         return self.ranks.index(self.own_rank) if self.included() else None
 
     def __repr__(self) -> str:
@@ -47,13 +47,13 @@ class Team:
         self.negotiation.hear(self.ranks.index(rank), request, now)
 
     def explained(self, error: str) -> str:
-        """Return an error of the negotiation, with an explanation of its rank numbers."""
+        """An error of the negotiation, with an explanation of its rank numbers."""
         if self.ranks == list(range(len(self.ranks))):
             return error
         return f"{error} (the ranks are counted within the process set {self.ranks})"
 
     def missing(self, now: float, patience: float) -> dict[str, list[int]]:
-        """Return the operations that have waited over `patience` seconds, and the late ranks."""
+        """The operations that have waited over `patience` seconds, and the late ranks."""
         late = self.negotiation.missing(now, patience)
         return {
             name: [self.ranks[rank] for rank in ranks]
@@ -88,7 +88,7 @@ class Joined:
                     yield rank, request._replace(fault=self.fault(request))
 
     def fault(self, request: Request) -> str:
-        """Return why an operation cannot go on without a joined rank; "" if it can."""
+        """Why an operation cannot go on without a joined rank; "" if it can."""
         adds_up = request.kind == "allreduce" and request.op in ("Sum", "Average")
         if adds_up or request.kind == "barrier":
             return ""

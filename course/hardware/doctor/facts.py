@@ -99,7 +99,7 @@ def examine() -> Facts:
 
 
 def torch_says(process: subprocess.Popen[str]) -> Torch:
-    """Return what the process that imports torch found out, perhaps before it hung or crashed."""
+    """What the process that imports torch found out, perhaps before it hung or crashed."""
     late = False
     try:
         out, err = process.communicate(timeout=TORCH_LIMIT_S)
@@ -150,7 +150,7 @@ def open_files() -> int | None:
 
 
 def loopback_error() -> str | None:
-    """Return why this machine cannot reach itself over a port of 'localhost', None if it can."""
+    """Why this machine cannot reach itself over a port of 'localhost', None if it can."""
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
             address = ("localhost", server.getsockname()[1])
@@ -161,7 +161,7 @@ def loopback_error() -> str | None:
 
 
 def host_error(host: str) -> str | None:
-    """Return what is wrong with the address of this host's own name, None if nothing is."""
+    """What is wrong with the address of this host's own name, None if nothing is."""
     try:
         address = within(LOOKUP_LIMIT_S, lambda: socket.gethostbyname(host))
     except TimeoutError:
@@ -176,7 +176,7 @@ def host_error(host: str) -> str | None:
 
 
 def within(seconds: float, function: Callable[[], Any]) -> Any:
-    """Return or raise what `function` does; TimeoutError if it takes longer (then it runs on)."""
+    """Or raise what `function` does; TimeoutError if it takes longer (then it runs on)."""
     result: list[Any] = []
     failure: list[OSError] = []
 
@@ -202,7 +202,7 @@ def existing(folder: Path) -> Path:
 
 
 def write_error(folder: Path) -> str | None:
-    """Return why `folder`, or the place where it will be, takes no file; None if it does."""
+    """Why `folder`, or the place where it will be, takes no file; None if it does."""
     try:
         with tempfile.TemporaryFile(dir=existing(folder)) as file:
             file.write(b"x")

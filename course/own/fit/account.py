@@ -52,7 +52,7 @@ class Account:
 
 
 def add_up(record: Record) -> Account:
-    """Return the account of a run. If the run uses a GPU, only memory on the GPU counts."""
+    """The account of a run. If the run uses a GPU, only memory on the GPU counts."""
     counts = [storage.on_gpu or not record.uses_gpu for storage in record.storages]
     held: Counter[str] = Counter()
     by: dict[str, int] = {}
@@ -99,7 +99,7 @@ def _traffic(record: Record) -> Traffic:
 
 
 def _time(record: Record, index: int) -> float:
-    """Return how many steps end before an event, plus its place in its own step as a fraction."""
+    """How many steps end before an event, plus its place in its own step as a fraction."""
     step = bisect_right(record.steps, index)
     begin = record.steps[step - 1] if step else 0
     end = record.steps[step] if step < len(record.steps) else len(record.events)

@@ -105,7 +105,7 @@ def _smaller(batch: int | None) -> Iterator[tuple[int, int]]:
 
 
 def _with_batch(stage: Stage, base: Run, batch: int, **changes: object) -> Run | None:
-    """Return the run with batches of another size; None if no loader takes it, or the run fails."""
+    """The run with batches of another size; None if no loader takes it, or the run fails."""
     try:
         rehearsal = stage.rehearse(base.rehearsal.ranks, batch=batch, **changes)
     except NotFollowed:

@@ -147,7 +147,7 @@ class _Sharded(nn.Module):
 
 
 def repeated(module: nn.Module) -> list[nn.Module]:
-    """Return the parts of a model that are repeated: layers of one class in a list of modules."""
+    """The parts of a model that are repeated: layers of one class in a list of modules."""
     layers: list[nn.Module] = []
     covered: set[nn.Module] = set()
     for submodule in module.modules():

@@ -72,7 +72,7 @@ class Ledger(TorchDispatchMode):
             self.record.storages[number].on_gpu = False
 
     def lies_on_gpu(self, tensor: Tensor) -> bool:
-        """Return whether a tensor is known to lie on the GPU."""
+        """Whether a tensor is known to lie on the GPU."""
         number = self._number(local(tensor))
         return number is not None and self.record.storages[number].on_gpu
 
@@ -140,7 +140,7 @@ class Ledger(TorchDispatchMode):
                 self.record.storages[number].on_gpu = True
 
     def _number(self, tensor: Tensor) -> int | None:
-        """Return the number of a tensor's storage, which may be new; None without memory."""
+        """The number of a tensor's storage, which may be new; None without memory."""
         try:
             storage = tensor.untyped_storage()
         except NotImplementedError:  # it has none, like a sparse tensor
@@ -167,7 +167,7 @@ class Ledger(TorchDispatchMode):
 
 
 def tensors(values: Iterable[Any]) -> list[Tensor]:
-    """Return the tensors among the arguments or results of an operation, also those in lists."""
+    """The tensors among the arguments or results of an operation, also those in lists."""
     parts: list[Tensor] = []
     for value in values:
         if isinstance(value, Tensor):
@@ -183,7 +183,7 @@ def local(tensor: Tensor) -> Tensor:
 
 
 def _communicates(frame: Any) -> bool:
-    """Return whether torch's distributed code allocates, rather than a module or an optimizer."""
+    """Whether torch's distributed code allocates, rather than a module or an optimizer."""
     while frame is not None:
         communicates = _is_for_messages(frame.f_code.co_filename)
         if communicates is not None:
@@ -194,7 +194,7 @@ def _communicates(frame: Any) -> bool:
 
 @cache
 def _is_for_messages(file: str) -> bool | None:
-    """Return whether a file of torch allocates for messages; None if the file cannot tell."""
+    """Whether a file of torch allocates for messages; None if the file cannot tell."""
     if any(part in file for part in COMMUNICATES):
         return True
     return False if any(part in file for part in COMPUTES) else None

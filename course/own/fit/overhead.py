@@ -36,7 +36,7 @@ class Part:
 
 @cache
 def every_part() -> tuple[Part, ...]:
-    """Return the parts by name; a measured number replaces the one from documents."""
+    """The parts by name; a measured number replaces the one from documents."""
     paths = [Path(__file__).with_name("overhead.toml"), MEASURED]
     texts = [path.read_text() for path in paths if path.exists()]
     parts = [Part(**table) for text in texts for table in tomllib.loads(text)["part"]]
@@ -44,10 +44,10 @@ def every_part() -> tuple[Part, ...]:
 
 
 def parts(ranks: int) -> list[Part]:
-    """Return the parts that each rank holds in a run of that many ranks."""
+    """The parts that each rank holds in a run of that many ranks."""
     return [part for part in every_part() if ranks > 1 or not part.several]
 
 
 def nbytes(ranks: int) -> int:
-    """Return the sum of these parts, in bytes."""
+    """The sum of these parts, in bytes."""
     return sum(part.nbytes for part in parts(ranks))

@@ -43,7 +43,7 @@ def _title(answer: Result) -> str:
 
 
 def _near(answer: Result) -> list[int]:
-    """Return the sizes of GPUs to show: those not far above what is needed."""
+    """The sizes of GPUs to show: those not far above what is needed."""
     peak = max(run.peak for run in answer.runs)
     return [run.memory for run in answer.runs if run.memory <= 3 * peak] or [0]
 

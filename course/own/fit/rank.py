@@ -215,7 +215,7 @@ def _install_moves(ledger: Ledger) -> None:
 
 
 def _names_cpu(device: Any = None, *args: Any, **kwargs: Any) -> bool:
-    """Return whether the first argument of a move is the word "cpu"."""
+    """Whether the first argument of a move is the word "cpu"."""
     return isinstance(device, str) and device.startswith("cpu")
 
 

@@ -42,7 +42,7 @@ class Bucket:
         return self._parameters
 
     def gradients(self) -> list[Tensor]:
-        """Return the gradients: for each parameter, a view of the buffer."""
+        """The gradients: for each parameter, a view of the buffer."""
         sizes = [parameter.numel() for parameter in self._parameters]
         parts = zip(self.flat.split(sizes), self._parameters, strict=True)
         return [part.view(parameter.shape) for part, parameter in parts]
@@ -147,7 +147,7 @@ class Reducer:
             handle.remove()
 
     def __getattr__(self, name: str) -> Any:
-        """Return a function that does nothing: what else DDP calls changes no memory."""
+        """A function that does nothing: what else DDP calls changes no memory."""
         if name.startswith("__"):
             raise AttributeError(name)
         return lambda *args, **kwargs: None

@@ -34,7 +34,7 @@ class Shapes:
         self._results: dict[tuple, Any] = {}
 
     def run(self, function: Any, given: list[Tensor], args: tuple, kwargs: dict) -> Any:
-        """Return the result of an operation; `given` are the tensors among its arguments."""
+        """The result of an operation; `given` are the tensors among its arguments."""
         way = self._ways.get(function)
         if way is None:
             way = self._ways[function] = _way(function)
@@ -96,7 +96,7 @@ class _Form:
 
 
 def _way(function: Any) -> int:
-    """Return what an operation does to memory, by its schema."""
+    """What an operation does to memory, by its schema."""
     schema = schema_of(function)
     if function.namespace != "aten" or torch.Tag.inplace_view in function.tags:
         return ASKS
@@ -116,7 +116,7 @@ def _way(function: Any) -> int:
 
 
 def _is_plain(tensor: Any) -> bool:
-    """Return whether a fake tensor has nothing but a form: no value, and no unusual layout."""
+    """Whether a fake tensor has nothing but a form: no value, and no unusual layout."""
     return (
         type(tensor) is FakeTensor
         and tensor.constant is None
@@ -126,7 +126,7 @@ def _is_plain(tensor: Any) -> bool:
 
 
 def _key(value: Any) -> Any:
-    """Return a value as part of a key, in which 1, 1.0 and True differ."""
+    """A value as part of a key, in which 1, 1.0 and True differ."""
     if isinstance(value, Tensor):
         return value.shape, value.stride(), value.dtype, value.fake_device
     if isinstance(value, (list, tuple)):
@@ -135,13 +135,13 @@ def _key(value: Any) -> Any:
 
 
 def _each(result: Any, make: Any) -> Any:
-    """Return a result of the same structure, with what `make` returns for each part."""
+    """A result of the same structure, with what `make` returns for each part."""
     if isinstance(result, (list, tuple)):
         return type(result)(map(make, result))
     return make(result)
 
 
 def _share(given: list[Tensor], made: Any) -> bool:
-    """Return whether a result shares memory with an argument."""
+    """Whether a result shares memory with an argument."""
     before = set(map(storage_of, given))
     return any(storage_of(tensor) in before for tensor in made)

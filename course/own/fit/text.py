@@ -19,19 +19,19 @@ HOST = "counted; weights, gradients and optimizer there, at their most"
 
 
 def text(answer: Result) -> str:
-    """Return the whole answer: the table, and a paragraph for each sentence."""
+    """The whole answer: the table, and a paragraph for each sentence."""
     lines = [*map(_verdict, answer.runs), "", *_table(answer)]
     sentences = [*_advice(answer), *_costs(answer), *_doubts(answer)]
     return "\n".join([*lines, *map(paragraph, sentences)])
 
 
 def gib(nbytes: float) -> str:
-    """Return a size in words, to the hundredth of a GiB."""
+    """A size in words, to the hundredth of a GiB."""
     return f"{nbytes / words.GIB:,.2f} GiB"
 
 
 def card(nbytes: int) -> str:
-    """Return the size of a GPU in words: '24 GiB', '1.5 GiB'."""
+    """The size of a GPU in words: '24 GiB', '1.5 GiB'."""
     return f"{words.significant(nbytes / words.GIB)} GiB"
 
 
@@ -75,7 +75,7 @@ def _row(name: str, sizes: list[str], source: str = "") -> str:
 
 
 def _in(unit: int, nbytes: int) -> str:
-    """Return a size in a unit: '0' for nothing, and never '0.00' for something."""
+    """A size in a unit: '0' for nothing, and never '0.00' for something."""
     number = f"{nbytes / unit:,.2f}"
     return "0" if not nbytes else "< 0.01" if number == "0.00" else number
 

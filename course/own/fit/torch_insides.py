@@ -44,10 +44,10 @@ without_dispatch = insides.inside(_C, "_DisableTorchDispatch")
 
 
 def schema_of(function: Any) -> Any:
-    """Return an operation's schema: its arguments and results, and which of them share memory."""
+    """An operation's schema: its arguments and results, and which of them share memory."""
     return insides.inside(function, "_schema")
 
 
 def storage_of(tensor: torch.Tensor) -> int:
-    """Return the address of a tensor's storage, which views of one tensor share."""
+    """The address of a tensor's storage, which views of one tensor share."""
     return insides.inside(tensor.untyped_storage(), "_cdata")

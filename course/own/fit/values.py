@@ -114,12 +114,12 @@ class Values:
 
 
 def mode() -> FakeTensorMode:
-    """Return torch's mode for tensors without memory, which may meet real ones of the data."""
+    """Torch's mode for tensors without memory, which may meet real ones of the data."""
     return FakeTensorMode(allow_non_fake_inputs=True)
 
 
 def plain(dtype: torch.dtype, value: float) -> bool | int | float:
-    """Return a value as Python's type for this dtype."""
+    """A value as Python's type for this dtype."""
     if dtype is torch.bool:
         return bool(value)
     return float(value) if dtype.is_floating_point else int(value)
@@ -147,14 +147,14 @@ def _swapped(real: Any) -> Any:
 
 
 def _selects(name: str, args: tuple) -> bool:
-    """Return whether an operation selects by values that a rehearsal does not have."""
+    """Whether an operation selects by values that a rehearsal does not have."""
     if name == "index":
         return any(map(_is_mask, args[1]))
     return name in ("nonzero", "masked_select")
 
 
 def _all_selected(name: str, function: Any, args: tuple) -> Tensor:
-    """Return the result if such an operation selects all: never less than in a real run."""
+    """The result if such an operation selects all: never less than in a real run."""
     if name == "nonzero":
         return _places(args[0])
     if name == "masked_select":
@@ -174,7 +174,7 @@ def _places(tensor: Tensor) -> Tensor:
 
 
 def _known(name: str, args: tuple) -> float | None:
-    """Return the value of all numbers of a result; None if nothing known implies it."""
+    """The value of all numbers of a result; None if nothing known implies it."""
     if name in HEALTHY:
         return HEALTHY[name]
     if name in FILLED:

@@ -62,7 +62,7 @@ def _doing(frame: call_site.Frame) -> str:
 
 
 def last_dump(state: RankState) -> list[call_site.Frame]:
-    """Return the main thread's frames in the last stacks that the fault handler wrote."""
+    """The main thread's frames in the last stacks that the fault handler wrote."""
     blocks = re.split(r"\n\s*\n|\n(?=(?:Current thread|Thread) 0x)", state.stacks)
     main = re.compile(rf"(?:Current thread|Thread) 0x{state.snapshot.main}\b")
     dumps = [block for block in blocks if main.match(block)]
@@ -76,6 +76,6 @@ def fatal_signal(state: RankState) -> str:
 
 
 def with_exception(state: RankState) -> ThreadStack | None:
-    """Return the main thread, if it waits while it handles an exception."""
+    """The main thread, if it waits while it handles an exception."""
     main = state.snapshot.main_thread
     return main if main and main.error else None

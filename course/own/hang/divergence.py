@@ -12,14 +12,14 @@ from course.own.watch.rank_states import RankState
 
 
 def step(passes: int) -> int:
-    """Return the step of a backward pass, counted from 0, as loops do."""
+    """The step of a backward pass, counted from 0, as loops do."""
     return max(0, passes - 1)
 
 
 def with_difference(
     cause: Finding, ranks: Sequence[RankState], waits_at: Sequence[str] = ()
 ) -> Finding:
-    """Return the cause with a sentence on where the ranks' calls begin to differ, and that step.
+    """The cause with a sentence on where the ranks' calls begin to differ, and that step.
 
     `waits_at` are the lines that the cause names: a difference there from step 0 on adds nothing.
     """

@@ -68,7 +68,7 @@ def ending_of(
 
 
 def _waiting(ranks: Sequence[RankState]) -> list[Finding]:
-    """Return why the ranks wait, and a note on ranks of other machines, which are out of sight."""
+    """Why the ranks wait, and a note on ranks of other machines, which are out of sight."""
     findings = standstills.findings(ranks)
     world = max(state.snapshot.world for state in ranks)
     joining = any(finding.what == causes.NOT_JOINED.name for finding in findings)

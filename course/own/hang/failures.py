@@ -41,7 +41,7 @@ def _follows(state: RankState) -> bool:
 
 
 def _exits(state: RankState) -> bool:
-    """Return whether the rank ended itself by an exit code, as a handler of SIGTERM may, too."""
+    """Whether the rank ended itself by an exit code, as a handler of SIGTERM may, too."""
     return bool(state.snapshot.error and state.snapshot.error.error.startswith(BY_NUMBER))
 
 
@@ -97,7 +97,7 @@ def _sizes(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
 
 
 def _in(state: RankState) -> str:
-    """Return the call in which a rank was, in words, with its size if that is known."""
+    """The call in which a rank was, in words, with its size if that is known."""
     site = call_sites.of_rank(state)
     if state.snapshot.error:
         site = call_sites.of_stack(state.snapshot.error.frames)

@@ -26,7 +26,7 @@ def findings(ranks: Sequence[RankState]) -> list[Finding]:
 
 
 def waits(state: RankState) -> call_site.CallSite | None:
-    """Return where a rank stands: on a GPU, whose Python runs ahead, in its last call."""
+    """Where a rank stands: on a GPU, whose Python runs ahead, in its last call."""
     site = call_sites.of_rank(state)
     if state.snapshot.cuda and state.calls and site and not site.call:
         last = state.calls[-1]
@@ -72,7 +72,7 @@ def _threads(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 
 
 def _orders(ranks: Sequence[RankState]) -> str:
-    """Return a sentence on the last two calls of each rank, if their order differs."""
+    """A sentence on the last two calls of each rank, if their order differs."""
     last = {state.rank: [call.name for call in state.calls[-2:]] for state in ranks}
     if len({tuple(names) for names in last.values()}) < 2:
         return ""
@@ -173,7 +173,7 @@ def _outside(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 
 
 def _later(ranks: Sequence[RankState], sites: Sites) -> list[Finding]:
-    """Return a note for ranks on GPUs: the line of a stack comes after the call that waits."""
+    """A note for ranks on GPUs: the line of a stack comes after the call that waits."""
     on_gpus = [state for state in ranks if state.snapshot.cuda]
     stands = call_sites.of_rank(on_gpus[0]) if on_gpus else None
     if not stands or stands.call:

@@ -97,13 +97,13 @@ class Collectives:
         return real(*args, **kwargs)
 
     def take_pending(self) -> str:
-        """Return the line of a message that was not waited for before this step; "" if none."""
+        """The line of a message that was not waited for before this step; "" if none."""
         line = next((line for _, line in self._pending.values()), "")
         self._pending.clear()
         return line
 
 
 def _is_fsdps() -> bool:
-    """Return whether fully_shard, not the script, calls a collective, as it does for each layer."""
+    """Whether fully_shard, not the script, calls a collective, as it does for each layer."""
     inside = takewhile(lambda name: name.startswith(LIBRARIES), frames.modules(sys._getframe(2)))
     return any(name.startswith("torch.distributed.fsdp") for name in inside)

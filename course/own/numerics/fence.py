@@ -23,7 +23,7 @@ class Fence:
         return os.getpid() == self.process and threading.get_ident() == self._thread
 
     def around(self, name: str) -> "_Guard":
-        """Return a context manager for one named probe."""
+        """A context manager for one named probe."""
         return _Guard(name, self._unseen)
 
 

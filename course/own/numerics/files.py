@@ -110,11 +110,11 @@ class Files:
 
 
 def _kind(path: str | os.PathLike[str], content: object) -> tuple[str, list[str]]:
-    """Return the mark of a file that a script loads or saves: its folder and what is in it."""
+    """The mark of a file that a script loads or saves: its folder and what is in it."""
     keys = sorted(map(str, content)) if isinstance(content, Mapping) else [type(content).__name__]
     return os.path.dirname(os.path.realpath(os.fsdecode(path))), keys
 
 
 def _is_optimizers(value: object) -> bool:
-    """Return whether a value is the state of an optimizer that has some, such as momentum."""
+    """Whether a value is the state of an optimizer that has some, such as momentum."""
     return isinstance(value, Mapping) and "param_groups" in value and bool(value.get("state"))

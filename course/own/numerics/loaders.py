@@ -74,7 +74,7 @@ class Loaders:
 
     @property
     def evaluation(self) -> LoaderPass | None:
-        """Return the pass over a loader that was evaluated last, if nothing came after it."""
+        """The pass over a loader that was evaluated last, if nothing came after it."""
         return self._last if self._last is not None and self._last.asks else None
 
     def note_report(self) -> None:
@@ -216,7 +216,7 @@ class Loaders:
 
 
 def _states() -> dict[str, int]:
-    """Return the state of each random generator of this process, as a checksum."""
+    """The state of each random generator of this process, as a checksum."""
     states = {
         "torch": zlib.crc32(torch.get_rng_state().numpy().tobytes()),
         "random": zlib.crc32(repr(random.getstate()).encode()),
@@ -235,6 +235,6 @@ def _hook_method(hooks: HookSet, ours: Around, home: str, method: str, module: M
 
 
 def _library() -> str:
-    """Return the library that iterates a loader, by the modules on the stack; "" if none does."""
+    """The library that iterates a loader, by the modules on the stack; "" if none does."""
     stack = frames.modules(sys._getframe(1))
     return next((LIBRARIES[name] for name in stack if name in LIBRARIES), "")

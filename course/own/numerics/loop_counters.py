@@ -34,7 +34,7 @@ class Counts:
     lists: dict[tuple[str, ...], int]
 
     def grown(self, after: "Counts") -> list[int]:
-        """Return by how much each has grown, for those that have grown by a whole number."""
+        """By how much each has grown, for those that have grown by a whole number."""
         longer = any(after.lists.get(name, 0) > length for name, length in self.lists.items())
         if after.codes != self.codes or longer:
             return []
@@ -86,7 +86,7 @@ def _number(value: object) -> float | None:
 
 @lru_cache(maxsize=256)
 def _can_cut(code: CodeType) -> bool:
-    """Return whether the code has a slice whose end is not a constant, such as ``x[:n]``."""
+    """Whether the code has a slice whose end is not a constant, such as ``x[:n]``."""
     return any(
         now.opname in ("BUILD_SLICE", "BINARY_SLICE") and last.opname != "LOAD_CONST"
         for last, now in pairwise(dis.get_instructions(code))

@@ -43,7 +43,7 @@ class Reduction:
 def reductions(
     root: Tensor | None, hold: Callable[[RemovableHandle], None]
 ) -> list[Reduction] | None:
-    """Return a loss's reductions, with factors after the backward pass; None if unreadable.
+    """A loss's reductions, with factors after the backward pass; None if unreadable.
 
     `hold` gets the handles of the hooks, which the caller removes after the pass.
     """
@@ -134,14 +134,14 @@ def _widen(reduction: Reduction, node: Any) -> None:
 
 
 def _past(node: Any, names: tuple[str, ...]) -> Any:
-    """Return the first node on the way whose name is not one of these."""
+    """The first node on the way whose name is not one of these."""
     while node is not None and node.name().startswith(names):
         node = node.next_functions[0][0]
     return node
 
 
 def root(args: Args, kwargs: Kwargs) -> Tensor | None:
-    """Return the loss that a backward pass starts from; None if there are several."""
+    """The loss that a backward pass starts from; None if there are several."""
     loss = args[0] if args else kwargs.get("tensors")
     if isinstance(loss, (list, tuple)):
         loss = loss[0] if len(loss) == 1 else None
@@ -149,7 +149,7 @@ def root(args: Args, kwargs: Kwargs) -> Tensor | None:
 
 
 def part(reduction: Reduction) -> LossTerm:
-    """Return what one target counts in a reduction, once its factor has arrived."""
+    """What one target counts in a reduction, once its factor has arrived."""
     terms, factor = int(reduction.terms), _size(reduction.factor)
     weight = factor / max(1, terms) if reduction.is_mean else factor
     if reduction.smooth:

@@ -101,11 +101,11 @@ class ModelCalls:
         return self._depth > 0
 
     def name(self, parameter: nn.Parameter) -> str:
-        """Return the parameter's name in its model; "" if no model that was seen has it."""
+        """The parameter's name in its model; "" if no model that was seen has it."""
         return self.names.get(id(parameter), "")
 
     def made_at(self, parameter: nn.Parameter) -> str:
-        """Return the line at which the parameter was made; "" if that was not seen."""
+        """The line at which the parameter was made; "" if that was not seen."""
         return self.made.get(id(parameter), "")
 
     # -- how models are made -----------------------------------------------------------------------

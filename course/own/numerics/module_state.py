@@ -13,7 +13,7 @@ PREFIXES = ("module.", "_orig_mod.")  # of DDP, and of torch.compile
 
 
 def is_split(module: nn.Module) -> bool:
-    """Return whether the ranks split its tensors, other than by `fully_shard` on one axis."""
+    """Whether the ranks split its tensors, other than by `fully_shard` on one axis."""
     meshes = [getattr(parameter, "device_mesh", None) for parameter in module.parameters()]
     dimensions = [mesh.ndim for mesh in meshes if mesh is not None]
     if not dimensions:
@@ -24,18 +24,18 @@ def is_split(module: nn.Module) -> bool:
 
 
 def is_sharded(module: nn.Module) -> bool:
-    """Return whether this rank has a shard of it, such as of an average of sharded weights."""
+    """Whether this rank has a shard of it, such as of an average of sharded weights."""
     parts = any(hasattr(parameter, "device_mesh") for parameter in module.parameters())
     return parts or any(type(m).__name__ == "FullyShardedDataParallel" for m in module.modules())
 
 
 def named(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
-    """Return its parameters with their bare names."""
+    """Its parameters with their bare names."""
     return [(bare(name), parameter) for name, parameter in module.named_parameters()]
 
 
 def bare(name: str) -> str:
-    """Return a parameter's name without the prefixes of wrappers."""
+    """A parameter's name without the prefixes of wrappers."""
     while name.startswith(PREFIXES):
         name = name.partition(".")[2]
     return name
@@ -50,7 +50,7 @@ def marks(named: list[tuple[str, nn.Parameter]]) -> list[int]:
 
 
 def modes(module: nn.Module, inside: Iterable[nn.Module]) -> str:
-    """Return in short which of its modules are in training mode."""
+    """In short which of its modules are in training mode."""
     flags = bytes([module.training, *[submodule.training for submodule in inside]])
     if len(set(flags)) == 1:
         return "training" if flags[0] else "evaluation"
@@ -58,7 +58,7 @@ def modes(module: nn.Module, inside: Iterable[nn.Module]) -> str:
 
 
 def precision(module: nn.Module) -> str:
-    """Return the dtype of its first parameter, and the one to which autocast would cast."""
+    """The dtype of its first parameter, and the one to which autocast would cast."""
     first = next(module.parameters(), None)
     kind = "" if first is None else str(first.dtype).removeprefix("torch.")
     device = "cpu" if first is None else first.device.type

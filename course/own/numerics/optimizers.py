@@ -69,7 +69,7 @@ class OptimizerProbe:
         report.frozen = not any(parameter.requires_grad for parameter in parameters)
 
     def gradients(self) -> tuple[Tensor, list[int]]:
-        """Return samples of all gradients now, and how many each gave; 0 if there is none."""
+        """Samples of all gradients now, and how many each gave; 0 if there is none."""
         grads = [parameter.grad for parameter in self.parameters]
         samples = [tensor_samples.copied(grad, self.share) for grad in grads if grad is not None]
         sizes = iter([sample.numel() for sample in samples])
@@ -78,7 +78,7 @@ class OptimizerProbe:
         ]
 
     def weights(self) -> Tensor:
-        """Return samples of all weights as they are now."""
+        """Samples of all weights as they are now."""
         if self.report.sharded:
             views = [tensor_samples.values(parameter, self.share) for parameter in self.parameters]
             return tensor_samples.together(views)
@@ -96,7 +96,7 @@ class OptimizerProbe:
             self.first = self.gradients()
 
     def settings(self) -> tuple[list[float], str]:
-        """Return the learning rates of its groups, and all its other numbers as text."""
+        """The learning rates of its groups, and all its other numbers as text."""
         groups = self.optimizer.param_groups
         rates = [float(group.get("lr", 0.0)) for group in groups]
         rest = [
@@ -118,7 +118,7 @@ class OptimizerProbe:
 
 
 def spread(flat: np.ndarray, sizes: list[int], counts: list[int]) -> np.ndarray:
-    """Return the samples of the gradients that exist, with zeros for those that do not."""
+    """The samples of the gradients that exist, with zeros for those that do not."""
     if sizes == counts:
         return flat
     parts: list[np.ndarray] = []

@@ -66,7 +66,7 @@ def _pass(raw: dict[str, Any]) -> BackwardPass:
 def _add_up(
     flat: np.ndarray, entries: Sequence[Sequence[int]], counts: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, list[bool]]:
-    """Return a rank's own gradients of a step, what was there before, and which began at zero.
+    """A rank's own gradients of a step, what was there before, and which began at zero.
 
     For each entry, `flat` has samples of a gradient and of what was there before it. An entry has
     the place of its parameter, then the numbers of both.

@@ -14,7 +14,7 @@ MIX, WORD = 0x9E3779B97F4A7C15, 2**64 - 1
 
 
 def is_chosen(value: int, one_in: int) -> bool:
-    """Return whether a sample is chosen, if one in that many is."""
+    """Whether a sample is chosen, if one in that many is."""
     return ((value * MIX & WORD) >> 32) % one_in == 0
 
 

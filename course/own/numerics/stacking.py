@@ -15,7 +15,7 @@ class Unlike(ValueError):
 
 
 def stack(batches: Sequence[Any]) -> Any:
-    """Return one batch with the samples of all; the batches themselves stay as they are.
+    """One batch with the samples of all; the batches themselves stay as they are.
 
     A list or a tuple has a field at each place, as DataLoader's own collation makes it, unless it
     is a list of texts or numbers. Raises `Unlike`; nothing is padded, because a script's padding

@@ -13,12 +13,12 @@ MOST, ALL = 48, 4800  # values of a tensor, and of all tensors of an optimizer
 
 
 def share(parameters: int) -> int:
-    """Return how many values of each tensor to look at, if there are that many."""
+    """How many values of each tensor to look at, if there are that many."""
     return max(4, min(MOST, ALL // max(1, parameters)))
 
 
 def local(tensor: Tensor) -> Tensor:
-    """Return this rank's own part of a tensor that is split (DTensor), or the tensor itself."""
+    """This rank's own part of a tensor that is split (DTensor), or the tensor itself."""
     if type(tensor) in (Tensor, nn.Parameter):  # mostly, and this is called very often
         return tensor
     own = getattr(tensor, "to_local", None)
@@ -26,7 +26,7 @@ def local(tensor: Tensor) -> Tensor:
 
 
 def values(tensor: Tensor, count: int) -> Tensor:
-    """Return a view of up to `count` values that lie evenly apart, which can be kept."""
+    """A view of up to `count` values that lie evenly apart, which can be kept."""
     tensor = local(tensor.detach())
     if tensor.layout is not torch.strided or tensor.is_complex():
         return tensor.new_zeros(0)
@@ -37,7 +37,7 @@ def values(tensor: Tensor, count: int) -> Tensor:
 
 
 def size(tensor: Tensor, count: int) -> int:
-    """Return how many values `values` and `copied` give."""
+    """How many values `values` and `copied` give."""
     tensor = local(tensor)
     if tensor.layout is not torch.strided or tensor.is_complex():
         return 0
@@ -45,7 +45,7 @@ def size(tensor: Tensor, count: int) -> int:
 
 
 def copied(tensor: Tensor, count: int) -> Tensor:
-    """Return a copy of the same values: quicker than a view, if a tensor is looked at once."""
+    """A copy of the same values: quicker than a view, if a tensor is looked at once."""
     tensor = local(tensor)
     if tensor.layout is not torch.strided or tensor.is_complex():
         return tensor.new_zeros(0)
@@ -69,7 +69,7 @@ def together(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def checksums(flat: np.ndarray, counts: Sequence[int]) -> list[int]:
-    """Return a checksum for each of the parts, which follow one another."""
+    """A checksum for each of the parts, which follow one another."""
     raw = memoryview(flat.tobytes())
     ends = [count * flat.itemsize for count in accumulate(counts)]
     return [zlib.crc32(raw[start:end]) for start, end in pairwise([0, *ends])]

@@ -63,14 +63,14 @@ def kind(own: np.ndarray, now: np.ndarray) -> Kind:
 
 
 def multiple(now: np.ndarray, of: np.ndarray) -> tuple[float, float]:
-    """Return which multiple of `of` a gradient is, and how far from it, relative to its size."""
+    """Which multiple of `of` a gradient is, and how far from it, relative to its size."""
     square, size = float(of @ of), float(np.linalg.norm(now))
     factor = float(now @ of) / square if square else 0.0
     return factor, float(np.linalg.norm(now - factor * of)) / size if size else 0.0
 
 
 def _hooked(step: OptimizerStep) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
-    """Return what all hooks together have made of each gradient in the last pass."""
+    """What all hooks together have made of each gradient in the last pass."""
     by_place: dict[int, tuple[str, np.ndarray, np.ndarray]] = {}
     flat = step.samples("hooked") if step.hooked else np.zeros(0)
     at = 0
@@ -137,7 +137,7 @@ class Compared:
             yield flat[..., start:end]
 
     def samples(self, row: Sequence[OptimizerStep], place: str) -> np.ndarray:
-        """Return the samples of a place, a row for each rank, without what preceded the step."""
+        """The samples of a place, a row for each rank, without what preceded the step."""
         values = np.stack([step.samples(place) for step in row])
         if place in ("first", "used"):
             values = values - np.stack([step.samples("base") for step in row])
@@ -157,7 +157,7 @@ class Compared:
         return kinds
 
     def mostly(self, name: str) -> list[int]:
-        """Return the parameters whose used gradient is mostly of this kind, where they have one."""
+        """The parameters whose used gradient is mostly of this kind, where they have one."""
         places = []
         for place in range(len(self.names)):
             kinds = [step.used[place] for step in self.kinds if step.used[place].name != NONE]

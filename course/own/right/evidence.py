@@ -114,7 +114,7 @@ class Evidence:
                 yield first, second
 
     def training(self, place: int) -> list[LoaderPass]:
-        """Return the passes over loaders that fed the training of a rank."""
+        """The passes over loaders that fed the training of a rank."""
         return [iteration for iteration in self.ranks[place].iterations if iteration.batches]
 
     def loader(self) -> LoaderPass | None:
@@ -122,11 +122,11 @@ class Evidence:
         return next(iter(self.training(0)), None)
 
     def passes(self, row: Sequence[OptimizerStep]) -> list[tuple[BackwardPass, ...]]:
-        """Return the backward passes of a step: a row has the same pass of each rank."""
+        """The backward passes of a step: a row has the same pass of each rank."""
         return list(zip(*[step.latest for step in row], strict=False))
 
     def changed(self, since: Sequence[int], until: Sequence[int]) -> tuple[str, list[int]]:
-        """Return the last line that changed weights on only some ranks, and these; "" if none did.
+        """The last line that changed weights on only some ranks, and these; "" if none did.
 
         Only changes between the backward passes `since` and `until` count, one of each per rank.
         """
@@ -140,27 +140,27 @@ class Evidence:
         return "", []
 
     def by_rank(self, values: Sequence[object]) -> str:
-        """Return the value of each rank, in words."""
+        """The value of each rank, in words."""
         pairs = zip(self.numbers, values, strict=True)
         return ", ".join(f"rank {rank}: {value}" for rank, value in pairs)
 
     def unseen(self, look: str) -> str:
-        """Return why a look failed, by the first rank on which it did; "" if it did not."""
+        """Why a look failed, by the first rank on which it did; "" if it did not."""
         return next((rank.unseen[look] for rank in self.ranks if look in rank.unseen), "")
 
 
 def _form(optimizer: OptimizerReport) -> tuple:
-    """Return how many numbers each of its parameters has, and the shapes; shards may be uneven."""
+    """How many numbers each of its parameters has, and the shapes; shards may be uneven."""
     return tuple(optimizer.shapes), () if optimizer.sharded else tuple(optimizer.counts)
 
 
 def listed(ranks: Sequence[int]) -> str:
-    """Return ranks in words: "rank 1", "ranks 0 and 2"."""
+    """Ranks in words: "rank 1", "ranks 0 and 2"."""
     return f"rank{'s' if len(ranks) > 1 else ''} {' and '.join(map(str, ranks))}"
 
 
 def odd_one(values: Sequence[object], ranks: Sequence[int]) -> int | None:
-    """Return the rank whose value is unlike all others; with two ranks, there is none."""
+    """The rank whose value is unlike all others; with two ranks, there is none."""
     for place, value in enumerate(values):
         others = [other for at, other in enumerate(values) if at != place]
         if len(others) > 1 and len(set(others)) == 1 and value != others[0]:

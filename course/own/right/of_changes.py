@@ -100,7 +100,7 @@ def _hooks_clip(evidence: Evidence, optimizer: Compared) -> Finding | None:
 
 
 def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
-    """Return whether gradients are cut down, by factors that differ between ranks.
+    """Whether gradients are cut down, by factors that differ between ranks.
 
     A hook has another purpose if it makes gradients equal (then it averages them), zeroes values,
     makes one larger, or has a single factor for all gradients of a rank, which may be the rank's
@@ -165,7 +165,7 @@ def _changed(evidence: Evidence, optimizer: Compared) -> Finding | None:
 
 
 def _who(places: list[int], first: list[Kind], used: list[Kind], count: int) -> list[int]:
-    """Return the places of ranks whose gradient changed, or is not what the others have."""
+    """The places of ranks whose gradient changed, or is not what the others have."""
     wrong: set[int] = set()
     for place in places:
         now, then = used[place], first[place]
@@ -177,7 +177,7 @@ def _who(places: list[int], first: list[Kind], used: list[Kind], count: int) -> 
 
 
 def _others_have_the_mean(places: list[int], used: list[Kind]) -> bool:
-    """Return whether at least one rank uses the mean, so that the ranks do average."""
+    """Whether at least one rank uses the mean, so that the ranks do average."""
     return all(
         any(r <= ROUNDING_16_BIT and abs(f - 1) <= FACTOR
             for r, f in zip(used[p].residuals, used[p].factors, strict=True))

@@ -34,7 +34,7 @@ def samples(evidence: Evidence) -> Result:
 
 
 def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
-    """Return the share of steps in which two ranks have the same samples, and of how many."""
+    """The share of steps in which two ranks have the same samples, and of how many."""
     same = looked = 0
     for row in evidence.step_rows:
         ours, theirs = ([r for pass_ in row[p].latest for r in pass_.rows] for p in (first, second))
@@ -47,7 +47,7 @@ def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
 
 
 def _works_alike(evidence: Evidence) -> bool:
-    """Return whether two ranks' own gradients are the same, bit by bit, in all steps looked at."""
+    """Whether two ranks' own gradients are the same, bit by bit, in all steps looked at."""
     return len(evidence.used) > 2 and not any(kind.distinct for kind in evidence.used)
 
 

@@ -104,7 +104,7 @@ def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | 
 
 
 def _samples_by_index(rows: Sequence[LoaderPass]) -> dict[int, int] | None:
-    """Return what each index gives on a rank; None if that is unknown, or changes by chance."""
+    """What each index gives on a rank; None if that is unknown, or changes by chance."""
     samples: dict[int, int] = {}
     again = 0
     for iteration in rows:

@@ -37,12 +37,12 @@ def evaluation(evidence: Evidence) -> Result:
 
 
 def _is_one(iteration: LoaderPass) -> bool:
-    """Return whether a pass came to its end, and a model was called only without gradients."""
+    """Whether a pass came to its end, and a model was called only without gradients."""
     return bool(iteration.asks and iteration.is_over and not iteration.batches)
 
 
 def _is_dealt(evidence: Evidence, iteration: LoaderPass) -> bool:
-    """Return whether a sampler gives this rank a share of known size."""
+    """Whether a sampler gives this rank a share of known size."""
     return (
         iteration.replicas == evidence.count
         and bool(iteration.length and iteration.total)
@@ -140,7 +140,7 @@ def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> 
 
 
 def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
-    """Return the row for an evaluation with which nothing is wrong."""
+    """The row for an evaluation with which nothing is wrong."""
     firsts = [rows[0] for rows in by_rank if rows]
     iteration = firsts[0]
     if iteration.library:

@@ -25,7 +25,7 @@ def own(evidence: Evidence) -> Result:
 
 
 def why_no_gradients(evidence: Evidence) -> str:
-    """Return why the gradients of no step were compared."""
+    """Why the gradients of no step were compared."""
     if evidence.is_sharded:
         return "fully_shard keeps gradients of its own, which no hook sees"
     if evidence.is_split:
@@ -102,7 +102,7 @@ def _not_waited_for(evidence: Evidence) -> str:
 
 
 def _not_averaged(evidence: Evidence, optimizer: Compared, alone: list[int]) -> Finding | None:
-    """Return why each rank has its own gradients of these parameters; None if it may have."""
+    """Why each rank has its own gradients of these parameters; None if it may have."""
     wraps = evidence.ranks[0].wrapped
     ignored = {name for wrap in wraps for name in wrap.ignored}
     if evidence.averages_weights or all(optimizer.names[place] in ignored for place in alone):
@@ -121,7 +121,7 @@ def _not_averaged(evidence: Evidence, optimizer: Compared, alone: list[int]) -> 
 
 
 def _steps_alone(optimizer: Compared, alone: list[int]) -> str:
-    """Return the number of steps in which none of these gradients was combined."""
+    """The number of steps in which none of these gradients was combined."""
     steps = [
         step
         for step in optimizer.kinds

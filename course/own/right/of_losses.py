@@ -59,12 +59,12 @@ def targets(evidence: Evidence) -> Result:
 
 
 def _divisor(part: LossTerm) -> str:
-    """Return by how much a part is divided: a mean by its terms, a sum by the script's number."""
+    """By how much a part is divided: a mean by its terms, a sum by the script's number."""
     return f"{1 / part.weight:.4g}" if part.name == "sum" else str(part.terms)
 
 
 def _weights(row: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]:
-    """Return what a target counts in all passes, relative to the first; empty if unread.
+    """What a target counts in all passes, relative to the first; empty if unread.
 
     There is a list for each line: losses of several lines, such as those of a GAN, are not parts
     of one batch. `several` allows losses that have several parts.
@@ -81,7 +81,7 @@ def _weights(row: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]
 
 
 def _relative(pass_: BackwardPass, first: BackwardPass, several: bool) -> float:
-    """Return how many times as much a target counts in a pass as in another.
+    """How many times as much a target counts in a pass as in another.
 
     It is 0 if a loss was not read, or if the answer differs between its parts: each of these may
     then be divided by another number.
@@ -98,12 +98,12 @@ def _relative(pass_: BackwardPass, first: BackwardPass, several: bool) -> float:
 
 
 def _times(weights: list[list[float]]) -> float:
-    """Return how many times as much one target counts as another of the same line."""
+    """How many times as much one target counts as another of the same line."""
     return max(max(group) / min(group) for group in weights)
 
 
 def _weight(pass_: BackwardPass) -> float:
-    """Return what a target counts; 0 if the loss was not read, or has several parts."""
+    """What a target counts; 0 if the loss was not read, or has several parts."""
     if not pass_.parts or len(pass_.parts) > 1 or not pass_.parts[0].terms:
         return 0.0
     return pass_.parts[0].weight
@@ -155,19 +155,19 @@ def _factor(evidence: Evidence, optimizer: Compared) -> Finding | None:
 
 
 def near(value: float, other: float) -> bool:
-    """Return whether two factors are equal, up to rounding."""
+    """Whether two factors are equal, up to rounding."""
     return abs(value - other) <= FACTOR * abs(other)
 
 
 def sum_of_weights(step: OptimizerStep) -> float:
-    """Return what all targets of a step count together; 0 if that is unread, or scaled."""
+    """What all targets of a step count together; 0 if that is unread, or scaled."""
     if not step.latest or any(p.scaled or not _weight(p) for p in step.latest):
         return 0.0
     return sum(_weight(p) * p.parts[0].terms for p in step.latest)
 
 
 def _total(optimizer: Compared) -> tuple[float, int, str]:
-    """Return what all targets of a step count together on a rank, its passes, and their line.
+    """What all targets of a step count together on a rank, its passes, and their line.
 
     It is 0 if the losses were not read, are scaled, come from several lines, or are not means.
     """
@@ -186,7 +186,7 @@ def _total(optimizer: Compared) -> tuple[float, int, str]:
 
 
 def _fed_anew(optimizer: Compared) -> bool:
-    """Return whether each pass of a step has its own samples, so that they share one batch."""
+    """Whether each pass of a step has its own samples, so that they share one batch."""
     for row in optimizer.steps:
         for step in row:
             fed = [tuple(pass_.rows) for pass_ in step.latest]

@@ -46,7 +46,7 @@ class Outcome:
 
 
 def hindrance(ranks: Sequence[TrainingReport], batches: int) -> str:
-    """Return why no run on one process could be compared with these ranks; "" if one could.
+    """Why no run on one process could be compared with these ranks; "" if one could.
 
     `batches` is the number of batches that the ranks have kept.
     """
@@ -81,7 +81,7 @@ def of(ranks: Sequence[TrainingReport], alone: TrainingReport) -> Outcome:
 
 
 def not_compared(why: str) -> Outcome:
-    """Return the outcome if nothing can be said, with the reason."""
+    """The outcome if nothing can be said, with the reason."""
     return Outcome(Row(table.ONE, NOT_SEEN, f"not compared: {why}"))
 
 
@@ -100,7 +100,7 @@ class _Pair:
         self._used, self._one = self._both(0)
 
     def _both(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradients of a step that the ranks use, and those of one process."""
+        """The gradients of a step that the ranks use, and those of one process."""
         compared = Compared(self._ranks.number, [self._of_one], [0])
         row = self._ranks.steps[number]
         used = self._ranks.samples(row, self._place)
@@ -160,7 +160,7 @@ class _Pair:
         return Outcome(row, [finding], self._differences())
 
     def _why_apart(self, residual: float) -> str:
-        """Return possible reasons why one process computes something else."""
+        """Possible reasons why one process computes something else."""
         ranks = self._evidence.ranks
         if why := self._alone.unseen.get(KEPT_BATCHES):
             return why
@@ -209,7 +209,7 @@ class _Pair:
         return Outcome(Row(table.ONE, DIFFERS, says), [self._factor(times, scale)], differences)
 
     def _not_averaged(self) -> list[Finding]:
-        """Return what `right` finds of unaveraged gradients, if the model is called past DDP.
+        """What `right` finds of unaveraged gradients, if the model is called past DDP.
 
         Otherwise two steps are too few to decide: the ranks may average their weights later, or
         have parts of their own, which are equal at the start only because of our seed.
@@ -223,7 +223,7 @@ class _Pair:
         ]
 
     def _why_by_design(self, scale: float) -> str:
-        """Return why a factor of N or 1/N may be intended; "" if it cannot be.
+        """Why a factor of N or 1/N may be intended; "" if it cannot be.
 
         If the ranks' own gradients equal those of one process, the loss is a mean, and combining
         the gradients multiplies them. Otherwise the loss must be a mean on one process: a sum, or
@@ -268,7 +268,7 @@ class _Pair:
     # -- each parameter ----------------------------------------------------------------------------
 
     def _differences(self) -> list[Difference]:
-        """Return the difference of each parameter whose gradient is more than rounding."""
+        """The difference of each parameter whose gradient is more than rounding."""
         parts = zip(
             self._ranks.names, self._ranks.parts(self._used), self._ranks.parts(self._one),
             strict=True,

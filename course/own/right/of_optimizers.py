@@ -56,7 +56,7 @@ def loose(evidence: Evidence) -> Result:
 
 
 def _is_idle(optimizer: Compared) -> bool:
-    """Return whether no step had a gradient or changed a weight, though a parameter needs one.
+    """Whether no step had a gradient or changed a weight, though a parameter needs one.
 
     An optimizer of a part that is frozen at first, on purpose, steps in vain as well.
     """

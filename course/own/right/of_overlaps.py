@@ -86,12 +86,12 @@ def own_order(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
 
 
 def _is_known(iteration: LoaderPass) -> bool:
-    """Return whether all that the script's own sampler gave, to an epoch's end, is known."""
+    """Whether all that the script's own sampler gave, to an epoch's end, is known."""
     return bool(iteration.chosen and not iteration.stream and iteration.is_over)
 
 
 def _is_shared_out(row: Sequence[LoaderPass]) -> bool:
-    """Return whether the ranks together draw about as many samples as there are."""
+    """Whether the ranks together draw about as many samples as there are."""
     length, drawn = row[0].length, sum(iteration.given for iteration in row)
     batch = max(iteration.given / max(1, iteration.drawn) for iteration in row)
     slack = max(len(row) * batch, (1 - SAME) * length)
@@ -99,7 +99,7 @@ def _is_shared_out(row: Sequence[LoaderPass]) -> bool:
 
 
 def _is_by_chance(row: Sequence[LoaderPass]) -> bool:
-    """Return whether any two ranks have as much in common as if each drew its part by itself."""
+    """Whether any two ranks have as much in common as if each drew its part by itself."""
     overlaps = [common(*pair) for pair in combinations(row, 2)]
     share = sum(overlap.share for overlap in overlaps) / len(overlaps)
     chance = 1 / len(row)
@@ -134,7 +134,7 @@ def one_stream(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None
 
 
 def _is_aligned(first: LoaderPass, second: LoaderPass) -> bool:
-    """Return whether both have the same batches, so that each may use a part of them."""
+    """Whether both have the same batches, so that each may use a part of them."""
     pairs = list(zip(first.rows, second.rows, strict=False))
     same = sum(set(ours) == set(theirs) for ours, theirs in pairs)
     return same > MAJORITY * len(pairs)

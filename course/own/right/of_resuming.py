@@ -55,7 +55,7 @@ def _some_ranks(evidence: Evidence) -> Finding | None:
 
 
 def _parts(optimizer: Compared) -> bool:
-    """Return whether equal weights diverge in the first step."""
+    """Whether equal weights diverge in the first step."""
     return optimizer.starts_equal and len({tuple(step.after) for step in optimizer.steps[0]}) > 1
 
 
@@ -83,7 +83,7 @@ def _other_steps(evidence: Evidence) -> Finding | None:
 
 
 def _of_training(loads: list[LoadedFile]) -> list[LoadedFile]:
-    """Return the files read before the first step that have an optimizer's state."""
+    """The files read before the first step that have an optimizer's state."""
     return [load for load in loads if load.optimizer and not load.passes]
 
 

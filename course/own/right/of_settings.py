@@ -40,7 +40,7 @@ def modes(evidence: Evidence) -> Result:
 
 
 def _stays_in_evaluation(evidence: Evidence) -> int:
-    """Return the step from which on all are in evaluation, if the first were not; else 0."""
+    """The step from which on all are in evaluation, if the first were not; else 0."""
     modes = [
         row[0].latest[0].modes if row[0].latest else "" for row in evidence.optimizers[0].steps
     ]

@@ -100,7 +100,7 @@ def _unlike_start(evidence: Evidence, optimizer: Compared) -> Result:
 
 
 def _equal_until(evidence: Evidence, optimizer: Compared) -> list[int]:
-    """Return how many backward passes each rank had made when weights were last equal, or 0."""
+    """How many backward passes each rank had made when weights were last equal, or 0."""
     rows = [
         row
         for other in evidence.optimizers
@@ -115,7 +115,7 @@ def _equal_until(evidence: Evidence, optimizer: Compared) -> list[int]:
 
 
 def _changed_at(evidence: Evidence, ranks: list[int]) -> str:
-    """Return the last line that changed weights before the first pass, if possible here alone."""
+    """The last line that changed weights before the first pass, if possible here alone."""
     ours = [r for r in evidence.ranks if r.rank in ranks]
     theirs = {change.line for r in evidence.ranks if r.rank not in ranks for change in r.changes}
     lines = [change.line for change in ours[0].changes if change.passes == 0]
@@ -130,7 +130,7 @@ def _unlike(names: list[str], marks: list[list[int]]) -> list[str]:
 
 
 def drifted(evidence: Evidence) -> int:
-    """Return the first step after which weights differ that the ranks should keep equal."""
+    """The first step after which weights differ that the ranks should keep equal."""
     for optimizer in evidence.optimizers:
         for number, row in enumerate(optimizer.steps, 1):
             if len({tuple(step.after) for step in row}) > 1:
@@ -171,7 +171,7 @@ def others(evidence: Evidence) -> Result:
 
 
 def _called_alike(evidence: Evidence) -> list[list[InferenceModel]]:
-    """Return the models that all ranks first called at the same line after the same step."""
+    """The models that all ranks first called at the same line after the same step."""
     by_rank = []
     for rank in evidence.ranks:
         models: dict[tuple, InferenceModel] = {}

@@ -51,6 +51,6 @@ class Row:
 
 
 def some(names: list[str]) -> str:
-    """Return the first three names, and how many more there are."""
+    """The first three names, and how many more there are."""
     shown = ", ".join(f"`{name}`" for name in names[:3])
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

@@ -58,7 +58,7 @@ class Verdict:
 
 
 def of(ranks: Sequence[TrainingReport]) -> Verdict:
-    """Return the verdict on what the ranks report; raises `CourseError` if that is too little."""
+    """The verdict on what the ranks report; raises `CourseError` if that is too little."""
     demand(ranks)
     evidence = Evidence(ranks)
     rows: dict[str, Row] = {}
@@ -76,7 +76,7 @@ def of(ranks: Sequence[TrainingReport]) -> Verdict:
 
 
 def _causes(findings: list[Finding]) -> list[Finding]:
-    """Return the findings that no other finding explains."""
+    """The findings that no other finding explains."""
     names = {finding.what for finding in findings}
     gone = {
         cause.name
@@ -87,7 +87,7 @@ def _causes(findings: list[Finding]) -> list[Finding]:
 
 
 def _place(finding: Finding) -> tuple[bool, int]:
-    """Return a finding's place; a rate that differs later does not cause what came before."""
+    """A finding's place; a rate that differs later does not cause what came before."""
     name = finding.what
     if name == causes.LEARNING_RATE.name and (finding.step or 1) > 1:
         name = causes.SKIPPED_STEP.name

@@ -36,7 +36,7 @@ def answer(folder: Path) -> "Answer | None":
 
 
 def answered(run: "Run", ranks: list[RankReport]) -> "Answer | None":
-    """Return the answer to a run that has ended, as `report.unless_failed` does."""
+    """The answer to a run that has ended, as `report.unless_failed` does."""
     return report.unless_failed(run, lambda: Answer(ranks))
 
 

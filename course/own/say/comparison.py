@@ -30,7 +30,7 @@ def comparison(folder: Path) -> "Comparison | None":
 
 
 def compared(run: "Run", folder: Path) -> "Comparison | None":
-    """Return the answer to a run that has ended, as `report.unless_failed` does."""
+    """The answer to a run that has ended, as `report.unless_failed` does."""
     return report.unless_failed(run, lambda: comparison(folder))
 
 

@@ -6,7 +6,7 @@ WIDTH = 100  # characters
 
 
 def paragraph(text: str, first: str = "", rest: str = "    ") -> str:
-    """Return the text in lines of at most `WIDTH`; `first` and `rest` are what these begin with."""
+    """The text in lines of at most `WIDTH`; `first` and `rest` are what these begin with."""
     lines = wrap(
         text,
         WIDTH,

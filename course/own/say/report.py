@@ -39,7 +39,7 @@ def _paragraph(finding: Finding) -> str:
 
 
 def unless_failed(run: "Run", judge: Callable[[], Judgement]) -> Judgement | None:
-    """Return a judgement on a run; None if the run failed before enough was seen of it.
+    """A judgement on a run; None if the run failed before enough was seen of it.
 
     Raises `CourseError` if the run went well, and cannot be judged.
     """

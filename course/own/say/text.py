@@ -14,7 +14,7 @@ def title(diagnosis: Diagnosis) -> str:
 
 
 def text(diagnosis: Diagnosis) -> str:
-    """Return the whole diagnosis, a paragraph for each sentence."""
+    """The whole diagnosis, a paragraph for each sentence."""
     sentences = [*_crowd(diagnosis), *_causes(diagnosis), *_steps(diagnosis)]
     sentences += [f"Not decided: {sentence}" for sentence in diagnosis.undecided]
     return "\n".join(map(paragraph, sentences))
@@ -34,7 +34,7 @@ def _crowd(diagnosis: Diagnosis) -> list[str]:
 
 
 def _whose_cores(diagnosis: Diagnosis) -> str:
-    """Return which programs have the cores for which the ranks wait, and what to do about it."""
+    """Which programs have the cores for which the ranks wait, and what to do about it."""
     if diagnosis.elsewhere >= BUSY:
         return (
             f"Other programs had {percent(diagnosis.elsewhere)} of all cores: that is what makes "
@@ -115,7 +115,7 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
 
 
 def _apart(diagnosis: Diagnosis) -> str:
-    """Return sentences on the part of a step that no figure counts, and on recording."""
+    """Sentences on the part of a step that no figure counts, and on recording."""
     if diagnosis.unrecorded_s:
         before = words.duration(diagnosis.unrecorded_s)
         return f" while torch.profiler recorded the GPUs; before it did, {before}"

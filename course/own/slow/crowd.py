@@ -12,7 +12,7 @@ def elsewhere(ranks: list[RankReport]) -> float:
 
 
 def had_cores(ranks: list[RankReport]) -> bool:
-    """Return whether other programs had so much that one rank may have had less than another.
+    """Whether other programs had so much that one rank may have had less than another.
 
     The time that a rank's main thread waits for a core is left out of its work. What the thread
     waits for may still come late: threads in C++, a worker, a page of memory, a cache that another

@@ -118,7 +118,7 @@ def _slices(stretches: Iterable[Stretch], host: list[Slice]) -> Iterator[Slice]:
 
 
 def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> Slice:
-    """Return a slice of the GPU for an activity that a slice of the main thread launched."""
+    """A slice of the GPU for an activity that a slice of the main thread launched."""
     slice_ = Slice(host.kind, start, end, where=host.where, turn=host.turn)
     if activity.is_copy:
         return replace(slice_, kind="copies")
@@ -132,7 +132,7 @@ def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> S
 
 
 def _idle(host: Slice, start: float, end: float) -> Slice:
-    """Return a slice in which the GPU has nothing to do, during a slice of the main thread."""
+    """A slice in which the GPU has nothing to do, during a slice of the main thread."""
     kind = "launching" if host.kind in COMPUTING else host.kind
     return replace(host, kind=kind, start=start, end=end, queued=0.0, cpu=0.0, stalled=0.0)
 
@@ -151,7 +151,7 @@ def _joined(slices: Iterable[Slice]) -> list[Slice]:
 def _passes(
     activities: list[traces.Activity], slices: list[Slice], reported: list[DdpPass]
 ) -> list[DdpPass]:
-    """Return how backward passes and messages overlap; DDP `reported` the buckets."""
+    """How backward passes and messages overlap; DDP `reported` the buckets."""
     sent = intervals.union(
         (activity.start, activity.end) for activity in activities if activity.is_message
     )

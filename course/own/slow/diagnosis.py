@@ -120,7 +120,7 @@ def _demand(ranks: list[RankReport]) -> None:
 
 
 def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
-    """Return sentences on what remains open, and on what would decide it."""
+    """Sentences on what remains open, and on what would decide it."""
     if blind:
         return [
             f"where the time of a step goes. The ranks compute on GPUs, and {blind}. What was seen "

@@ -18,7 +18,7 @@ def openings(ranks: list[RankReport]) -> list[bool]:
 
 
 def weights(ranks: list[RankReport]) -> list[float]:
-    """Return the weight of each step in a mean.
+    """The weight of each step in a mean.
 
     If only one epoch began, and its length is not known, that step has the weight 0.
     """
@@ -33,7 +33,7 @@ def weights(ranks: list[RankReport]) -> list[float]:
 
 
 def epoch(ranks: list[RankReport]) -> float:
-    """Return the number of steps of an epoch, by two beginnings or by the length of the loader.
+    """The number of steps of an epoch, by two beginnings or by the length of the loader.
 
     It is 0 if neither is known.
     """

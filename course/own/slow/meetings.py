@@ -6,7 +6,7 @@ from course.own.slow.thresholds import MEETS
 
 
 def are_needless(budget: Budget) -> bool:
-    """Return whether ranks take turns, and only a message of the script's own makes them meet.
+    """Whether ranks take turns, and only a message of the script's own makes them meet.
 
     Gradients are averaged in fewer steps. Between two such steps, a rank that is late in one and
     early in the next would not keep the others waiting.

@@ -54,7 +54,7 @@ def share_of(budget: Budget, kind: str) -> float:
 
 
 def _parted(budget: Budget) -> tuple[list[StepTimes], list[StepTimes]]:
-    """Return the steps in which an epoch began, except those without weight, and all others."""
+    """The steps in which an epoch began, except those without weight, and all others."""
     opens = epochs.openings(budget.ranks)
     both = list(zip(budget.times, opens, strict=True))
     first = [step for step, begins in both if begins and step.weight]

@@ -51,7 +51,7 @@ def _is_talk(slice_: Slice) -> bool:
 
 
 def _is_early(slice_: Slice, slices: list[Slice]) -> bool:
-    """Return whether another backward pass follows the message's before the optimizer's step.
+    """Whether another backward pass follows the message's before the optimizer's step.
 
     Messages that every pass needs, such as FSDP's parameters, are not early. Neither are those of a
     DDP module if only another module's pass follows.

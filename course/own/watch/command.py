@@ -35,7 +35,7 @@ def environment(
     reports: Path | None = None,
     looks_at: str = PROFILING,
 ) -> dict[str, str]:
-    """Return the variables that have every Python process of a command watched.
+    """The variables that have every Python process of a command watched.
 
     With `steps`, the room `looks_at` also records their time or numerics, and written to `reports`,
     if not to the same folder. `rank` is the process's own and how many there are, where the command

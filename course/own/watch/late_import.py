@@ -39,7 +39,7 @@ class _Finder(MetaPathFinder):
     def find_spec(  # pyrefly: ignore[missing-override-decorator]  # Python 3.11 has none
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec that the other finders find; its loader then calls `act`."""
+        """The spec that the other finders find; its loader then calls `act`."""
         if fullname != self._name:
             return None
         sys.meta_path.remove(self)  # so that this very search does not end here again

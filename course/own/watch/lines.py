@@ -24,7 +24,7 @@ class Lines:
         return self.of(sys._getframe(1))
 
     def of(self, frame: FrameType | None) -> str:
-        """Return the innermost line of the user's, from a frame outwards."""
+        """The innermost line of the user's, from a frame outwards."""
         while frame is not None:
             if name := self._file(frame.f_code):
                 return f"{name}:{frame.f_lineno}"

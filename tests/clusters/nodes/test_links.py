@@ -35,7 +35,7 @@ receiver.sendall(bytes(2**20))
 
 
 def ms_of_three_senders(four: nodes.Nodes) -> float:
-    """Return how long node0 takes to receive 1 MiB from each other node at the same time."""
+    """How long node0 takes to receive 1 MiB from each other node at the same time."""
 
     def enter(host: int, script: str) -> subprocess.Popen:
         space = four.network.space(host)

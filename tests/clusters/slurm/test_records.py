@@ -44,7 +44,7 @@ OLD = {
 
 
 def new(value: float, infinite: bool = False) -> dict:
-    """Return a number as Slurm 23.11 and later write it."""
+    """A number as Slurm 23.11 and later write it."""
     return {"set": True, "infinite": infinite, "number": value}
 
 

@@ -16,7 +16,7 @@ from course.hardware.doctor.facts import Torch
 
 
 def says(*command):
-    """Return what the doctor makes of a stand-in for the process that reports on torch."""
+    """What the doctor makes of a stand-in for the process that reports on torch."""
     return facts.torch_says(subprocess.Popen(command, stdout=-1, stderr=-1, text=True))
 
 

@@ -62,7 +62,7 @@ class Tensor:
         part.copy_(value)
 
     def tensor_split(self, sections: int) -> tuple["Tensor", ...]:
-        """Return `sections` views; the first have one number more if it does not divide."""
+        """`sections` views; the first have one number more if it does not divide."""
         small, more = divmod(self.length, sections)
         return self.split([small + (i < more) for i in range(sections)])
 
