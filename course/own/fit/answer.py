@@ -22,6 +22,8 @@ MODEL = {
 }
 OFFLOAD = "offload"
 
+Trial = tuple[Advice, dict[str, object]]  # what was tried, and the changes of its rehearsal
+
 
 class Answer(Result):
     """A result to show: a terminal prints its text, a notebook draws a picture."""
@@ -64,19 +66,27 @@ def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> Answer:
     missing = [run for run in runs if not run.fits]
     if missing:
         answer.target = max(missing, key=lambda run: (run.rehearsal.ranks, run.memory))
-        answer.advice = list(_advice(stage, answer.target, runs))
+        answer.advice = _advice(stage, answer.target, runs)
     answer.largest = _largest(stage, answer.target or runs[-1])
     return answer
 
 
-def _advice(stage: Stage, target: Run, runs: Sequence[Run]) -> Iterator[Advice]:
-    """Try changes, the cheapest first: they cost time alone, then precision, code, more GPUs."""
+def _advice(stage: Stage, target: Run, runs: Sequence[Run]) -> list[Advice]:
+    """Try changes, the cheapest first; if none is enough, those that help are tried together."""
+    trials = list(_single_changes(stage, target, runs))
+    advice = [trial for trial, _ in trials]
+    if not any(trial.peak <= target.memory for trial in advice):
+        advice += _combined_changes(stage, target, trials)
+    return advice
+
+
+def _single_changes(stage: Stage, target: Run, runs: Sequence[Run]) -> Iterator[Trial]:
+    """Try one change after another: they cost time alone, then precision, code, more GPUs."""
     ranks, memory = target.rehearsal.ranks, target.memory
     for batch, passes in _smaller(target.rehearsal.batch):
         if run := _with_batch(stage, target, batch, passes=passes):
-            yield Advice(
-                f"batches of {batch}, with {passes} backward passes for each step", run.peak
-            )
+            do = f"batches of {batch}, with {passes} backward passes for each step"
+            yield Advice(do, run.peak), {"batch": batch, "passes": passes}
             if run.fits:
                 break
     more = [run for run in runs if run.rehearsal.ranks > ranks and run.memory == memory]
@@ -85,16 +95,43 @@ def _advice(stage: Stage, target: Run, runs: Sequence[Run]) -> Iterator[Advice]:
     outcomes = stage.together(wishes)
     for (name, do), rehearsal in zip(MODEL.items(), outcomes, strict=False):
         if isinstance(rehearsal, Rehearsal) and name in rehearsal.made:
-            yield Advice(do.format(words.plural(ranks, "GPU")), Run(rehearsal, memory).peak)
+            do = do.format(words.plural(ranks, "GPU"))
+            yield Advice(do, Run(rehearsal, memory).peak), {name: True}
     if not more and isinstance(outcomes[-1], Rehearsal):
         more = [Run(outcomes[-1], memory)]
     if more and more[0].peak < target.peak:
-        yield Advice(words.plural(more[0].rehearsal.ranks, "GPU"), more[0].peak)
+        yield Advice(words.plural(more[0].rehearsal.ranks, "GPU"), more[0].peak), {}
     offload = outcomes[len(MODEL)]
     if isinstance(offload, Rehearsal) and OFFLOAD in offload.made and offload.account.uses_gpu:
         host = words.size(offload.account.host, 3)
         do = f"fully_shard with CPUOffloadPolicy, and {host} of the host's memory for each GPU"
-        yield Advice(do, Run(offload, memory).peak)
+        yield Advice(do, Run(offload, memory).peak), {OFFLOAD: True}
+
+
+def _combined_changes(stage: Stage, target: Run, trials: Sequence[Trial]) -> list[Advice]:
+    """Add one helpful change after another until the script fits, or all of them are made."""
+    helpful = {  # by the name of the change, so of several batches the last, which is the smallest
+        next(iter(changes)): (advice.do, changes)
+        for advice, changes in trials
+        if changes and advice.peak < target.peak
+    }
+    sentences: dict[str, str] = {}
+    changes: dict[str, object] = {}
+    wishes = []
+    for name, (do, change) in helpful.items():
+        sentences[name], changes = do, changes | change
+        if name == OFFLOAD and "shard" in sentences:  # an offloaded model is sharded as well
+            del sentences["shard"], changes["shard"]
+        if len(sentences) > 1:
+            wishes.append((f"together, {'; '.join(sentences.values())}", changes))
+    outcomes = stage.together([(target.rehearsal.ranks, changes) for _, changes in wishes])
+    advice = [
+        Advice(do, Run(outcome, target.memory).peak)
+        for (do, changes), outcome in zip(wishes, outcomes, strict=True)
+        if isinstance(outcome, Rehearsal) and changes.keys() - {"passes"} <= set(outcome.made)
+    ]
+    enough = [combined for combined in advice if combined.peak <= target.memory]
+    return (enough or advice[-1:])[:1]
 
 
 def _smaller(batch: int | None) -> Iterator[tuple[int, int]]:

@@ -68,6 +68,26 @@ def test_what_does_not_fit_is_tried_with_changes() -> None:
     assert all(advice.peak > 0 for advice in result.advice)
 
 
+def test_changes_that_are_not_enough_alone_are_tried_together() -> None:
+    stage = Made()
+    memory = GIB + overhead.nbytes(
+        4
+    )  # half-size activations of 2 samples, a quarter of the weights
+    result = answer.answer(stage, [4], [memory])
+    *alone, together = result.advice
+    assert all(advice.peak > memory for advice in alone) and together.peak <= memory
+    assert together.do.startswith("together, batches of 2, with 8 backward passes for each step; ")
+    assert together.do.endswith("forward pass; fully_shard by layers over 4 GPUs in place of DDP")
+    changes = {"batch": 2, "passes": 8, "autocast": True}
+    sums = [wish for wish in stage.requests if len(wish) > 2]
+    assert sums == [changes, changes | {"shard": True}, changes | {"offload": True}]
+
+
+def test_what_is_too_large_with_all_changes_shows_how_far_they_come() -> None:
+    *_, together = answer.answer(Made(), [4], [GIB // 8]).advice
+    assert together.do.startswith("together, ") and "CPUOffloadPolicy" in together.do
+
+
 def test_the_json_is_as_promised() -> None:
     result = answer.answer(Made(), [1], [5 * GIB]).plain()
     (run,) = result["runs"]

@@ -91,16 +91,18 @@ def test_four_ranks(script: Path) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("model", ["layers", "bert", "decoder"])
 def test_advice_has_the_bytes_of_the_real_run_that_follows_it(model: str) -> None:
-    changes = [{"passes": 4}, {"autocast": True}, {"checkpoint": True}, {"shard": True}]
-    cures = ["batch", "autocast", "checkpoint", "shard"]
     with stage.stage(Script(str(CURES), ["cpu", model])) as rehearsals:
         before = rehearsals.rehearse(2)
-        changes[0]["batch"] = before.batch // 4
-        advice = rehearsals.together([(2, change) for change in changes])
-    counts = counted("2", [[CURES, "cpu", model, cure] for cure in cures])
-    for rehearsal, count, cure in zip(advice, counts, cures, strict=True):
+        changes: dict[str, dict] = {"batch": {"batch": before.batch // 4, "passes": 4}}
+        changes |= {name: {name: True} for name in ("autocast", "checkpoint", "shard")}
+        changes[" ".join(changes)] = {
+            name: value for change in changes.values() for name, value in change.items()
+        }
+        advice = rehearsals.together([(2, change) for change in changes.values()])
+    counts = counted("2", [[CURES, "cpu", model, *cures.split()] for cures in changes])
+    for rehearsal, count, cures in zip(advice, counts, changes, strict=True):
         compare(count | {"rehearsed": {"account": rehearsal.account.plain()}})
-        assert rehearsal.account.peak != before.account.peak, cure
+        assert rehearsal.account.peak != before.account.peak, cures
 
 
 @pytest.mark.slow

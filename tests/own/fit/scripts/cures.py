@@ -1,6 +1,6 @@
-"""On `cpu` or `cuda`, one of the models `layers`, `bert` and `decoder`, below DDP or with one cure.
+"""On `cpu` or `cuda`, one of the models `layers`, `bert` and `decoder`, below DDP or with cures.
 
-The words are these three; no cure leaves DDP, and `offload` is one for GPUs.
+The words are the device, the model and any cures. Without cures DDP stays; `offload` is for GPUs.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from course.models import bert
 
-kind, name, cure = sys.argv[1], sys.argv[2], "".join(sys.argv[3:])
+kind, name, *cures = sys.argv[1:]
 dist.init_process_group("cpu:gloo,cuda:nccl" if kind == "cuda" else "gloo")
 if name == "layers":
     model = nn.Sequential(*[nn.Sequential(nn.Linear(128, 512), nn.GELU(), nn.Linear(512, 128))
@@ -32,21 +32,21 @@ else:
     model.config.use_cache = False
     parts, size, data = list(model.transformer.h), 16, torch.randint(500, (256, 32))
 model.to(kind)
-if cure == "checkpoint":
+if "checkpoint" in cures:
     for part in parts:
         part.forward = partial(checkpoint, part.forward, use_reentrant=False)
-if cure in ("shard", "offload"):
+if {"shard", "offload"} & set(cures):
     mesh = dist.init_device_mesh(kind, (dist.get_world_size(),))
-    policy = CPUOffloadPolicy() if cure == "offload" else OffloadPolicy()
+    policy = CPUOffloadPolicy() if "offload" in cures else OffloadPolicy()
     for part in (*parts, model):
         fully_shard(part, mesh=mesh, offload_policy=policy)
 else:
     model = DistributedDataParallel(model)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-passes = 4 if cure == "batch" else 1
+passes = 4 if "batch" in cures else 1
 loader = DataLoader(TensorDataset(data), batch_size=size // passes)
 for number, (inputs,) in enumerate(loader):
-    with torch.autocast(kind, torch.bfloat16) if cure == "autocast" else contextlib.nullcontext():
+    with torch.autocast(kind, torch.bfloat16) if "autocast" in cures else contextlib.nullcontext():
         outputs = model(inputs.to(kind))
     outputs = outputs if name == "layers" else outputs.logits
     outputs.float().square().mean().backward()
