@@ -10,11 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course.core import insides
 from course.own.fit.torch_insides import (
-    SHARDING,
     FakeTensor,
-    StridedShard,
     in_kernel_invocation,
     schema_of,
     storage_of,
@@ -60,25 +57,6 @@ class Shapes:
         if all(map(_is_plain, made)) and not _share(given, made):
             self._results[key] = _each(result, _Form)
         return result
-
-
-def look_once_for_strided_shards() -> None:
-    """Have DTensor look for strided shards once in a list of tensors, not once for each of them.
-
-    An optimizer's list has all weights: for hundreds, that took more time than all else.
-    """
-    propagate = getattr(SHARDING, "_propagate_use_strided_shard_flag", None)  # torch 2.13 has it
-    last, strided = None, False
-
-    def propagate_if_strided(strategy: Any, schema: Any) -> None:
-        nonlocal last, strided
-        if schema is not last:
-            places = (place for spec in schema.args_spec for place in spec.placements)
-            last, strided = schema, any(isinstance(place, StridedShard) for place in places)
-        if strided:
-            propagate(strategy, schema)
-
-    insides.replace_if_there(SHARDING, "_propagate_use_strided_shard_flag", propagate_if_strided)
 
 
 class _Form:
