@@ -19,8 +19,8 @@ from course.own.fit.torch_insides import (
 )
 
 ASKS, CHANGES, VIEWS, MAKES = range(4)
-# It has the schema of an operation that makes memory, and returns a view.
-HIDDEN_VIEWS = {"_unsafe_view"}
+# They have the schema of an operation that makes memory, and return views.
+HIDDEN_VIEWS = {"aten::_unsafe_view", "fsdp::all_gather_copy_in"}
 
 
 class Shapes:
@@ -43,7 +43,7 @@ class Shapes:
             mode, device = given[0].fake_mode, given[0].fake_device
             with in_kernel_invocation(mode):
                 result = function(*args, **kwargs)
-                return _each(result, lambda tensor: FakeTensor(mode, tensor, device))
+                return _each(result, lambda view: _faked(mode, view, device))
         return self._made(function, given, args, kwargs)
 
     def _made(self, function: Any, given: list[Tensor], args: tuple, kwargs: dict) -> Any:
@@ -76,6 +76,10 @@ class _Form:
 def _way(function: Any) -> int:
     """What an operation does to memory, by its schema."""
     schema = schema_of(function)
+    if schema.name in HIDDEN_VIEWS:
+        return VIEWS
+    if function.namespace == "fsdp" and not schema.returns:
+        return CHANGES
     if function.namespace != "aten" or torch.Tag.inplace_view in function.tags:
         return ASKS
     written = [
@@ -88,9 +92,12 @@ def _way(function: Any) -> int:
         return CHANGES if only_first and len(schema.returns) <= 1 else ASKS
     if not all(str(output.type) in ("Tensor", "List[Tensor]") for output in schema.returns):
         return ASKS
-    if any(output.alias_info for output in schema.returns) or schema.name[6:] in HIDDEN_VIEWS:
-        return VIEWS
-    return MAKES
+    return VIEWS if any(output.alias_info for output in schema.returns) else MAKES
+
+
+def _faked(mode: Any, tensor: Tensor, device: torch.device) -> Tensor:
+    """Return a tensor that torch made without memory as a fake one; an argument is one already."""
+    return tensor if isinstance(tensor, FakeTensor) else FakeTensor(mode, tensor, device)
 
 
 def _is_plain(tensor: Any) -> bool:

@@ -43,6 +43,9 @@ class Values:
         if function.namespace == "prim":
             tensor = args[0]
             return tensor.fake_device if isinstance(tensor, FakeTensor) else function(*args)
+        if function.namespace == "profiler":
+            with without_dispatch():
+                return function(*args, **kwargs)
         name = function.overloadpacket.__name__
         if name == "_local_scalar_dense":
             return self._scalar(args[0])
