@@ -67,16 +67,6 @@ CODE = {
     ),
     "_foreach_supported_types": ("torch.optim.optimizer", R, "which tensors may be in one"),
     "_sharding_prop": ("torch.distributed.tensor", R, "how DTensor places the result of a list"),
-    "_StridedShard": (
-        "torch.distributed.tensor.placement_types",
-        R,
-        "which shards need another look",
-    ),
-    "_propagate_use_strided_shard_flag": (
-        "torch.distributed.tensor._sharding_prop",
-        SLOWER,
-        "a look at all of a list for each of its tensors",
-    ),
     "_local_tensor": ("", LESS, "which part of a split tensor lies here; on an object of torch's"),
     # checks
     "_world": (C10D, R, "the process groups that there are"),

@@ -26,6 +26,8 @@ COMMUNICATES = ("torch/distributed/fsdp/", "torch/nn/parallel/", "torch/distribu
                 "torch/distributed/algorithms/ddp_comm_hooks/", "own/fit/reducer.py")  # fmt: skip
 COMPUTES = ("torch/nn/modules/", "torch/optim/")
 MAY_MIX = {"aten::copy_", "aten::_foreach_copy_", "aten::index", "aten::index_put_"}
+# They ask for a device, as often as all else together, and mark a place for torch's profiler.
+MAKE_NOTHING = {"prim", "profiler"}
 CPU = torch.device("cpu")
 
 
@@ -91,10 +93,10 @@ class Ledger(TorchDispatchMode):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
+        if function.namespace in MAKE_NOTHING:
+            return self._run(function, [], args, kwargs or {})
         if any(kind.__name__ in ("DTensor", "AsyncCollectiveTensor") for kind in types):
             return NotImplemented  # what it does with its parts comes here again
-        if function.namespace == "prim":  # asks for a device, as often as all else together
-            return self._run(function, [], args, {})
         kwargs = dict(kwargs or {})
         given = tensors((*args, *kwargs.values()))
         device = getattr(kwargs.get("device"), "type", "")

@@ -10,11 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course.core import insides
 from course.own.fit.torch_insides import (
-    SHARDING,
     FakeTensor,
-    StridedShard,
     in_kernel_invocation,
     schema_of,
     storage_of,
@@ -22,8 +19,8 @@ from course.own.fit.torch_insides import (
 )
 
 ASKS, CHANGES, VIEWS, MAKES = range(4)
-# It has the schema of an operation that makes memory, and returns a view.
-HIDDEN_VIEWS = {"_unsafe_view"}
+# They have the schema of an operation that makes memory, and return views.
+HIDDEN_VIEWS = {"aten::_unsafe_view", "fsdp::all_gather_copy_in"}
 
 
 class Shapes:
@@ -46,7 +43,7 @@ class Shapes:
             mode, device = given[0].fake_mode, given[0].fake_device
             with in_kernel_invocation(mode):
                 result = function(*args, **kwargs)
-                return _each(result, lambda tensor: FakeTensor(mode, tensor, device))
+                return _each(result, lambda view: _faked(mode, view, device))
         return self._made(function, given, args, kwargs)
 
     def _made(self, function: Any, given: list[Tensor], args: tuple, kwargs: dict) -> Any:
@@ -60,25 +57,6 @@ class Shapes:
         if all(map(_is_plain, made)) and not _share(given, made):
             self._results[key] = _each(result, _Form)
         return result
-
-
-def look_once_for_strided_shards() -> None:
-    """Have DTensor look for strided shards once in a list of tensors, not once for each of them.
-
-    An optimizer's list has all weights: for hundreds, that took more time than all else.
-    """
-    propagate = getattr(SHARDING, "_propagate_use_strided_shard_flag", None)  # torch 2.13 has it
-    last, strided = None, False
-
-    def propagate_if_strided(strategy: Any, schema: Any) -> None:
-        nonlocal last, strided
-        if schema is not last:
-            places = (place for spec in schema.args_spec for place in spec.placements)
-            last, strided = schema, any(isinstance(place, StridedShard) for place in places)
-        if strided:
-            propagate(strategy, schema)
-
-    insides.replace_if_there(SHARDING, "_propagate_use_strided_shard_flag", propagate_if_strided)
 
 
 class _Form:
@@ -98,6 +76,10 @@ class _Form:
 def _way(function: Any) -> int:
     """What an operation does to memory, by its schema."""
     schema = schema_of(function)
+    if schema.name in HIDDEN_VIEWS:
+        return VIEWS
+    if function.namespace == "fsdp" and not schema.returns:
+        return CHANGES
     if function.namespace != "aten" or torch.Tag.inplace_view in function.tags:
         return ASKS
     written = [
@@ -110,9 +92,12 @@ def _way(function: Any) -> int:
         return CHANGES if only_first and len(schema.returns) <= 1 else ASKS
     if not all(str(output.type) in ("Tensor", "List[Tensor]") for output in schema.returns):
         return ASKS
-    if any(output.alias_info for output in schema.returns) or schema.name[6:] in HIDDEN_VIEWS:
-        return VIEWS
-    return MAKES
+    return VIEWS if any(output.alias_info for output in schema.returns) else MAKES
+
+
+def _faked(mode: Any, tensor: Tensor, device: torch.device) -> Tensor:
+    """Return a tensor that torch made without memory as a fake one; an argument is one already."""
+    return tensor if isinstance(tensor, FakeTensor) else FakeTensor(mode, tensor, device)
 
 
 def _is_plain(tensor: Any) -> bool:

@@ -35,11 +35,8 @@ LIST_TYPES = (
     insides.inside(insides.module("torch.optim.optimizer"), "_foreach_supported_types"),
     insides.inside(_LISTS, "_foreach_supported_types"),
 )
-# Lets all results of an operation on DTensors agree about strided shards.
+# Where DTensor works out how the results of an operation are sharded.
 SHARDING = insides.module("torch.distributed.tensor._sharding_prop")
-StridedShard = insides.inside(
-    insides.module("torch.distributed.tensor.placement_types"), "_StridedShard"
-)
 without_dispatch = insides.inside(_C, "_DisableTorchDispatch")
 
 

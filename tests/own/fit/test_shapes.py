@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+import torch.distributed.fsdp  # defines operations of its own
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -20,7 +21,11 @@ OPERATIONS: dict[str, Callable[[Tensor], object]] = {
     "views": lambda x: x.view(2, 8).transpose(0, 1),
     "views_in_a_list": lambda x: x.split(2),
     "hidden_view": lambda x: torch.ops.aten._unsafe_view(x, [16]),
+    "hidden_views_of_fsdp": lambda x: torch.ops.fsdp.all_gather_copy_in(
+        [x.view(-1)[:8]], x.view(-1), [8], 8, 1
+    ),
     "changes": lambda x: x.mul_(2),
+    "returns_nothing": lambda x: torch.ops.fsdp.chunk_cat([x, x], 0, 2, out=x.new_empty(2, 16)),
     "changes_form": lambda x: x.unsqueeze_(0),
     "one_is_not_true": lambda x: (torch.full_like(x, 1), x.new_full((2,), True, dtype=torch.bool)),
 }
