@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from course.commands import lab_saved_widgets
 from course.commands.lab_folder import as_brought, lab_folder
 from course.core import ROOT
 
@@ -32,6 +33,7 @@ def main(argv: list[str]) -> None:
     server = LabApp.initialize_server(argv=[*chosen, *argv])
     # Jupyter looks for custom.css there after the user's own; it has no option for that.
     server.static_custom_path.append(str(SETTINGS / "custom"))
+    server.contents_manager.register_pre_save_hook(lab_saved_widgets.keep)
     if not server.identity_provider.token_generated:  # Jupyter is silent: the user has a password
         print(f"JupyterLab is at {server.display_url}", flush=True)
     server.start()

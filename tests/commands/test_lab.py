@@ -29,6 +29,7 @@ from course.commands import lab
 
 server = SimpleNamespace(
     static_custom_path=[],
+    contents_manager=SimpleNamespace(register_pre_save_hook=lambda hook: None),
     identity_provider=SimpleNamespace(token_generated=True),
     start=lambda: threading.Thread(target=threading.Event().wait).start(),
 )

@@ -1,0 +1,45 @@
+"""On Jupyter's server: keep what a notebook has saved of widgets that no kernel answers for.
+
+JupyterLab saves only the widgets of cells that have run since the notebook was opened
+(https://github.com/jupyter-widgets/ipywidgets/issues/3888). So a notebook that is opened the next
+day, and saved before its cells run again, would have lost its pictures the day after.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jupyter_server.services.contents.manager import ContentsManager
+
+STATES = "application/vnd.jupyter.widget-state+json"
+VIEW = "application/vnd.jupyter.widget-view+json"
+REFERENCE = re.compile(r'"IPY_MODEL_(\w+)"')  # in the state of a widget, another that is part of it
+
+
+def keep(model: dict[str, Any], path: str, contents_manager: "ContentsManager") -> None:
+    """Before a notebook is saved, add the states of what it shows from the file on the disk."""
+    if model["type"] != "notebook":
+        return
+    try:
+        file = Path(contents_manager.root_dir, path.lstrip("/"))
+        before = json.loads(file.read_text())["metadata"]["widgets"][STATES]
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # it is new, has no saved widgets, or is no notebook
+    notebook = model["content"]
+    widgets = notebook["metadata"].setdefault("widgets", {})
+    states = widgets.setdefault(STATES, {**before, "state": {}})["state"]
+    shown = list(_shown(notebook))
+    while shown:
+        name = shown.pop()
+        if name not in states and name in before["state"]:
+            states[name] = before["state"][name]
+            shown += REFERENCE.findall(json.dumps(states[name]))
+
+
+def _shown(notebook: dict[str, Any]) -> set[str]:
+    """The widgets that the outputs of a notebook show, by their ids."""
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
+    views = [output.get("data", {}).get(VIEW) for output in outputs]
+    return {view["model_id"] for view in views if view}
