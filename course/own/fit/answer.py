@@ -109,7 +109,7 @@ def _single_changes(stage: Stage, target: Run, runs: Sequence[Run]) -> Iterator[
 
 
 def _combined_changes(stage: Stage, target: Run, trials: Sequence[Trial]) -> list[Advice]:
-    """Add one helpful change after another until the script fits, or all of them are made."""
+    """Add one helpful change to another until the script fits, or all are made; [] without two."""
     helpful = {  # by the name of the change, so of several batches the last, which is the smallest
         next(iter(changes)): (advice.do, changes)
         for advice, changes in trials
@@ -124,6 +124,8 @@ def _combined_changes(stage: Stage, target: Run, trials: Sequence[Trial]) -> lis
             del sentences["shard"], changes["shard"]
         if len(sentences) > 1:
             wishes.append((f"together, {'; '.join(sentences.values())}", changes))
+    if not wishes:
+        return []
     outcomes = stage.together([(target.rehearsal.ranks, changes) for _, changes in wishes])
     advice = [
         Advice(do, Run(outcome, target.memory).peak)

@@ -22,6 +22,7 @@ class Made:
         self.requests: list[dict] = []
 
     def together(self, wishes: list[tuple[int, dict]]) -> list[Rehearsal | NotFollowed]:
+        assert wishes
         return [self._outcome(ranks, changes) for ranks, changes in wishes]
 
     def _outcome(self, ranks: int, changes: dict) -> Rehearsal | NotFollowed:
@@ -81,6 +82,13 @@ def test_changes_that_are_not_enough_alone_are_tried_together() -> None:
     changes = {"batch": 2, "passes": 8, "autocast": True}
     sums = [wish for wish in stage.requests if len(wish) > 2]
     assert sums == [changes, changes | {"shard": True}, changes | {"offload": True}]
+
+
+def test_without_two_changes_that_help_none_are_tried_together() -> None:
+    stage = Made()
+    plain = stage.rehearse
+    stage.rehearse = lambda ranks, **changes: plain(ranks)
+    assert answer.answer(stage, [1], [GIB]).advice == []
 
 
 def test_what_is_too_large_with_all_changes_shows_how_far_they_come() -> None:
