@@ -8,9 +8,10 @@ from typing import Any
 class Finding:
     """One thing that was seen in a run, and what to do about it.
 
-    `what` is the name of a `Known`. `rank` and `step` name the rank on which it lies, and the step
-    since which, if there is one. `where` is a line of the user's script, as ``train.py:30``. `says`
-    describes what was seen, and `cure` what this script can do about it, both in whole sentences.
+    `what` is the name of a `CauseInfo`. `rank` and `step` name the rank on which it lies, and the
+    step since which, if there is one. `where` is a line of the user's script, as ``train.py:30``.
+    `says` describes what was seen, and `cure` what this script can do about it, both in whole
+    sentences.
     `lab` is the number of the lab that teaches it, "" if none does. A `note` is worth knowing and
     not a fault, so it fails no run.
     """
@@ -30,14 +31,14 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Known:
-    """What a question can name: its `name`, and half a sentence on what it is.
+class CauseInfo:
+    """A cause that a question can name: its `name`, and half a sentence on what it is.
 
     `cure` and `lab` are the usual ones. Evidence that calls for others gives its own.
     """
 
     name: str
-    about: str
+    summary: str
     cure: str = ""
     lab: str = ""
 

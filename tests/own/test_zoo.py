@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 ZOO = Path(__file__).with_name("zoo")
 ALONE = "one_rank"
 # What no load can look like: these causes are read off the settings and calls of the script.
-FACTS = {kind.known.name for kind in KINDS if kind.is_fact or kind.is_always_shown}
+FACTS = {kind.info.name for kind in KINDS if kind.is_fact or kind.is_always_shown}
 
 
 def watch(name: str, ranks: int) -> tuple[Ending, list[RankReport]]:

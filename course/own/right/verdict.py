@@ -44,7 +44,7 @@ EXPLAINED_BY = {
     causes.NOT_ZEROED: (causes.NOT_AVERAGED,),
     causes.CLIP: (causes.NOT_AVERAGED,),
 }  # fmt: skip
-ORDER = [cause.name for cause in causes.KNOWN]
+ORDER = [cause.name for cause in causes.ALL]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from course.core import CourseError, words
-from course.own.finding import Known
+from course.own.finding import CauseInfo
 from course.own.hang import causes as of_run
 from course.own.hang.thresholds import PATIENCE_S
 from course.own.right import causes as of_right
@@ -36,7 +36,7 @@ def run(argv: Sequence[str]) -> argparse.Namespace:
         "[options] -- torchrun ... train.py ...",
         "Run your own training as the terminal would. It is ended when its ranks stand still; "
         "then, and when it fails, this says which rank, which line, and why.",
-        _list("what it can name", of_run.KNOWN),
+        _list("what it can name", of_run.ALL),
     )
     _add_those_of_a_run(parser)
     return _parsed(parser, argv)
@@ -49,7 +49,7 @@ def why(argv: Sequence[str], magic: bool = False) -> argparse.Namespace:
         "[--steps N] [--stop] [--json FILE] -- torchrun ... SCRIPT.py ...",
         "Run your own training on several ranks, unchanged, and say where the time "
         "of a step goes: what to cure first and how, and what else was seen.",
-        f"{_list('causes', of_why.KNOWN)}\n\n"
+        f"{_list('causes', of_why.ALL)}\n\n"
         "On GPUs, torch.profiler records a few steps more. This was tried with two\nranks on one "
         "GPU, not yet on several; `copies` is found on GPUs alone.",
         magic,
@@ -68,7 +68,7 @@ def right(argv: Sequence[str], magic: bool = False) -> argparse.Namespace:
         "Run your own training on several ranks, unchanged, and compare what they compute: "
         "weights, gradients, samples, settings. Say what is wrong and how to cure it, what is "
         "equal, and what was not seen.",
-        _list("what it can name", of_right.KNOWN),
+        _list("what it can name", of_right.ALL),
         magic,
     )
     _add_steps(parser, "steps to watch from the start")
@@ -118,10 +118,10 @@ def _parser(
     )
 
 
-def _list(title: str, causes: Sequence[Known]) -> str:
+def _list(title: str, causes: Sequence[CauseInfo]) -> str:
     """A title, and below it each name with half a sentence about it, in two columns."""
     width = max(len(cause.name) for cause in causes) + 2
-    return "\n".join([f"{title}:", *[f"  {cause.name:{width}}{cause.about}" for cause in causes]])
+    return "\n".join([f"{title}:", *[f"  {cause.name:{width}}{cause.summary}" for cause in causes]])
 
 
 def _parsed(parser: Parser, argv: Sequence[str]) -> argparse.Namespace:

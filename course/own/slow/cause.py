@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from course.core import words
-from course.own.finding import Finding, Known
+from course.own.finding import CauseInfo, Finding
 from course.own.slow.budget import Budget
 from course.own.slow.step_times import length, without
 from course.own.slow.thresholds import ALONE, CROWDED, MATTERS, MATTERS_S
@@ -27,7 +27,7 @@ class Cause:
     line: str = ""
 
     KINDS: ClassVar[list[type["Cause"]]] = []  # all that can be found
-    known: ClassVar[Known]
+    info: ClassVar[CauseInfo]
     aspect: ClassVar[str] = ""  # what is examined, and called fine if no cause of it is found
     is_fact: ClassVar[bool] = False  # true whatever the rest takes, and cured before the rest
     is_always_shown: ClassVar[bool] = False  # most of it cannot be seen
@@ -37,7 +37,7 @@ class Cause:
     needs_cores: ClassVar[bool] = False  # a crowded machine can look like it
 
     def __init_subclass__(cls) -> None:
-        if "known" in vars(cls):
+        if "info" in vars(cls):
             cls.KINDS.append(cls)
 
     @classmethod
@@ -53,22 +53,22 @@ class Cause:
     @property
     def seen(self) -> str:
         """What this run shows of the cause, in half a sentence."""
-        return self.known.about
+        return self.info.summary
 
     @property
     def name(self) -> str:
         """Its name."""
-        return self.known.name
+        return self.info.name
 
     @property
     def cure(self) -> str:
         """What this script can do about it, in whole sentences."""
-        return self.known.cure
+        return self.info.cure
 
     @property
     def lab(self) -> str:
         """The number of the lab that teaches the cure."""
-        return self.known.lab
+        return self.info.lab
 
     @property
     def waits_for_workers(self) -> bool:
@@ -123,7 +123,7 @@ class Cause:
     @property
     def finding(self) -> Finding:
         """The cause in the form that all questions share; a note where it costs little."""
-        return self.known.finding(
+        return self.info.finding(
             self.says,
             self.cure,
             self.lab,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.patience import PATIENCE_S
 
-from course.own.hang.causes import KNOWN
+from course.own.hang import causes
 from course.own.hang.ending import ITSELF, STOOD
 
 PLANTS = Path(__file__).with_name("plants")
@@ -85,4 +85,4 @@ def test_sizes_and_calls_of_both_ranks_are_said(judge: object) -> None:
 def test_every_cause_that_can_be_named_is_planted() -> None:
     planted = {what for _, _, _, what, _, _ in (*STANDING, *FAILING)}
     by_data = {"not joined", "missing call", "later line", "unseen ranks"}  # test_of_waiting.py
-    assert planted | by_data == {cause.name for cause in KNOWN}
+    assert planted | by_data == {cause.name for cause in causes.ALL}

@@ -12,4 +12,4 @@ for _file in iter_modules(__path__):
     import_module(f"{__name__}.{_file.name}")
 
 KINDS = Cause.KINDS
-KNOWN = tuple(kind.known for kind in KINDS)
+ALL = tuple(kind.info for kind in KINDS)

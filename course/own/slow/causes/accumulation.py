@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Self
 
-from course.own.finding import Known
+from course.own.finding import CauseInfo
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
 from course.own.slow.thresholds import SHOWN
@@ -14,7 +14,7 @@ ALL_BUT_LAST = "Run all passes but the last, forward and backward, inside `with 
 class Accumulation(Cause):
     """A step has several passes, and each of them averages gradients."""
 
-    known = Known("accumulation", "gradients are averaged in passes that take no step", lab="04")
+    info = CauseInfo("accumulation", "gradients are averaged in passes that take no step", lab="04")
     aspect = "messages"
     threshold = SHOWN  # messages in vain are counted, however long they took
     needs_all = True
@@ -36,7 +36,7 @@ class Accumulation(Cause):
     @property
     def lab(self) -> str:
         """Lab 10b for a sharded model, lab 04 for DDP."""
-        return "10b" if self.budget.script.sharded else self.known.lab
+        return "10b" if self.budget.script.sharded else self.info.lab
 
     @property
     def cure(self) -> str:

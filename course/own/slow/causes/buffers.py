@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Self
 
-from course.own.finding import Known
+from course.own.finding import CauseInfo
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
 
@@ -13,7 +13,9 @@ OF_DDP = "Give DDP `forward_sync_buffers=False` (before torch 2.13 `broadcast_bu
 class Buffers(Cause):
     """Rank 0 sends its buffers before each forward pass."""
 
-    known = Known("buffers", "rank 0's buffers are sent to all before each forward pass", lab="08")
+    info = CauseInfo(
+        "buffers", "rank 0's buffers are sent to all before each forward pass", lab="08"
+    )
     aspect = "buffers"
     needs_all = True
 

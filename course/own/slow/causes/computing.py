@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Self
 
-from course.own.finding import Known
+from course.own.finding import CauseInfo
 from course.own.profiling.timeline import COMPUTING
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
@@ -13,7 +13,7 @@ from course.own.slow.thresholds import NEARLY_ALL
 class Computing(Cause):
     """The first cause if no other costs much."""
 
-    known = Known(
+    info = CauseInfo(
         "computing",
         "the ranks compute most of the time",
         "A faster step needs less to compute: a lower precision, or a better kernel.",

@@ -1,6 +1,6 @@
 """Copies from the host to a GPU."""
 
-from course.own.finding import Known
+from course.own.finding import CauseInfo
 from course.own.slow.budget import Budget
 from course.own.slow.cause import OwnWork
 
@@ -8,7 +8,7 @@ from course.own.slow.cause import OwnWork
 class Copies(OwnWork):
     """The GPU waits for copies."""
 
-    known = Known("copies", "the device waits for copies from the host", lab="04")
+    info = CauseInfo("copies", "the device waits for copies from the host", lab="04")
     kind = "copies"
     aspect = "copies"
 

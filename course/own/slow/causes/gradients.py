@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from course.core import words
-from course.own.finding import Known
+from course.own.finding import CauseInfo
 from course.own.profiling.timeline import ASYNC, Slice
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
@@ -53,7 +53,7 @@ class OfSize(OfGradients):
     @property
     def lab(self) -> str:
         """Lab 11 for such layers, else the lab on gradients."""
-        return "11" if _is_of_split_layers(self.budget) else self.known.lab
+        return "11" if _is_of_split_layers(self.budget) else self.info.lab
 
     @property
     def cure(self) -> str:
@@ -69,7 +69,7 @@ class OfSize(OfGradients):
 class Latency(OfSize):
     """The messages are small."""
 
-    known = Known(
+    info = CauseInfo(
         "latency",
         "small messages are sent, and each takes its time however small it is",
         lab="03b",
@@ -99,7 +99,7 @@ class Latency(OfSize):
 class Gathering(OfGradients):
     """The messages gather the weights of a sharded model, as each of its passes needs."""
 
-    known = Known(
+    info = CauseInfo(
         "gathering weights", "each pass gathers the weights of the sharded model", lab="10b"
     )
     part = "gathered"
@@ -120,7 +120,7 @@ class Gathering(OfGradients):
 class NoOverlap(OfGradients):
     """The messages begin too late."""
 
-    known = Known("no overlap", "communication begins when the backward pass is over", lab="03b")
+    info = CauseInfo("no overlap", "communication begins when the backward pass is over", lab="03b")
     part = "late"
 
     @property
@@ -137,7 +137,7 @@ class NoOverlap(OfGradients):
 class Bandwidth(OfSize):
     """The messages are large."""
 
-    known = Known(
+    info = CauseInfo(
         "bandwidth",
         "what the ranks send is too large to hide behind what they compute",
         lab="05b",

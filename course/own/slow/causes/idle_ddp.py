@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Self
 
 from course.core import words
-from course.own.finding import Known
+from course.own.finding import CauseInfo
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
 
@@ -12,7 +12,7 @@ from course.own.slow.cause import Cause
 class IdleDdp(Cause):
     """The script trains and has a DDP module, which averaged no gradient in any step."""
 
-    known = Known("idle DDP", "the script trains, and its DDP sends no gradient", lab="03")
+    info = CauseInfo("idle DDP", "the script trains, and its DDP sends no gradient", lab="03")
     aspect = "messages"
     is_always_shown = needs_all = True
 

@@ -1,6 +1,6 @@
 """The loaders."""
 
-from course.own.finding import Known
+from course.own.finding import CauseInfo
 from course.own.slow import openings
 from course.own.slow.budget import Budget
 from course.own.slow.cause import OwnWork
@@ -12,7 +12,7 @@ STORE = "prepare the data once and store it"
 class Input(OwnWork):
     """All ranks wait for their batches."""
 
-    known = Known("input", "all ranks wait for their loaders", lab="04")
+    info = CauseInfo("input", "all ranks wait for their loaders", lab="04")
     kind = "input"
     aspect = "the loaders"
 
@@ -32,16 +32,16 @@ class Input(OwnWork):
     def lab(self) -> str:
         """Lab 04d for a stream, lab 04 for any other loader."""
         loader = self.budget.script.loader
-        return "04d" if loader and loader.stream else self.known.lab
+        return "04d" if loader and loader.stream else self.info.lab
 
     @property
     def seen(self) -> str:
         """Whether most of the waiting is for the first batch of an epoch."""
         if not self._is_at_openings:
-            return self.known.about
+            return self.info.summary
         opening = openings.opening(self.budget)
         often = f": {opening.says}" if opening else ""
-        return f"{self.known.about}, most of it where an epoch begins{often}"
+        return f"{self.info.summary}, most of it where an epoch begins{often}"
 
     @property
     def _is_at_openings(self) -> bool:

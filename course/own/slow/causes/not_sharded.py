@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Self
 
-from course.own.finding import Known
+from course.own.finding import CauseInfo
 from course.own.slow import sharding
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
@@ -12,7 +12,7 @@ from course.own.slow.cause import Cause
 class NotSharded(Cause):
     """All ranks draw the same samples, and average the gradients of these."""
 
-    known = Known(
+    info = CauseInfo(
         "not sharded",
         "the ranks draw the same samples, so that all but one compute in vain",
         lab="03",
@@ -43,7 +43,7 @@ class NotSharded(Cause):
     def lab(self) -> str:
         """Lab 04d for a stream, lab 03 for a data set with indices."""
         loader = self.budget.script.loader
-        return "04d" if loader and loader.stream else self.known.lab
+        return "04d" if loader and loader.stream else self.info.lab
 
     @property
     def cure(self) -> str:

@@ -1,6 +1,6 @@
 """The optimizer's step."""
 
-from course.own.finding import Known
+from course.own.finding import CauseInfo
 from course.own.slow.cause import OwnWork
 
 FUSED = ("Adagrad", "Adam", "AdamW", "SGD")  # that have `fused`
@@ -11,7 +11,7 @@ SHARED = "ZeroRedundancyOptimizer"
 class Optimizer(OwnWork):
     """The step of the optimizer takes long."""
 
-    known = Known("optimizer", "the optimizer's step takes long", lab="10")
+    info = CauseInfo("optimizer", "the optimizer's step takes long", lab="10")
     kind = "optimizer"
     aspect = "the optimizer"
     is_chance_once = True

@@ -1,13 +1,13 @@
 """Python that is neither model nor data."""
 
-from course.own.finding import Known
+from course.own.finding import CauseInfo
 from course.own.slow.cause import OwnWork
 
 
 class Python(OwnWork):
     """The script logs, computes metrics, or sleeps between its steps."""
 
-    known = Known(
+    info = CauseInfo(
         "python",
         "other Python runs between the steps",
         "Do it once in many steps, or in another process.",

@@ -1,20 +1,20 @@
 """Checkpoints."""
 
-from course.own.finding import Known
+from course.own.finding import CauseInfo
 from course.own.slow.cause import OwnWork
 
 
 class Saving(OwnWork):
     """Ranks write files, or wait for a rank that does."""
 
-    known = Known("saving", "ranks wait while one saves", lab="10c")
+    info = CauseInfo("saving", "ranks wait while one saves", lab="10c")
     kind = "saving"
     aspect = "saving"
 
     @property
     def seen(self) -> str:
         """Which ranks save."""
-        return "all ranks save" if self.rank is None else self.known.about
+        return "all ranks save" if self.rank is None else self.info.summary
 
     @property
     def cure(self) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Self
 
-from course.own.finding import Known
+from course.own.finding import CauseInfo
 from course.own.profiling.timeline import PARTS
 from course.own.slow import meetings
 from course.own.slow.budget import Budget
@@ -18,7 +18,7 @@ ALIKE = (
 class Straggler(Cause):
     """The ranks wait for one rank: nearly always for the same, or for each in turn."""
 
-    known = Known("straggler", "one rank is later than the others, which wait for it", lab="08")
+    info = CauseInfo("straggler", "one rank is later than the others, which wait for it", lab="08")
     aspect = "the ranks' pace"
     needs_all = needs_cores = True
 
@@ -44,7 +44,7 @@ class Straggler(Cause):
         """Whether it is always the same rank."""
         if self.rank is None:
             return "in each step the others wait for one rank, each time for another"
-        return self.known.about
+        return self.info.summary
 
     @property
     def cure(self) -> str:

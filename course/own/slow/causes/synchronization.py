@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Self
 
-from course.own.finding import Known
+from course.own.finding import CauseInfo
 from course.own.slow import meetings
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
@@ -13,7 +13,7 @@ from course.own.slow.cause import Cause
 class Synchronization(Cause):
     """The script sends barriers, objects, or numbers such as a loss or a flag."""
 
-    known = Known(
+    info = CauseInfo(
         "synchronization", "the script itself makes the ranks meet in each step", lab="02"
     )
     aspect = "synchronization"
@@ -22,11 +22,11 @@ class Synchronization(Cause):
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
         """Adds up what these messages take, and the waiting that only they cause."""
-        seconds = budget.price(cls.known.name)
+        seconds = budget.price(cls.info.name)
         if meetings.are_needless(budget):
             seconds += budget.turns.gain
         if seconds:
-            line = budget.where("collective", traffic=cls.known.name)
+            line = budget.where("collective", traffic=cls.info.name)
             yield cls(budget, seconds / budget.net_s, None, line, line)
 
     @property

@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import Self
 
 from course.core import words
-from course.own.finding import Known
+from course.own.finding import CauseInfo
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
 
@@ -18,7 +18,7 @@ class Threads(Cause):
     saved.
     """
 
-    known = Known(
+    info = CauseInfo(
         "threads",
         "there are more threads than cores, and they wait for one another",
         "Give each rank its share of the cores: leave `torch.set_num_threads` and "

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Self
 
-from course.own.finding import Known
+from course.own.finding import CauseInfo
 from course.own.slow.budget import Budget
 from course.own.slow.cause import OwnWork
 from course.own.slow.causes.gradients import of_search
@@ -14,7 +14,7 @@ OF_TRAINER = "Set `ddp_find_unused_parameters=False` in the TrainingArguments"
 class UnusedParameters(OwnWork):
     """DDP looks for parameters without a gradient, and there are none."""
 
-    known = Known(
+    info = CauseInfo(
         "unused parameters",
         "DDP searches the graph for unused parameters in each step, and there are none",
         lab="03b",

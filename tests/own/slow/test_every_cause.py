@@ -22,7 +22,7 @@ def on_a_gpu() -> dict[str, tuple]:
 
 def test_a_planted_script_names_every_cause() -> None:
     planted = {run.cause for run in PLANTED} | {cause for cause, _, _ in on_a_gpu().values()}
-    assert planted == {cause.name for cause in causes.KNOWN}
+    assert planted == {cause.name for cause in causes.ALL}
 
 
 def test_every_file_of_causes_registers_some() -> None:
@@ -30,6 +30,6 @@ def test_every_file_of_causes_registers_some() -> None:
     assert files == {kind.__module__.rpartition(".")[2] for kind in causes.KINDS}
 
 
-@pytest.mark.parametrize("kind", causes.KINDS, ids=lambda kind: kind.known.name)
+@pytest.mark.parametrize("kind", causes.KINDS, ids=lambda kind: kind.info.name)
 def test_a_cause_has_a_cure(kind: type[Cause]) -> None:
-    assert kind.known.lab and (kind.known.cure or kind.cure is not Cause.cure)
+    assert kind.info.lab and (kind.info.cure or kind.cure is not Cause.cure)
