@@ -12,14 +12,14 @@ from course.core import CourseError
 from course.own import Answer, Ending, reports, watched
 from course.own.hang.ending import ITSELF
 from course.own.profiling.timeline import RankReport
-from course.own.slow.causes import KINDS
+from course.own.slow.detectors import DETECTORS
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 ZOO = Path(__file__).with_name("zoo")
 ALONE = "one_rank"
 # What no load can look like: these causes are read off the settings and calls of the script.
-FACTS = {kind.info.name for kind in KINDS if kind.is_fact or kind.is_always_shown}
+FACTS = {kind.info.name for kind in DETECTORS if kind.is_fact or kind.is_always_shown}
 
 
 def watch(name: str, ranks: int) -> tuple[Ending, list[RankReport]]:

@@ -10,7 +10,7 @@ from course.own.profiling.timeline import RankReport
 from course.own.say import report, text
 from course.own.slow import devices, typical
 from course.own.slow.cause import Cause
-from course.own.slow.causes.computing import Computing
+from course.own.slow.detectors.computing import Computing
 from course.own.slow.diagnosis import diagnose
 
 if TYPE_CHECKING:

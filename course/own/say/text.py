@@ -3,7 +3,7 @@
 from course.core import words
 from course.own.say.paragraph import paragraph
 from course.own.slow.cause import Cause, percent
-from course.own.slow.causes.computing import Computing
+from course.own.slow.detectors.computing import Computing
 from course.own.slow.diagnosis import Diagnosis
 from course.own.slow.thresholds import BUSY, MATTERS, MOSTLY, SHOWN
 

@@ -1,4 +1,4 @@
-"""What a cause is: a name, its evidence, its cure, and the lab that teaches it."""
+"""What a cause is: its name, evidence and cure, and the lab that teaches it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,10 @@ from course.own.slow.thresholds import ALONE, CROWDED, MATTERS, MATTERS_S
 
 @dataclass(frozen=True, eq=False)
 class Cause:
-    """Why a step takes longer than it must: each subclass is a cause that can be named.
+    """Why a step takes longer than it must.
+
+    Each subclass is the detector of one cause, and has its name, its evidence and its cure. An
+    instance is that cause as it was found in a run.
 
     `share` of a step would be saved at most without it. `rank` is the one that it lies with, None
     if there are several. `where` is a line of the user's, or for a straggler the part of its step;
@@ -26,7 +29,7 @@ class Cause:
     where: str = ""
     line: str = ""
 
-    KINDS: ClassVar[list[type["Cause"]]] = []  # all that can be found
+    DETECTORS: ClassVar[list[type["Cause"]]] = []  # all subclasses that have a name
     info: ClassVar[CauseInfo]
     aspect: ClassVar[str] = ""  # what is examined, and called fine if no cause of it is found
     is_fact: ClassVar[bool] = False  # true whatever the rest takes, and cured before the rest
@@ -38,7 +41,7 @@ class Cause:
 
     def __init_subclass__(cls) -> None:
         if "info" in vars(cls):
-            cls.KINDS.append(cls)
+            cls.DETECTORS.append(cls)
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:

@@ -7,8 +7,8 @@ from course.own.profiling.timeline import RankReport
 from course.own.slow import crowd, openings
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause, percent
-from course.own.slow.causes import KINDS
-from course.own.slow.causes.computing import Computing
+from course.own.slow.detectors import DETECTORS
+from course.own.slow.detectors.computing import Computing
 from course.own.slow.step_times import mean
 from course.own.slow.thresholds import CLEARLY_LARGER, FEWEST, MATTERS, SHOWN
 
@@ -48,8 +48,11 @@ class Diagnosis:
         if self.blind:
             return []
         at_fault = {cause.aspect for cause in self.causes}
-        kinds = [kind for kind in KINDS if _can_be_judged(kind, self.budget)]
-        names = dict.fromkeys(kind.aspect for kind in kinds if not kind.is_absent(self.budget))
+        names = dict.fromkeys(
+            detector.aspect
+            for detector in DETECTORS
+            if _can_judge(detector, self.budget) and not detector.is_absent(self.budget)
+        )
         return [name for name in names if name and name not in at_fault]
 
 
@@ -72,9 +75,13 @@ def _ordered(budget: Budget, blind: str) -> list[Cause]:
 
     Facts come first, since they change the rest; then what costs most, if it costs much.
     """
-    kinds = [kind for kind in KINDS if _can_be_judged(kind, budget)]
-    kinds = [kind for kind in kinds if kind is not Computing and (kind.is_fact or not blind)]
-    causes = [cause for kind in kinds for cause in kind.evidence(budget)]
+    causes = [
+        cause
+        for detector in DETECTORS
+        if detector is not Computing and (detector.is_fact or not blind)
+        if _can_judge(detector, budget)
+        for cause in detector.evidence(budget)
+    ]
     if blind:
         return causes
     causes = [cause for cause in causes if cause.share >= SHOWN or cause.is_always_shown]
@@ -90,8 +97,8 @@ def _sort_key(cause: Cause) -> tuple[bool, bool, float]:
     return not (cause.is_fact and cause.matters), not cause.matters, -weight * cause.share
 
 
-def _can_be_judged(kind: type[Cause], budget: Budget) -> bool:
-    return not (kind.needs_all and budget.missing)
+def _can_judge(detector: type[Cause], budget: Budget) -> bool:
+    return not (detector.needs_all and budget.missing)
 
 
 def _demand(ranks: list[RankReport]) -> None:

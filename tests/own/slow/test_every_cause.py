@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.why_runs import PLANTED
 
-from course.own.slow import causes
+from course.own.slow import causes, detectors
 from course.own.slow.cause import Cause
 
 HERE = Path(__file__).parent
@@ -25,11 +25,11 @@ def test_a_planted_script_names_every_cause() -> None:
     assert planted == {cause.name for cause in causes.ALL}
 
 
-def test_every_file_of_causes_registers_some() -> None:
-    files = {path.stem for path in Path(causes.__file__).parent.glob("*.py")} - {"__init__"}
-    assert files == {kind.__module__.rpartition(".")[2] for kind in causes.KINDS}
+def test_every_file_of_detectors_registers_some() -> None:
+    files = {path.stem for path in Path(detectors.__file__).parent.glob("*.py")} - {"__init__"}
+    assert files == {detector.__module__.rpartition(".")[2] for detector in detectors.DETECTORS}
 
 
-@pytest.mark.parametrize("kind", causes.KINDS, ids=lambda kind: kind.info.name)
-def test_a_cause_has_a_cure(kind: type[Cause]) -> None:
-    assert kind.info.lab and (kind.info.cure or kind.cure is not Cause.cure)
+@pytest.mark.parametrize("detector", detectors.DETECTORS, ids=lambda detector: detector.info.name)
+def test_a_cause_has_a_cure(detector: type[Cause]) -> None:
+    assert detector.info.lab and (detector.info.cure or detector.cure is not Cause.cure)

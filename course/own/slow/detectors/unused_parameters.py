@@ -6,7 +6,7 @@ from typing import Self
 from course.own.finding import CauseInfo
 from course.own.slow.budget import Budget
 from course.own.slow.cause import OwnWork
-from course.own.slow.causes.gradients import of_search
+from course.own.slow.detectors.gradients import of_search
 
 OF_TRAINER = "Set `ddp_find_unused_parameters=False` in the TrainingArguments"
 
