@@ -1,16 +1,13 @@
 """Messages of gradients: their number, their beginning, or their size makes them long."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from course.core import words
 from course.own.finding import CauseInfo
-from course.own.profiling.timeline import ASYNC, Slice
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
-from course.own.slow.thresholds import OVERLAPS, SMALL
-from course.own.slow.traffic import is_sum_in_forward
+from course.own.slow.gradient_messages import gathers, is_of_split_layers, parts
 
 USUAL_CAP = 25 << 20  # bytes of a bucket, as DDP makes them
 PRICE = "That is the price of the memory that sharded weights save."
@@ -21,18 +18,8 @@ KEEPS = {
 FEWER = "take larger batches, and so fewer steps"
 
 
-@dataclass(frozen=True)
-class Price:
-    """What the gradients' messages take in seconds per step, by what makes them long."""
-
-    small: float = 0.0
-    gathered: float = 0.0
-    late: float = 0.0
-    large: float = 0.0
-
-
 class OfGradients(Cause):
-    """One of the four causes; `part` is its name in a `Price`."""
+    """One of the four causes; `part` is its name in `Parts`."""
 
     part: ClassVar[str]
     aspect = "messages"
@@ -41,7 +28,7 @@ class OfGradients(Cause):
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
         """Measures this cause's part of what the messages take."""
-        seconds = getattr(price(budget), cls.part)
+        seconds = getattr(parts(budget), cls.part)
         if seconds > 0:
             line = budget.where("collective", "tail", traffic="gradients")
             yield cls(budget, seconds / budget.net_s, None, line, line)
@@ -53,12 +40,12 @@ class OfSize(OfGradients):
     @property
     def lab(self) -> str:
         """Lab 11 for such layers, else the lab on gradients."""
-        return "11" if _is_of_split_layers(self.budget) else self.info.lab
+        return "11" if is_of_split_layers(self.budget) else self.info.lab
 
     @property
     def cure(self) -> str:
         """Depends on whether most of the messages are such layers' or gradients."""
-        if _is_of_split_layers(self.budget):
+        if is_of_split_layers(self.budget):
             return (
                 "Most of it is not gradients, but what layers send that are split between ranks. "
                 "Split each over fewer ranks, or compute in 16 bits."
@@ -108,7 +95,7 @@ class Gathering(OfGradients):
     @property
     def cure(self) -> str:
         """Depends on whether the weights are kept until the backward pass already."""
-        if not any(slice_.within == "backward" for slice_ in _gathers(self.budget)):
+        if not any(slice_.within == "backward" for slice_ in gathers(self.budget)):
             return f"{PRICE} They are kept from forward to backward already, so {FEWER}."
         keep = KEEPS[self.budget.script.sharded]
         return (
@@ -159,96 +146,3 @@ class Bandwidth(OfSize):
         else:
             how = "cast them before the all-reduce"
         return f"Send 16-bit gradients ({how}), or {FEWER}."
-
-
-def price(budget: Budget) -> Price:
-    """What the gradients' messages take, without DDP's messages on unused parameters."""
-    whole = budget.price("gradients")
-    if not whole:
-        return Price()
-    whole -= of_search(budget)
-    small, gathered = whole * _small(budget), whole * _gathered(budget)
-    rest = whole - small - gathered
-    late = min(rest * _could_be_begun(budget), _hideable(budget))
-    return Price(small, gathered, late, rest - late)
-
-
-def of_search(budget: Budget) -> float:
-    """Seconds per step of the messages in which ranks tell one another which parameters were used.
-
-    Where it searches for unused ones, it sends such a small message in each backward pass.
-    """
-    if not any(ddp.finds_unused for ddp in budget.ddp) or budget.sent("gradients"):
-        return 0.0
-    sizes = _bucket_sizes(budget)
-    map_ = SMALL * len(budget.passes)
-    return budget.price("gradients") * map_ / (map_ + sum(sizes)) if sizes else 0.0
-
-
-def _is_of_split_layers(budget: Budget) -> bool:
-    """Whether most of what the passes send belongs to layers that are split between ranks.
-
-    Such a layer sends its sum in forward, and mostly as much again in backward.
-    """
-    sent = budget.sent("gradients")
-    sums = sum(slice_.seconds for slice_ in sent if is_sum_in_forward(slice_))
-    return 4 * sums > sum(slice_.seconds for slice_ in sent)
-
-
-def _small(budget: Budget) -> float:
-    """The share of the messages' time that small messages take."""
-    sent = budget.sent("gradients")
-    if whole := sum(slice_.seconds for slice_ in sent):
-        return sum(slice_.seconds for slice_ in sent if slice_.nbytes < SMALL) / whole
-    sizes = _bucket_sizes(budget)
-    return sizes.count(SMALL) * SMALL / sum(sizes) if sizes else 0.0
-
-
-def _gathered(budget: Budget) -> float:
-    """The share of the messages' time in which a sharded model's weights are gathered."""
-    whole = sum(slice_.seconds for slice_ in budget.sent("gradients"))
-    return sum(slice_.seconds for slice_ in _gathers(budget)) / whole if whole else 0.0
-
-
-def _gathers(budget: Budget) -> list[Slice]:
-    """The messages that gather weights; small ones are `_small`."""
-    sent = budget.sent("gradients") if budget.script.sharded else []
-    return [
-        slice_ for slice_ in sent if slice_.name.startswith("all_gather") and slice_.nbytes >= SMALL
-    ]
-
-
-def _bucket_sizes(budget: Budget) -> list[int]:
-    """DDP's own messages in bytes, a small one as `SMALL`: only their sum of time is known."""
-    return [max(bucket, SMALL) for pass_ in budget.passes for bucket in pass_.buckets]
-
-
-def _could_be_begun(budget: Budget) -> float:
-    """The share of the gradients' time that could pass while backward computes, at most.
-
-    Messages that the passes themselves wait for, as FSDP's, are not late. And a tensor's gradient
-    cannot be sent before all of it is there: a large one may be the last.
-    """
-    sent = budget.sent("gradients")
-    whole = sum(slice_.seconds for slice_ in sent)
-    late = sum(slice_.seconds for slice_ in sent if slice_.within not in ("forward", "backward"))
-    bytes_ = max(rank.gradients for rank in budget.ranks)
-    largest = max(rank.largest for rank in budget.ranks)
-    return (late / whole if whole else 1.0) * (1 - largest / max(1, bytes_))
-
-
-def _hideable(budget: Budget) -> float:
-    """Seconds per step of the last backward pass that could hide messages, and hide none."""
-    if budget.passes:
-        least = [min(p.computing, p.communicating) for p in budget.passes]
-        if sum(p.overlap for p in budget.passes) > OVERLAPS * sum(least):
-            return 0.0
-    elif any(_is_begun_early(slice_) for slice_ in budget.sent("gradients")):
-        return 0.0
-    passes = max((slice_.turn for slice_ in budget.slices(["backward"])), default=1)
-    return budget.mean_own("backward") / passes
-
-
-def _is_begun_early(slice_: Slice) -> bool:
-    """Whether the message went on while the backward pass did."""
-    return slice_.within == "backward" and slice_.name.endswith(ASYNC)

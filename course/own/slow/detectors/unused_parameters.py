@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Self
 
 from course.own.finding import CauseInfo
+from course.own.slow import gradient_messages
 from course.own.slow.budget import Budget
 from course.own.slow.cause import OwnWork
-from course.own.slow.detectors.gradients import of_search
 
 OF_TRAINER = "Set `ddp_find_unused_parameters=False` in the TrainingArguments"
 
@@ -32,7 +32,7 @@ class UnusedParameters(OwnWork):
     @classmethod
     def gain_s(cls, budget: Budget) -> float:
         """The search itself, and the message in which DDP says what it found."""
-        return super().gain_s(budget) + of_search(budget)
+        return super().gain_s(budget) + gradient_messages.search_s(budget)
 
     @property
     def gain(self) -> str:
