@@ -19,15 +19,15 @@ class Cause:
     instance is that cause as it was found in a run.
 
     `share` of a step would be saved at most without it. `rank` is the one that it lies with, None
-    if there are several. `where` is a line of the user's, or for a straggler the part of its step;
-    `line` is that line in every case.
+    if there are several. `line` is a line of the user's, "" if none is known. `step_part` is the
+    part of its step in which a rank is late.
     """
 
     budget: Budget
     share: float
     rank: int | None = None
-    where: str = ""
     line: str = ""
+    step_part: str = ""
 
     DETECTORS: ClassVar[list[type["Cause"]]] = []  # all subclasses that have a name
     info: ClassVar[CauseInfo]
@@ -100,9 +100,14 @@ class Cause:
         return f"{self.name}{rank}: {percent(self.share)} of a step"
 
     @property
+    def where(self) -> str:
+        """The part of the step for a straggler, the line for any other cause."""
+        return self.step_part or self.line
+
+    @property
     def location(self) -> str:
         """The part of the step in which the cause lies, and the user's line."""
-        part = "" if self.where == self.line else self.where
+        part = self.step_part
         if part and not part.startswith("outside"):
             part = f"in {part}"
         return ", ".join(filter(None, [part, f"at {self.line}" if self.line else ""]))
@@ -160,7 +165,7 @@ class OwnWork(Cause):
         gain = cls.gain_s(budget)
         if gain > 0:
             line = budget.where(cls.kind)
-            yield cls(budget, gain / budget.net_s, cls.whose(budget), line, line)
+            yield cls(budget, gain / budget.net_s, cls.whose(budget), line)
 
     @classmethod
     def gain_s(cls, budget: Budget) -> float:

@@ -24,7 +24,7 @@ class Accumulation(Cause):
         """Adds up the messages of those passes after which no step is taken."""
         if seconds := budget.price("early"):
             line = budget.where("collective", "tail", traffic="gradients")
-            yield cls(budget, seconds / budget.net_s, None, line, line)
+            yield cls(budget, seconds / budget.net_s, line=line)
 
     @property
     def seen(self) -> str:

@@ -24,7 +24,7 @@ class Buffers(Cause):
         """Measures what these messages take."""
         if seconds := budget.price("buffers"):
             line = budget.where("buffers")
-            yield cls(budget, seconds / budget.net_s, None, line, line)
+            yield cls(budget, seconds / budget.net_s, line=line)
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:

@@ -31,7 +31,7 @@ class OfGradients(Cause):
         seconds = getattr(parts(budget), cls.part)
         if seconds > 0:
             line = budget.where("collective", "tail", traffic="gradients")
-            yield cls(budget, seconds / budget.net_s, None, line, line)
+            yield cls(budget, seconds / budget.net_s, line=line)
 
 
 class OfSize(OfGradients):

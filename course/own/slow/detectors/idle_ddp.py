@@ -25,7 +25,7 @@ class IdleDdp(Cause):
             return
         if any(budget.slices(["backward"])) and not budget.passes:
             line = budget.where("forward") or models[0].made_at
-            yield cls(budget, 0.0, None, line, line)
+            yield cls(budget, 0.0, line=line)
 
     @property
     def title(self) -> str:

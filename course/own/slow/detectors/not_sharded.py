@@ -26,7 +26,7 @@ class NotSharded(Cause):
         """Compares the checksums of the samples that the ranks drew."""
         if budget.averages and sharding.are_same(budget):
             line = budget.where("input")
-            yield cls(budget, 1 - 1 / budget.ranks[0].world, None, line, line)
+            yield cls(budget, 1 - 1 / budget.ranks[0].world, line=line)
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:

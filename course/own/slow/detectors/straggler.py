@@ -29,15 +29,15 @@ class Straggler(Cause):
         if late:
             rank = budget.ranks[late.index].rank
             line = budget.where(late.kind, index=late.index)
-            yield cls(budget, late.gain / budget.net_s, rank, PARTS[late.kind], line)
+            yield cls(budget, late.gain / budget.net_s, rank, line, PARTS[late.kind])
         elif (turns := budget.turns) and not meetings.are_needless(budget):
             line = budget.where(turns.kind)
-            yield cls(budget, turns.gain / budget.net_s, None, PARTS[turns.kind], line)
+            yield cls(budget, turns.gain / budget.net_s, None, line, PARTS[turns.kind])
 
     @property
     def waits_for_workers(self) -> bool:
         """Whether the rank is late because its loader is."""
-        return self.where == PARTS["input"] and self.budget.has_workers
+        return self.step_part == PARTS["input"] and self.budget.has_workers
 
     @property
     def seen(self) -> str:
@@ -51,13 +51,13 @@ class Straggler(Cause):
         """Depends on the part of the step in which the rank is late."""
         if self.rank is None:
             return ALIKE
-        if self.where == "outside the step":
+        if self.step_part == "outside the step":
             place = f"at {self.line} " if self.line else ""
             return (
                 f"Look at what rank {self.rank} does {place}and the others do not: leave it out, "
                 "do it in fewer steps, or give each rank a part of it."
             )
-        if self.where == "input":
+        if self.step_part == "input":
             return (
                 f"Look at why rank {self.rank} loads more slowly: longer samples, a slower disk, "
                 "or fewer workers. Deal the samples so that all ranks load as much in a step."

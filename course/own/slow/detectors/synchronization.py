@@ -27,7 +27,7 @@ class Synchronization(Cause):
             seconds += budget.turns.gain
         if seconds:
             line = budget.where("collective", traffic=cls.info.name)
-            yield cls(budget, seconds / budget.net_s, None, line, line)
+            yield cls(budget, seconds / budget.net_s, line=line)
 
     @property
     def cure(self) -> str:
