@@ -30,7 +30,18 @@ from course.own.slow.traffic import Traffic
 
 
 class Budget:
-    """The steps of all ranks: for each the times of every rank, and the slices behind them."""
+    """The steps of all ranks: for each the times of every rank, and the slices behind them.
+
+    The evidence of a cause asks it four questions:
+
+    - How long does it take? In seconds per step: `mean_own` of a kind of work, `price` of a
+      traffic, and the time for which a rank `waited`. `times` has them step by step, and `even`
+      has them as if no rank were late.
+    - What is it made of? `slices` are of any kind. `collectives` are the waits for messages that
+      Python sends. What DDP sends from C++, and whether that overlapped, is in `ddp_passes`.
+    - Which line does it? `line`, of some kinds of work or of the messages of a traffic.
+    - What does the script have? `script`, and `ddp`.
+    """
 
     def __init__(self, ranks: list[RankReport]) -> None:
         self.ranks = ranks
@@ -151,7 +162,7 @@ class Budget:
         return lateness.even if lateness else self.times
 
     @property
-    def passes(self) -> list[DdpPass]:
+    def ddp_passes(self) -> list[DdpPass]:
         """DDP's reports on the last backward pass of each step and rank."""
         steps = [step for rank in self.ranks for step in self.of_rank(rank)]
         return [step.passes[-1] for step in steps if step.passes]
@@ -159,8 +170,8 @@ class Budget:
     @property
     def averages(self) -> bool:
         """Whether ranks send one another gradients, however little time that takes."""
-        sent = self.slices(("collective", "tail"))
-        return any(self.traffic(slice_) == "gradients" for slice_ in sent)
+        waits = self.slices(("collective", "tail"))
+        return any(self.traffic(slice_) == "gradients" for slice_ in waits)
 
     def slices(self, kinds: Iterable[str], index: int | None = None) -> Iterator[Slice]:
         """All slices of these kinds, of all ranks or of one."""
@@ -172,21 +183,27 @@ class Budget:
             if slice_.kind in kinds and index in (None, number)
         )
 
-    def sent(self, traffic: str) -> list[Slice]:
-        """The waits for messages of a traffic that the script or a library sends from Python."""
-        return self._sent[traffic]
+    def collectives(self, traffic: str) -> list[Slice]:
+        """The waits for messages of a traffic that the script or a library sends from Python.
+
+        Gradients of passes after which no step is taken are the traffic ``early``.
+        """
+        return self._collectives[traffic]
 
     @cached_property
-    def _sent(self) -> dict[str, list[Slice]]:
-        sent: dict[str, list[Slice]] = {traffic: [] for traffic in TRAFFIC}
+    def _collectives(self) -> dict[str, list[Slice]]:
+        by_traffic: dict[str, list[Slice]] = {traffic: [] for traffic in TRAFFIC}
         for slices in chain.from_iterable(self.sliced):
             for slice_ in slices:
                 if slice_.kind == "collective":
-                    sent[self._traffic.within(slice_, slices)].append(slice_)
-        return sent
+                    by_traffic[self._traffic.within(slice_, slices)].append(slice_)
+        return by_traffic
 
-    def where(self, *kinds: str, traffic: str = "", index: int | None = None) -> str:
-        """The user's line that takes most time of these kinds; "" if none is known."""
+    def line(self, *kinds: str, traffic: str = "", index: int | None = None) -> str:
+        """The user's line that takes most time of these kinds, or of a traffic among them.
+
+        It is "" if none is known. No traffic is ``early`` here: early gradients are gradients.
+        """
         lines: Counter[str] = Counter()
         for slice_ in self.slices(kinds, index):
             if slice_.where and (not traffic or self.traffic(slice_) == traffic):

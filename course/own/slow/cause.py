@@ -164,7 +164,7 @@ class OwnWork(Cause):
         """Yield the cause if a step would be shorter without this work."""
         gain = cls.gain_s(budget)
         if gain > 0:
-            line = budget.where(cls.kind)
+            line = budget.line(cls.kind)
             yield cls(budget, gain / budget.net_s, cls.whose(budget), line)
 
     @classmethod

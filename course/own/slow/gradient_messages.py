@@ -38,10 +38,10 @@ def search_s(budget: Budget) -> float:
 
     Where it searches for unused ones, it sends such a small message in each backward pass.
     """
-    if not any(ddp.finds_unused for ddp in budget.ddp) or budget.sent("gradients"):
+    if not any(ddp.finds_unused for ddp in budget.ddp) or budget.collectives("gradients"):
         return 0.0
     sizes = _bucket_sizes(budget)
-    of_search = SMALL * len(budget.passes)
+    of_search = SMALL * len(budget.ddp_passes)
     return budget.price("gradients") * of_search / (of_search + sum(sizes)) if sizes else 0.0
 
 
@@ -50,37 +50,39 @@ def is_of_split_layers(budget: Budget) -> bool:
 
     Such a layer sends its sum in forward, and mostly as much again in backward.
     """
-    sent = budget.sent("gradients")
-    sums = sum(slice_.seconds for slice_ in sent if is_sum_in_forward(slice_))
-    return 4 * sums > sum(slice_.seconds for slice_ in sent)
+    messages = budget.collectives("gradients")
+    sums = sum(slice_.seconds for slice_ in messages if is_sum_in_forward(slice_))
+    return 4 * sums > sum(slice_.seconds for slice_ in messages)
 
 
 def gathers(budget: Budget) -> list[Slice]:
     """The messages that gather weights; small ones are `_small`."""
-    sent = budget.sent("gradients") if budget.script.sharded else []
+    messages = budget.collectives("gradients") if budget.script.sharded else []
     return [
-        slice_ for slice_ in sent if slice_.name.startswith("all_gather") and slice_.nbytes >= SMALL
+        slice_
+        for slice_ in messages
+        if slice_.name.startswith("all_gather") and slice_.nbytes >= SMALL
     ]
 
 
 def _small(budget: Budget) -> float:
     """The share of the messages' time that small messages take."""
-    sent = budget.sent("gradients")
-    if whole := sum(slice_.seconds for slice_ in sent):
-        return sum(slice_.seconds for slice_ in sent if slice_.nbytes < SMALL) / whole
+    messages = budget.collectives("gradients")
+    if whole := sum(slice_.seconds for slice_ in messages):
+        return sum(slice_.seconds for slice_ in messages if slice_.nbytes < SMALL) / whole
     sizes = _bucket_sizes(budget)
     return sizes.count(SMALL) * SMALL / sum(sizes) if sizes else 0.0
 
 
 def _gathered(budget: Budget) -> float:
     """The share of the messages' time in which a sharded model's weights are gathered."""
-    whole = sum(slice_.seconds for slice_ in budget.sent("gradients"))
+    whole = sum(slice_.seconds for slice_ in budget.collectives("gradients"))
     return sum(slice_.seconds for slice_ in gathers(budget)) / whole if whole else 0.0
 
 
 def _bucket_sizes(budget: Budget) -> list[int]:
     """DDP's own messages in bytes, a small one as `SMALL`: only their sum of time is known."""
-    return [max(bucket, SMALL) for pass_ in budget.passes for bucket in pass_.buckets]
+    return [max(bucket, SMALL) for pass_ in budget.ddp_passes for bucket in pass_.buckets]
 
 
 def _could_be_begun(budget: Budget) -> float:
@@ -89,9 +91,11 @@ def _could_be_begun(budget: Budget) -> float:
     Messages that the passes themselves wait for, as FSDP's, are not late. And a tensor's gradient
     cannot be sent before all of it is there: a large one may be the last.
     """
-    sent = budget.sent("gradients")
-    whole = sum(slice_.seconds for slice_ in sent)
-    late = sum(slice_.seconds for slice_ in sent if slice_.within not in ("forward", "backward"))
+    messages = budget.collectives("gradients")
+    whole = sum(slice_.seconds for slice_ in messages)
+    late = sum(
+        slice_.seconds for slice_ in messages if slice_.within not in ("forward", "backward")
+    )
     nbytes = max(rank.gradients for rank in budget.ranks)
     largest = max(rank.largest for rank in budget.ranks)
     return (late / whole if whole else 1.0) * (1 - largest / max(1, nbytes))
@@ -99,11 +103,11 @@ def _could_be_begun(budget: Budget) -> float:
 
 def _hideable(budget: Budget) -> float:
     """Seconds per step of the last backward pass that could hide messages, and hide none."""
-    if budget.passes:
-        least = [min(p.computing, p.communicating) for p in budget.passes]
-        if sum(p.overlap for p in budget.passes) > OVERLAPS * sum(least):
+    if budget.ddp_passes:
+        least = [min(p.computing, p.communicating) for p in budget.ddp_passes]
+        if sum(p.overlap for p in budget.ddp_passes) > OVERLAPS * sum(least):
             return 0.0
-    elif any(_is_begun_early(slice_) for slice_ in budget.sent("gradients")):
+    elif any(_is_begun_early(slice_) for slice_ in budget.collectives("gradients")):
         return 0.0
     passes = max((slice_.turn for slice_ in budget.slices(["backward"])), default=1)
     return budget.mean_own("backward") / passes

@@ -35,8 +35,7 @@ def are_same(budget: Budget) -> bool | None:
 
 def _split(budget: Budget) -> bool:
     """Whether ranks share a sample, as with split layers, so that all must draw the same."""
-    sent = budget.slices(["collective"])
-    inside = any(is_sum_in_forward(slice_) for slice_ in sent)
+    inside = any(is_sum_in_forward(slice_) for slice_ in budget.slices(["collective"]))
     return inside or any(ddp.ranks < budget.ranks[0].world for ddp in budget.ddp)
 
 

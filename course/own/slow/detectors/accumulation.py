@@ -23,7 +23,7 @@ class Accumulation(Cause):
     def evidence(cls, budget: Budget) -> Iterator[Self]:
         """Adds up the messages of those passes after which no step is taken."""
         if seconds := budget.price("early"):
-            line = budget.where("collective", "tail", traffic="gradients")
+            line = budget.line("collective", "tail", traffic="gradients")
             yield cls(budget, seconds / budget.net_s, line=line)
 
     @property

@@ -23,7 +23,7 @@ class Buffers(Cause):
     def evidence(cls, budget: Budget) -> Iterator[Self]:
         """Measures what these messages take."""
         if seconds := budget.price("buffers"):
-            line = budget.where("buffers")
+            line = budget.line("buffers")
             yield cls(budget, seconds / budget.net_s, line=line)
 
     @classmethod

@@ -30,7 +30,7 @@ class OfGradients(Cause):
         """Measures this cause's part of what the messages take."""
         seconds = getattr(parts(budget), cls.part)
         if seconds > 0:
-            line = budget.where("collective", "tail", traffic="gradients")
+            line = budget.line("collective", "tail", traffic="gradients")
             yield cls(budget, seconds / budget.net_s, line=line)
 
 
@@ -72,7 +72,7 @@ class Latency(OfSize):
                 f"Call `{script.sharded}` on larger blocks, so that each sends more at once; if "
                 f"there are few already, {FEWER}."
             )
-        if not self.budget.passes:
+        if not self.budget.ddp_passes:
             return f"Send many together, in one large buffer, or use DDP. Else {FEWER}."
         cap = max((ddp.cap for ddp in self.budget.ddp), default=0)
         if cap and cap < USUAL_CAP:
@@ -113,7 +113,7 @@ class NoOverlap(OfGradients):
     @property
     def cure(self) -> str:
         """Depends on what sends the messages."""
-        if self.budget.passes:
+        if self.budget.ddp_passes:
             return "Take a smaller `bucket_cap_mb` of DDP, so that the first bucket is full sooner."
         return (
             "Use DDP, or begin an all-reduce with `async_op=True` as soon as a bucket of gradients "
@@ -141,7 +141,7 @@ class Bandwidth(OfSize):
             how = "`MixedPrecisionPolicy(reduce_dtype=torch.bfloat16)` of fully_shard"
         elif script.sharded:
             how = "`MixedPrecision(reduce_dtype=torch.bfloat16)` of FSDP"
-        elif self.budget.passes:
+        elif self.budget.ddp_passes:
             how = "DDP's `bf16_compress_hook`"
         else:
             how = "cast them before the all-reduce"

@@ -23,8 +23,8 @@ class IdleDdp(Cause):
         sends = any(ddp.forwards or ddp.ranks < 2 for ddp in models)
         if not models or sends or budget.averages or budget.script.sharded:
             return
-        if any(budget.slices(["backward"])) and not budget.passes:
-            line = budget.where("forward") or models[0].made_at
+        if any(budget.slices(["backward"])) and not budget.ddp_passes:
+            line = budget.line("forward") or models[0].made_at
             yield cls(budget, 0.0, line=line)
 
     @property

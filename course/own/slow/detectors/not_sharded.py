@@ -25,7 +25,7 @@ class NotSharded(Cause):
     def evidence(cls, budget: Budget) -> Iterator[Self]:
         """Compares the checksums of the samples that the ranks drew."""
         if budget.averages and sharding.are_same(budget):
-            line = budget.where("input")
+            line = budget.line("input")
             yield cls(budget, 1 - 1 / budget.ranks[0].world, line=line)
 
     @classmethod

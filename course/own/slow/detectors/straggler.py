@@ -28,10 +28,10 @@ class Straggler(Cause):
         late = budget.late
         if late:
             rank = budget.ranks[late.index].rank
-            line = budget.where(late.kind, index=late.index)
+            line = budget.line(late.kind, index=late.index)
             yield cls(budget, late.gain / budget.net_s, rank, line, PARTS[late.kind])
         elif (turns := budget.turns) and not meetings.are_needless(budget):
-            line = budget.where(turns.kind)
+            line = budget.line(turns.kind)
             yield cls(budget, turns.gain / budget.net_s, None, line, PARTS[turns.kind])
 
     @property

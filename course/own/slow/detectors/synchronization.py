@@ -26,14 +26,14 @@ class Synchronization(Cause):
         if meetings.are_needless(budget):
             seconds += budget.turns.gain
         if seconds:
-            line = budget.where("collective", traffic=cls.info.name)
+            line = budget.line("collective", traffic=cls.info.name)
             yield cls(budget, seconds / budget.net_s, line=line)
 
     @property
     def cure(self) -> str:
         """Depends on the call that takes most of the time."""
         seconds: Counter[str] = Counter()
-        for slice_ in self.budget.sent(self.name):
+        for slice_ in self.budget.collectives(self.name):
             seconds[slice_.name] += slice_.seconds
         call = seconds.most_common(1)[0][0] if seconds else ""
         if "barrier" in call:

@@ -26,7 +26,7 @@ class UnusedParameters(OwnWork):
     def evidence(cls, budget: Budget) -> Iterator[Self]:
         """Found if DDP searches, and every parameter was used."""
         finds = any(ddp.finds_unused for ddp in budget.ddp)
-        if finds and not any(pass_.unused for pass_ in budget.passes):
+        if finds and not any(pass_.unused for pass_ in budget.ddp_passes):
             yield from super().evidence(budget)
 
     @classmethod
