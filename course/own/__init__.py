@@ -22,24 +22,24 @@ So a name is imported when it is first used.
 
 from importlib import import_module
 
-_HOMES = {
+# Names of this face, and the module that has each.
+_NAMES = {
+    "NUMERICS": "watch.process",
     "Answer": "say.answer",
     "Cause": "slow.cause",
     "Comparison": "say.comparison",
-    "Finding": "finding",
     "Ending": "hang.ending",
+    "Finding": "finding",
     "answer": "say.answer",
     "answered": "say.answer",
     "compared": "say.comparison",
     "fit_answer": "fit.answer",
-    "options": "say",
-    "report": "say",
     "reports": "say.answer",
-    "terminal": "",
     "watch_ranks": "watched_run",
     "watched": "watched_run",
-    "NUMERICS": "watch.process",
 }
+# Whole modules of this face.
+_MODULES = {"options": "say.options", "report": "say.report", "terminal": "terminal"}
 
 __all__ = [
     "NUMERICS",
@@ -62,10 +62,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """A name of this face from the module that has it, or that module itself."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = ".".join(filter(None, [__name__, _HOMES[name]]))
-    if name in ("options", "report", "terminal"):
-        return import_module(f"{home}.{name}")
-    return getattr(import_module(home), name)
+    """A name of this face, imported when it is first used."""
+    if name in _MODULES:
+        return import_module(f"{__name__}.{_MODULES[name]}")
+    if name in _NAMES:
+        return getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
