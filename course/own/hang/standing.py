@@ -60,7 +60,7 @@ def _at(site: call_site.CallSite | None) -> str:
 
 def working(ranks: Sequence[RankState]) -> list[str]:
     """A line for each rank of a run that goes on, with its step and when it last moved."""
-    lines_ = []
+    by_rank = []
     for state in ranks:
         passes = f"step {step(state.passes)}, " if state.passes else ""
         moved = rank_stood(state)
@@ -68,7 +68,7 @@ def working(ranks: Sequence[RankState]) -> list[str]:
         site = call_sites.of_rank(state)
         at = f" {site}" if site else " is outside of the script"
         if state.alive is False:
-            lines_.append(f"  rank {state.rank} {_state(state)}")
+            by_rank.append(f"  rank {state.rank} {_state(state)}")
         else:
-            lines_.append(f"  rank {state.rank}{at} ({passes}moved {ago})")
-    return lines_
+            by_rank.append(f"  rank {state.rank}{at} ({passes}moved {ago})")
+    return by_rank

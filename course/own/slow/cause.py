@@ -179,8 +179,8 @@ class OwnWork(Cause):
     @classmethod
     def whose(cls, budget: Budget) -> int | None:
         """The rank that has nearly all of this work; None if several have it."""
-        ranks_ = [[step.weight * s.own[cls.kind] for s in step.ranks] for step in budget.even]
-        totals = [sum(column) for column in zip(*ranks_, strict=True)]
+        by_step = [[step.weight * s.own[cls.kind] for s in step.ranks] for step in budget.even]
+        totals = [sum(column) for column in zip(*by_step, strict=True)]
         most = max(range(len(totals)), key=totals.__getitem__)
         alone = len(totals) > 1 and totals[most] > ALONE * sum(totals)
         return budget.ranks[most].rank if alone else None

@@ -134,10 +134,10 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
             "is the Python that feeds the GPUs; it runs ahead of them, so its times tell nothing. "
             "Lab 03b records a GPU itself."
         ]
-    open_ = []
+    questions = []
     if budget.missing:
         numbers = [str(rank.rank) for rank in budget.ranks]
-        open_.append(
+        questions.append(
             "which rank is late, and what messages take. Of "
             f"{words.plural(budget.expected, 'rank')} only {words.plural(len(numbers), 'rank')} "
             f"reported ({', '.join(numbers)}), and that needs "
@@ -145,7 +145,7 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
         )
     launching = budget.mean_own("launching") / budget.net_s
     if launching >= MATTERS:
-        open_.append(
+        questions.append(
             "how long the GPUs really wait for the Python that launches their work: "
             f"{percent(launching)} of a step while torch.profiler, which makes it slower, was "
             "at work. Larger batches, torch.compile or CUDA graphs need fewer launches: try one."
@@ -156,28 +156,30 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
     )
     share = pairs / (budget.net_s + pairs)
     if share >= MATTERS:
-        open_.append(
+        questions.append(
             f"which rank is late where ranks send to one another (send, recv; {percent(share)} of "
             "a step): such messages do not tell. Look at a trace of all ranks (lab 03b)."
         )
     if budget.is_starved:
-        open_.append(
+        questions.append(
             "what a free machine would show: for most of a step ranks waited for a core, and how "
             "much of the messages' time was such waiting can only be estimated."
         )
     if any(ddp.finds_unused for ddp in budget.ddp):
-        open_.append(
+        questions.append(
             "how much the search for unused parameters takes in all: a part of it is inside the "
             "backward pass. Run once without find_unused_parameters=True and compare."
         )
     if near := _too_near(causes):
-        open_.append(
+        questions.append(
             f"which of {near[0].name} and {near[1].name} is the larger: they are too near "
             "each other. Cure one and ask again."
         )
     if budget.expected < budget.ranks[0].world:
-        open_.append("what the ranks of other machines do: only those of this one were watched.")
-    return open_
+        questions.append(
+            "what the ranks of other machines do: only those of this one were watched."
+        )
+    return questions
 
 
 def _too_near(causes: list[Cause]) -> list[Cause]:

@@ -49,11 +49,11 @@ def _same(budget: Budget, what: str) -> bool:
 def _alike(budget: Budget, what: str) -> bool:
     """Whether ranks draw the same in nearly every step."""
     drawn = [[getattr(step, what) for step in budget.of_rank(rank)] for rank in budget.ranks]
-    ranks_ = []
+    shares = []
     for one, other in combinations(drawn, 2):
         both = [set(a) == set(b) for a, b in zip(one, other, strict=True) if a and b]
-        ranks_ += [fmean(both)] if both else []
-    return bool(ranks_) and min(ranks_) >= SAME_BATCHES
+        shares += [fmean(both)] if both else []
+    return bool(shares) and min(shares) >= SAME_BATCHES
 
 
 def _from_all(one: RankReport, other: RankReport, what: str) -> bool:

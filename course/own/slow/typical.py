@@ -76,8 +76,8 @@ def plain(stretches: dict[int, list[Stretch]]) -> dict[str, list[dict]]:
 
 def _last(budget: Budget, number: int, index: int) -> int | None:
     """The rank with most work in a step; None if it is this one."""
-    ranks_ = budget.times[number].ranks
-    last = max(range(len(ranks_)), key=lambda rank: ranks_[rank].work)
+    times = budget.times[number].ranks
+    last = max(range(len(times)), key=lambda rank: times[rank].work)
     return None if last == index else budget.ranks[last].rank
 
 

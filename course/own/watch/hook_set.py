@@ -15,7 +15,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 from torch.utils.data import DataLoader
-from torch.utils.data import dataloader as torchs
+from torch.utils.data import dataloader as torch_dataloader
 from torch.utils.hooks import RemovableHandle
 
 from course.core import dist_names, insides, interceptor
@@ -66,7 +66,7 @@ class HookSet:
 
         The first argument of `start` is the loader, that of the others its iterator.
         """
-        iterators = insides.inside(torchs, "_BaseDataLoaderIter")
+        iterators = insides.inside(torch_dataloader, "_BaseDataLoaderIter")
         self.around(start, ("__iter__",), DataLoader)
         self.around(draw, ("__next__",), iterators)
         if choose:
