@@ -24,9 +24,14 @@ def did(kind: str, ms: float, where: str = "", **more: object) -> Slice:
     return Slice(kind, 0.0, ms * MS, where=where, **more)
 
 
-def message(name: str, ms: float, nbytes: int, where: str, within: str = "python") -> Slice:
-    """The wait for a message."""
+def message(name: str, ms: float, nbytes: int, where: str, within: str) -> Slice:
+    """The wait for a message, `within` the kind of work that the thread did before."""
     return did("collective", ms, where, name=name, nbytes=nbytes, within=within)
+
+
+def average(ms: float, nbytes: int = 10 * MIB) -> Slice:
+    """The wait for gradients that a script averages itself, after its backward pass."""
+    return message("all_reduce", ms, nbytes, "train.py:10", within="gradients")
 
 
 def computed(backward: float = 40, forward: float = 20) -> list[Slice]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.made_steps import MIB, STEP, computed, did, message, ranks, same, script
+from support.made_steps import STEP, average, computed, did, message, ranks, same, script
 
 from course.own import Answer
 from course.own import answer as answer_in
@@ -123,10 +123,10 @@ FLAG = "train.py:20"
 
 def in_turn(*more: object) -> list[RankReport]:
     """Two ranks, of which in each step another one is late by 200 ms, and the other waits."""
-    one = [did("forward", 220), did("backward", 40), STEP, *more]
-    other = [did("forward", 20), did("backward", 40), STEP, *more]
+    one = [did("forward", 220), did("backward", 40), *more, STEP]
+    other = [did("forward", 20), did("backward", 40), *more, STEP]
     reports = ranks(one, other)
-    waits = [message("all_reduce", ms, 8, FLAG) for ms in (1, 201)]
+    waits = [message("all_reduce", ms, 8, FLAG, within="python") for ms in (1, 201)]
     for n, (mine, theirs) in enumerate(zip(reports[0].steps, reports[1].steps, strict=True)):
         if n % 2:
             mine.slices, theirs.slices = theirs.slices, mine.slices
@@ -147,8 +147,7 @@ def test_a_needless_meeting_is_the_cause_and_not_the_ranks_that_take_turns() -> 
 
 
 def test_where_gradients_are_averaged_in_each_step_the_meeting_is_needed() -> None:
-    averaging = message("all_reduce", 5, 10 * MIB, "train.py:10")
-    answer = Answer(in_turn(averaging))
+    answer = Answer(in_turn(average(5)))
     budget = answer.diagnosis.budget
     assert mean(budget.times, lambda step: step.price("gradients")) > 0
     assert budget.turns and not meetings.are_needless(budget)
@@ -164,5 +163,5 @@ def test_a_ddp_model_that_sent_nothing_is_said_in_a_line() -> None:
     assert [finding.note for finding in answer.findings] == [True]
     for fine in (replace(idle, forwards=10), replace(idle, ranks=1)):
         assert len(Answer(same(*WORK, settings=script(fine))).causes) == 1
-    averaging = message("all_reduce", 1, 10 * MIB, "train.py:10")
-    assert len(Answer(same(*WORK, averaging, settings=script(idle))).causes) == 1
+    averages = [*computed(), average(1), STEP]
+    assert len(Answer(same(*averages, settings=script(idle))).causes) == 1

@@ -10,7 +10,7 @@ from course.own import Answer
 from course.own.profiling.timeline import Ddp
 
 # A message in which the first rank waits so long for the second.
-ONE_TO_ONE = message("recv", 50, 4 * MIB, "train.py:5")
+ONE_TO_ONE = message("recv", 50, 4 * MIB, "train.py:5", within="gradients")
 
 
 @pytest.mark.parametrize("count", [2, 4])
@@ -97,7 +97,7 @@ def test_ranks_are_late_in_turns() -> None:
 
 def test_one_saves_and_the_others_wait() -> None:
     saves = [*computed(), STEP, did("saving", 60, "train.py:12")]
-    barrier = [message("barrier", ms, 0, "train.py:13") for ms in (1, 61)]
+    barrier = [message("barrier", ms, 0, "train.py:13", within="python") for ms in (1, 61)]
     cause = first(ranks([*saves, barrier[0]], [*computed(), STEP, barrier[1]], tail=2.0))
     assert (cause.name, cause.rank, cause.where) == ("saving", 0, "train.py:12")
     assert cause.share == pytest.approx(60 / 125)

@@ -6,6 +6,7 @@ import pytest
 from support.made_steps import (
     MIB,
     STEP,
+    average,
     computed,
     did,
     first,
@@ -22,8 +23,7 @@ from course.own.profiling.timeline import ASYNC
 
 
 def test_messages_begin_when_backward_is_over() -> None:
-    averaging = message("all_reduce", 30, 10 * MIB, "train.py:10")
-    cause = first(same(*computed(), averaging, STEP))
+    cause = first(same(*computed(), average(30), STEP))
     assert (cause.name, cause.where) == ("no overlap", "train.py:10")
     assert cause.share == pytest.approx(30 / 92)
     cause = first(same(*computed(), STEP, tail=30.0, buckets=(10 * MIB,)))
@@ -39,14 +39,13 @@ def test_messages_are_too_large_to_hide() -> None:
 
 
 def test_what_backward_could_not_hide_anyway_is_size() -> None:
-    averaging = message("all_reduce", 200, 10 * MIB, "train.py:10")
-    causes = Answer(same(*computed(), averaging, STEP)).causes
+    causes = Answer(same(*computed(), average(200), STEP)).causes
     assert [cause.name for cause in causes[:2]] == ["bandwidth", "no overlap"]
     assert causes[0].share == pytest.approx(160 / 262)
 
 
 def test_many_small_messages() -> None:
-    small = [message("all_reduce", 1, 60_000, "train.py:10") for _ in range(60)]
+    small = [average(1, 60_000) for _ in range(60)]
     assert first(same(*computed(), *small, STEP)).name == "latency"
     assert first(same(*computed(), STEP, tail=60.0, buckets=(4096,) * 60)).name == "latency"
 
@@ -62,8 +61,7 @@ def test_messages_that_now_and_then_wait_for_a_core_are_not_slow() -> None:
     waits = [0.3, 0.3, 0.4, 0.4, 0.4, 0.5, 0.6, 1.4, 1.8, 3.2]
     waits += [3.7, 4.6, 6.8, 7.9, 8.7, 10.6, 11.1, 13.6, 14.1, 15.9]
     steps = [
-        step([*computed(8, 5), message("all_reduce", ms, MIB, "train.py:10"), STEP], float(n))
-        for n, ms in enumerate(waits)
+        step([*computed(8, 5), average(ms, MIB), STEP], float(n)) for n, ms in enumerate(waits)
     ]
     reports = [rank(number, steps, 2, gradients=MIB, largest=MIB // 3) for number in range(2)]
     assert first(reports).name == "computing"
@@ -72,7 +70,7 @@ def test_messages_that_now_and_then_wait_for_a_core_are_not_slow() -> None:
 
 
 def test_what_is_sent_in_every_fourth_step_counts_whole() -> None:
-    averaged = [*computed(8, 5), message("all_reduce", 40, MIB, "train.py:10"), STEP]
+    averaged = [*computed(8, 5), average(40, MIB), STEP]
     steps = [step(averaged if n % 4 == 3 else [*computed(8, 5), STEP], float(n)) for n in range(20)]
     reports = [rank(number, steps, 2, gradients=MIB) for number in range(2)]
     assert first(reports).name == "no overlap"
@@ -119,8 +117,7 @@ def test_small_messages_of_a_sharded_model_are_latency() -> None:
 
 
 def test_a_single_large_gradient_may_be_the_last() -> None:
-    averaging = message("all_reduce", 30, 10 * MIB, "train.py:10")
-    reports = same(*computed(), averaging, STEP, settings={"largest": 9_800_000})
+    reports = same(*computed(), average(30), STEP, settings={"largest": 9_800_000})
     assert first(reports).name == "bandwidth"
 
 
@@ -129,8 +126,7 @@ def test_passes_that_take_no_step_average_gradients() -> None:
     cause = first(reports)
     assert cause.name == "accumulation"
     assert cause.share == pytest.approx(120 / (240 + 160 + 2))
-    averaging = message("all_reduce", 40, 10 * MIB, "train.py:10")
-    assert first(same(*[*computed(), averaging] * 4, STEP)).name == "accumulation"
+    assert first(same(*[*computed(), average(40)] * 4, STEP)).name == "accumulation"
 
 
 def test_parameters_gathered_for_forward_are_no_accumulation() -> None:
@@ -163,14 +159,14 @@ def test_several_optimizers_in_a_step_are_no_accumulation() -> None:
 
 @pytest.mark.parametrize("name", ["barrier", "all_gather_object", "monitored_barrier"])
 def test_the_script_makes_ranks_meet(name: str) -> None:
-    meets = message(name, 40, 0, "train.py:11")
+    meets = message(name, 40, 0, "train.py:11", within="python")
     cause = first(same(*computed(), STEP, meets, tail=2.0))
     assert (cause.name, cause.where) == ("synchronization", "train.py:11")
     assert cause.share == pytest.approx(40 / 104)
 
 
 def test_a_reduced_loss_is_synchronization_wherever_it_is_reduced() -> None:
-    loss = message("all_reduce", 40, 4, "train.py:11")
+    loss = message("all_reduce", 40, 4, "train.py:11", within="gradients")
     assert first(same(*computed(), loss, STEP, tail=2.0)).name == "synchronization"
     early = replace(loss, within="forward")
     assert first(same(early, *computed(), STEP, tail=2.0)).name == "synchronization"
@@ -196,15 +192,14 @@ def test_the_cure_knows_layers_that_are_split_from_gradients() -> None:
     answer = Answer(same(summed, *computed(), back, STEP))
     assert answer.causes[0].name == "bandwidth"
     assert "not gradients" in str(answer) and "Lab 11" in str(answer)
-    averaging = message("all_reduce", 300, 10 * MIB, "train.py:10")
-    answer = Answer(same(summed, *computed(), back, averaging, STEP))
+    answer = Answer(same(summed, *computed(), back, average(300), STEP))
     assert answer.causes[0].name == "bandwidth"
     assert "16-bit gradients" in str(answer) and "Lab 05b" in str(answer)
 
 
-AVERAGING = message("all_reduce", 30, 10 * MIB, "train.py:10")
-SMALL = [message("all_reduce", 1, 60_000, "train.py:10") for _ in range(60)]
-MEETS = message("barrier", 40, 0, "train.py:11")
+AVERAGING = average(30)
+SMALL = [average(1, 60_000) for _ in range(60)]
+MEETS = message("barrier", 40, 0, "train.py:11", within="python")
 
 
 @pytest.mark.parametrize(
@@ -227,7 +222,8 @@ def test_more_ranks(cause: str, slices: list, of_step: dict, count: int) -> None
 @pytest.mark.parametrize("count", [3, 4, 8])
 def test_a_message_costs_what_it_takes_the_rank_that_comes_last(count: int) -> None:
     of_ranks = [
-        [*computed(), message("barrier", 40 + 10 * n, 0, "train.py:11")] for n in range(count)
+        [*computed(), message("barrier", 40 + 10 * n, 0, "train.py:11", within="gradients")]
+        for n in range(count)
     ]
     late = [did("python", 10 * (count - 1 - n)) for n in range(count)]
     reports = ranks(*([*slices, more] for slices, more in zip(of_ranks, late, strict=True)))

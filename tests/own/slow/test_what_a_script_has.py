@@ -3,16 +3,16 @@
 from typing import Any
 
 import pytest
-from support.made_steps import MIB, STEP, computed, did, loader, message, same, script
+from support.made_steps import MIB, STEP, average, computed, did, loader, message, same, script
 
 from course.own import Answer
 from course.own.profiling.timeline import Ddp
 
 WORK = [*computed(), STEP]
-SMALL = [message("all_reduce", 1, 60_000, "train.py:10") for _ in range(60)]
+SMALL = [average(1, 60_000) for _ in range(60)]
 SCATTERED = message("reduce_scatter_tensor", 60, 40 * MIB, "train.py:7", within="backward")
 GATHERED = message("all_gather_into_tensor", 60, 40 * MIB, "train.py:7", within="forward")
-AVERAGED = [*computed(), message("all_reduce", 40, 10 * MIB, "train.py:10")]
+AVERAGED = [*computed(), average(40)]
 SAME = {"rows": [list(range(8))] * 2, "tail": 2.0}
 LARGE = {"tail": 60.0, "overlap": 30.0}
 DDP = Ddp(ranks=2, forwards=10)
@@ -30,7 +30,7 @@ CURES: list[tuple[str, list, dict, dict[str, Any], str]] = [
     ("bandwidth", [*WORK, SCATTERED], {}, {"sharded": "FSDP"}, "`MixedPrecision("),
     ("bandwidth", [*WORK, SCATTERED], {}, {"sharded": "FSDP", "half": True}, "in 16 bits already"),
     ("gathering weights", [GATHERED, *WORK], {}, {"sharded": "fully_shard"}, "kept from forward"),
-    ("no overlap", [*computed(), message("all_reduce", 30, 10 * MIB, "train.py:10"), STEP], {}, {},
+    ("no overlap", [*computed(), average(30), STEP], {}, {},
      "`async_op=True`"),
     ("no overlap", WORK, {"tail": 30.0, "buckets": (10 * MIB,)}, {"ddp": [DDP]},
      "a smaller `bucket_cap_mb`"),
@@ -41,11 +41,12 @@ CURES: list[tuple[str, list, dict, dict[str, Any], str]] = [
     ("accumulation", [*AVERAGED * 4, STEP], {}, {"sharded": "FSDP"}, "`with model.no_sync():`"),
     ("accumulation", [*AVERAGED * 4, STEP], {}, {"ddp": [DDP], "framework": "accelerate"},
      "`with accelerator.accumulate(model):`"),
-    ("synchronization", [*WORK, message("barrier", 40, 0, "train.py:11")], {}, {},
+    ("synchronization", [*WORK, message("barrier", 40, 0, "train.py:11", "python")], {}, {},
      "Leave the barrier out"),
-    ("synchronization", [*WORK, message("all_gather_object", 40, 0, "train.py:11")], {}, {},
+    ("synchronization", [*WORK, message("all_gather_object", 40, 0, "train.py:11", "python")],
+     {}, {},
      "Objects are pickled"),
-    ("synchronization", [*WORK, message("all_reduce", 40, 4, "train.py:11")], {}, {},
+    ("synchronization", [*WORK, message("all_reduce", 40, 4, "train.py:11", "python")], {}, {},
      "reduce them once in many steps"),
     ("buffers", [did("buffers", 40), *WORK], {}, {"ddp": [DDP]}, "`forward_sync_buffers=False`"),
     ("buffers", [did("buffers", 40), *WORK], {}, {}, "Send them once"),
