@@ -142,6 +142,10 @@ def recorded() -> dict[str, list[dict]]:
 
 def answer(run: Run, folder: Path) -> Answer:
     """What `why` answers to what was recorded; the reports are read from a folder."""
+    assert run.name in recorded(), (
+        f"{run.name!r} was never recorded. On a quiet machine, PYTHONPATH=tests python "
+        f"tests/tools/measure_why.py --record {run.name!r} does that."
+    )
     ranks = []
     for number, plain in enumerate(recorded()[run.name]):
         (folder / f"rank{number}.json").write_text(json.dumps(plain))
