@@ -1,4 +1,4 @@
-"""What is said of ranks that stand still, from made-up snapshots of them."""
+"""What is said of ranks that stand still or have failed, from made-up snapshots of them."""
 
 import pytest
 from support.made_snapshots import SCRIPT, backward, computes, rank, waits
@@ -161,7 +161,7 @@ def test_a_rank_that_was_interrupted_has_not_failed() -> None:
 
 
 def test_a_rank_that_exits_after_another_was_killed_is_not_the_first() -> None:
-    exit_ = ThreadStack("", computes(20), "sys.exit(1)", "train.py:20")
-    exits = rank(1, [], dead=True, ended=True, error=exit_)
+    sys_exit = ThreadStack("", computes(20), "sys.exit(1)", "train.py:20")
+    exits = rank(1, [], dead=True, ended=True, error=sys_exit)
     assert failures.findings([rank(0, [], dead=True), exits])[0].rank == 0
     assert failures.findings([rank(0, [], dead=True, ended=True), exits])[0].rank == 1

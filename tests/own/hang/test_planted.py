@@ -84,5 +84,5 @@ def test_sizes_and_calls_of_both_ranks_are_said(judge: object) -> None:
 
 def test_every_cause_that_can_be_named_is_planted() -> None:
     planted = {what for _, _, _, what, _, _ in (*STANDING, *FAILING)}
-    by_data = {"not joined", "missing call", "later line", "unseen ranks"}  # test_of_waiting.py
+    by_data = {"not joined", "missing call", "later line", "unseen ranks"}  # test_on_snapshots.py
     assert planted | by_data == {cause.name for cause in causes.ALL}
