@@ -96,10 +96,10 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
         f"A step takes {words.duration(budget.step_s)}, the mean of {steps} on {ranks}"
         f"{_apart(diagnosis)}."
     ]
-    if diagnosis.opening and diagnosis.opening.says not in diagnosis.first.says:
+    if diagnosis.epoch_start and diagnosis.epoch_start.says not in diagnosis.first.says:
         lines.append(
-            f"An epoch has a slow beginning: {diagnosis.opening.says}. That is "
-            f"{percent(diagnosis.opening.share)} of all time."
+            f"An epoch has a slow beginning: {diagnosis.epoch_start.says}. That is "
+            f"{percent(diagnosis.epoch_start.share)} of all time."
         )
     if budget.watching_s >= SHOWN * budget.step_s:
         lines.append(

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from course.core import CourseError, words
 from course.own.profiling.timeline import RankReport
-from course.own.slow import crowd, openings
+from course.own.slow import crowd, epoch_starts
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause, percent
 from course.own.slow.detectors import DETECTORS
@@ -29,10 +29,10 @@ class Diagnosis:
         return self.causes[0] if self.causes else None
 
     @property
-    def opening(self) -> openings.Opening | None:
+    def epoch_start(self) -> epoch_starts.EpochStart | None:
         """The beginning of an epoch, if it takes much of all time."""
-        opening = None if self.blind else openings.opening(self.budget)
-        return opening if opening and opening.share >= MATTERS else None
+        start = None if self.blind else epoch_starts.compare(self.budget)
+        return start if start and start.share >= MATTERS else None
 
     @property
     def elsewhere(self) -> float:

@@ -11,7 +11,7 @@ from course.own.profiling.timeline import RankReport
 from course.own.slow.thresholds import FEWEST
 
 
-def openings(ranks: list[RankReport]) -> list[bool]:
+def starts_epoch(ranks: list[RankReport]) -> list[bool]:
     """Return, for each step in which all ranks were watched, whether a rank began an epoch."""
     count = min(len(rank.steps) for rank in ranks)
     return [any(rank.steps[n].opens for rank in ranks) for n in range(count)]
@@ -22,24 +22,23 @@ def weights(ranks: list[RankReport]) -> list[float]:
 
     If only one epoch began, and its length is not known, that step has the weight 0.
     """
-    opens = openings(ranks)
-    plain = opens.count(False)
-    begun = len(opens) - plain
-    if not begun or plain < FEWEST:
-        return [1.0] * len(opens)
-    steps = epoch(ranks)
-    weight = plain / (begun * (steps - 1)) if steps > 1 else 0.0
-    return [weight if begins else 1.0 for begins in opens]
+    starts = starts_epoch(ranks)
+    first, others = starts.count(True), starts.count(False)
+    if not first or others < FEWEST:
+        return [1.0] * len(starts)
+    steps = steps_per_epoch(ranks)
+    weight = others / (first * (steps - 1)) if steps > 1 else 0.0
+    return [weight if is_first else 1.0 for is_first in starts]
 
 
-def epoch(ranks: list[RankReport]) -> float:
+def steps_per_epoch(ranks: list[RankReport]) -> float:
     """The number of steps of an epoch, by two beginnings or by the length of the loader.
 
     It is 0 if neither is known.
     """
-    begun = [n for n, opens in enumerate(openings(ranks)) if opens]
-    if len(begun) > 1:
-        return fmean(later - earlier for earlier, later in pairwise(begun))
+    first = [n for n, is_first in enumerate(starts_epoch(ranks)) if is_first]
+    if len(first) > 1:
+        return fmean(later - earlier for earlier, later in pairwise(first))
     loader, draws = ranks[0].script.loader, sum(step.draws for step in ranks[0].steps)
     if not loader or not draws:
         return 0.0

@@ -65,8 +65,8 @@ def _from_all(one: RankReport, other: RankReport, what: str) -> bool:
 
 def _epoch(rank: RankReport, what: str) -> set[int]:
     """The samples that a rank drew in the longest part of an epoch that was watched."""
-    opens = [n for n, step in enumerate(rank.steps) if step.opens]
-    bounds = [-1, *opens, len(rank.steps)]
+    first = [n for n, step in enumerate(rank.steps) if step.opens]
+    bounds = [-1, *first, len(rank.steps)]
     parts = [rank.steps[begin + 1 : end] for begin, end in pairwise(bounds)]
     longest = max(parts, key=len)
     return {mark for step in longest for mark in getattr(step, what)}

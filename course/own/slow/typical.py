@@ -55,9 +55,9 @@ def lanes(budget: Budget) -> dict[int, list[Stretch]]:
 
 def _typical(budget: Budget) -> int:
     """The number of the step of median length, among those that begin no epoch."""
-    opens = epochs.openings(budget.ranks)
+    starts = epochs.starts_epoch(budget.ranks)
     steps = budget.of_rank(budget.ranks[0])
-    lengths = {n: step.end - step.start for n, step in enumerate(steps) if not opens[n]}
+    lengths = {n: step.end - step.start for n, step in enumerate(steps) if not starts[n]}
     lengths = lengths or {n: step.end - step.start for n, step in enumerate(steps)}
     middle = median_low(lengths.values())
     return next(n for n, length in lengths.items() if length == middle)

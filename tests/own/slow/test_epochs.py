@@ -5,7 +5,7 @@ from support.made_steps import STEP, computed, did, loader, same, script
 
 from course.own import Answer
 from course.own.profiling.timeline import Loader, RankReport
-from course.own.slow import epochs, openings
+from course.own.slow import epoch_starts, epochs
 from course.own.slow.budget import Budget
 
 WORK = [*computed(), STEP]  # 62 ms
@@ -41,10 +41,10 @@ def test_an_epoch_of_five_steps_of_which_the_first_takes_half_a_second() -> None
 def test_one_beginning_counts_by_the_length_of_the_loader() -> None:
     made = loader(batches=100, workers=2)
     budget = Budget(begun(20, made=made))
-    assert epochs.epoch(budget.ranks) == 100
+    assert epochs.steps_per_epoch(budget.ranks) == 100
     assert budget.net_s == pytest.approx((99 * 0.064 + 0.564) / 100)
-    opening = openings.opening(budget)
-    assert opening.share == pytest.approx(0.5 / (100 * 0.064 + 0.5))
+    start = epoch_starts.compare(budget)
+    assert start.share == pytest.approx(0.5 / (100 * 0.064 + 0.5))
     assert Answer(begun(20, made=made)).causes[0].name == "computing"
 
 
@@ -53,13 +53,13 @@ def test_accumulation_draws_several_batches_in_a_step() -> None:
     for rank in ranks:
         for step in rank.steps:
             step.draws = 4
-    assert epochs.epoch(ranks) == 25
+    assert epochs.steps_per_epoch(ranks) == 25
 
 
 def test_where_an_epochs_length_is_not_known_its_only_beginning_does_not_count() -> None:
     budget = Budget(begun(20, made=loader(stream=True)))
     assert budget.net_s == pytest.approx(0.064)
-    assert openings.opening(budget) is None
+    assert epoch_starts.compare(budget) is None
 
 
 @pytest.mark.parametrize(

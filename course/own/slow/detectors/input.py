@@ -1,7 +1,7 @@
 """The loaders."""
 
 from course.own.finding import CauseInfo
-from course.own.slow import openings
+from course.own.slow import epoch_starts
 from course.own.slow.budget import Budget
 from course.own.slow.cause import OwnWork
 from course.own.slow.thresholds import OPENING
@@ -37,16 +37,16 @@ class Input(OwnWork):
     @property
     def seen(self) -> str:
         """Whether most of the waiting is for the first batch of an epoch."""
-        if not self._is_at_openings:
+        if not self._is_at_epoch_starts:
             return self.info.summary
-        opening = openings.opening(self.budget)
-        often = f": {opening.says}" if opening else ""
+        start = epoch_starts.compare(self.budget)
+        often = f": {start.says}" if start else ""
         return f"{self.info.summary}, most of it where an epoch begins{often}"
 
     @property
-    def _is_at_openings(self) -> bool:
+    def _is_at_epoch_starts(self) -> bool:
         """Whether most of the waiting lies in the first steps of epochs."""
-        return openings.share_of(self.budget, self.kind) >= OPENING
+        return epoch_starts.share_of(self.budget, self.kind) >= OPENING
 
     @property
     def cure(self) -> str:
@@ -57,12 +57,12 @@ class Input(OwnWork):
                 "The batches come from an iterator of the script's own. Make it the data set of a "
                 f"DataLoader (an IterableDataset), with `num_workers` processes; or {STORE}."
             )
-        if self._is_at_openings and loader.workers and not loader.persistent:
+        if self._is_at_epoch_starts and loader.workers and not loader.persistent:
             return (
                 f"The loader starts its {_workers(loader.workers)} again in each epoch: "
                 "keep them, with `persistent_workers=True`."
             )
-        if self._is_at_openings:
+        if self._is_at_epoch_starts:
             return (
                 "Do once, and keep, what the data set and the sampler do whenever an epoch begins."
             )

@@ -9,8 +9,8 @@ from course.own.slow.step_times import StepTimes, length, mean
 
 
 @dataclass(frozen=True)
-class Opening:
-    """The steps of an epoch, and how many seconds its first step and any other one takes."""
+class EpochStart:
+    """The steps of an epoch, and how many seconds its first step takes and any other one."""
 
     steps: float
     first_s: float
@@ -30,13 +30,16 @@ class Opening:
         return max(0.0, self.first_s - self.other_s) / whole
 
 
-def opening(budget: Budget) -> Opening | None:
-    """The first steps of epochs and the others; None if no epoch began in the steps that count."""
+def compare(budget: Budget) -> EpochStart | None:
+    """Compare the first steps of epochs with the others.
+
+    Returns None if no epoch began in the steps that count, or if its length is not known.
+    """
     first, others = _parted(budget)
-    steps = epochs.epoch(budget.ranks)
+    steps = epochs.steps_per_epoch(budget.ranks)
     if not first or not others or steps <= 1:
         return None
-    return Opening(steps, length(first), length(others))
+    return EpochStart(steps, length(first), length(others))
 
 
 def share_of(budget: Budget, kind: str) -> float:
@@ -55,7 +58,7 @@ def share_of(budget: Budget, kind: str) -> float:
 
 def _parted(budget: Budget) -> tuple[list[StepTimes], list[StepTimes]]:
     """The steps in which an epoch began, except those without weight, and all others."""
-    opens = epochs.openings(budget.ranks)
-    both = list(zip(budget.times, opens, strict=True))
-    first = [step for step, begins in both if begins and step.weight]
-    return first, [step for step, begins in both if not begins]
+    starts = epochs.starts_epoch(budget.ranks)
+    both = list(zip(budget.times, starts, strict=True))
+    first = [step for step, is_first in both if is_first and step.weight]
+    return first, [step for step, is_first in both if not is_first]
