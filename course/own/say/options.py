@@ -11,7 +11,7 @@ from course.own.hang import causes as of_run
 from course.own.hang.thresholds import PATIENCE_S
 from course.own.right import causes as of_right
 from course.own.slow import causes as of_why
-from course.own.slow.thresholds import FEWEST
+from course.own.slow.thresholds import MIN_STEPS
 
 GPUS, MEMORY = "1,2,4,8", "24,80"
 CODES = """exit codes:
@@ -174,8 +174,8 @@ def _add_quiet(parser: Parser) -> None:
 
 
 def _steps(text: str) -> int:
-    if not text.isdecimal() or int(text) < FEWEST:
-        raise argparse.ArgumentTypeError(f"at least {FEWEST} steps, not {text}")
+    if not text.isdecimal() or int(text) < MIN_STEPS:
+        raise argparse.ArgumentTypeError(f"at least {MIN_STEPS} steps, not {text}")
     return int(text)
 
 

@@ -5,7 +5,7 @@ from course.own.say.paragraph import paragraph
 from course.own.slow.cause import Cause, percent
 from course.own.slow.detectors.computing import Computing
 from course.own.slow.diagnosis import Diagnosis
-from course.own.slow.thresholds import BUSY, MATTERS, MOSTLY, SHOWN
+from course.own.slow.thresholds import BUSY, FAULT_SHARE, MOSTLY, SHOWN_SHARE
 
 
 def title(diagnosis: Diagnosis) -> str:
@@ -59,16 +59,18 @@ def _causes(diagnosis: Diagnosis) -> list[str]:
         lines.append(_cure(first))
     if costs := [cause for cause in rest if cause.share]:
         lines.append(f"Also seen: {'; '.join(map(_in_short, costs))}.")
-        if isinstance(first, Computing) and costs[0].share >= SHOWN:
+        if isinstance(first, Computing) and costs[0].share >= SHOWN_SHARE:
             lines.append(_cure(costs[0]))
     lines += [f"Also seen: {cause.says} {cause.cure}" for cause in rest if not cause.share]
     if diagnosis.fine:
-        lines.append(f"Below {percent(SHOWN)} of a step, so fine: {', '.join(diagnosis.fine)}.")
+        lines.append(
+            f"Below {percent(SHOWN_SHARE)} of a step, so fine: {', '.join(diagnosis.fine)}."
+        )
     return lines
 
 
 def _about_computing(computing: Computing, rest: list[Cause]) -> str:
-    if any(cause.share >= SHOWN for cause in rest):
+    if any(cause.share >= SHOWN_SHARE for cause in rest):
         if computing.share < MOSTLY:
             return "No fault costs much; what else takes time follows."
         return "The ranks compute most of the time; what else costs something follows."
@@ -101,7 +103,7 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
             f"An epoch has a slow beginning: {diagnosis.epoch_start.says}. That is "
             f"{percent(diagnosis.epoch_start.share)} of all time."
         )
-    if budget.watching_s >= SHOWN * budget.step_s:
+    if budget.watching_s >= SHOWN_SHARE * budget.step_s:
         lines.append(
             f"Watching itself took at least {words.duration(budget.watching_s)} of each step, "
             "which no figure counts."
@@ -131,4 +133,4 @@ def lost_s(diagnosis: Diagnosis) -> float:
     """Seconds per step that no share counts, since ranks waited for a core; 0 if they are few."""
     budget = diagnosis.budget
     lost = budget.queued_s
-    return 0.0 if diagnosis.blind or lost < MATTERS * budget.step_s else lost
+    return 0.0 if diagnosis.blind or lost < FAULT_SHARE * budget.step_s else lost

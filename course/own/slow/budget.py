@@ -25,7 +25,7 @@ from course.own.profiling.timeline import (
 from course.own.slow import crowd, epochs, step_times
 from course.own.slow.lateness import Late, Turns, late, turns
 from course.own.slow.step_times import TRAFFIC, RankTimes, StepTimes
-from course.own.slow.thresholds import MEETS, STARVED
+from course.own.slow.thresholds import MEETING_SHARE, STARVED
 from course.own.slow.traffic import Traffic
 
 
@@ -153,7 +153,7 @@ class Budget:
         """The lateness of ranks that are late in turns, if the others wait for them."""
         lateness = None if self.late else turns(self.times)
         wait = fmean(self.waited(index) for index in range(len(self.ranks)))
-        return lateness if lateness and wait >= MEETS * lateness.gain else None
+        return lateness if lateness and wait >= MEETING_SHARE * lateness.gain else None
 
     @property
     def even(self) -> list[StepTimes]:

@@ -8,7 +8,7 @@ from course.core import words
 from course.own.finding import CauseInfo, Finding
 from course.own.slow.budget import Budget
 from course.own.slow.step_times import length, without
-from course.own.slow.thresholds import ALONE, CROWDED, MATTERS, MATTERS_S
+from course.own.slow.thresholds import CROWDED_FAULT_SHARE, FAULT_S, FAULT_SHARE, SOLE_RANK_SHARE
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Cause:
     is_fact: ClassVar[bool] = False  # true whatever the rest takes, and cured before the rest
     is_always_shown: ClassVar[bool] = False  # most of it cannot be seen
     is_price: ClassVar[bool] = False  # the price of what the script has chosen, and so no fault
-    threshold: ClassVar[float] = MATTERS  # the share of a step from which on it is a fault
+    threshold: ClassVar[float] = FAULT_SHARE  # the share of a step from which on it is a fault
     needs_all: ClassVar[bool] = False  # it compares ranks, so all must have reported
     needs_cores: ClassVar[bool] = False  # a crowded machine can look like it
 
@@ -87,11 +87,12 @@ class Cause:
         that is.
         """
         saved, crowded = self.share * self.budget.net_s, self.budget.is_crowded
-        if self.is_price or (not self.is_fact and saved < MATTERS_S):
+        if self.is_price or (not self.is_fact and saved < FAULT_S):
             return False
         if crowded and self.waits_for_workers and saved < self.budget.queued_s:
             return False
-        return self.share >= (CROWDED if self.needs_cores and crowded else self.threshold)
+        least = CROWDED_FAULT_SHARE if self.needs_cores and crowded else self.threshold
+        return self.share >= least
 
     @property
     def title(self) -> str:
@@ -182,7 +183,7 @@ class OwnWork(Cause):
         by_step = [[step.weight * s.own[cls.kind] for s in step.ranks] for step in budget.even]
         totals = [sum(column) for column in zip(*by_step, strict=True)]
         most = max(range(len(totals)), key=totals.__getitem__)
-        alone = len(totals) > 1 and totals[most] > ALONE * sum(totals)
+        alone = len(totals) > 1 and totals[most] > SOLE_RANK_SHARE * sum(totals)
         return budget.ranks[most].rank if alone else None
 
 

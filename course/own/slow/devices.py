@@ -25,7 +25,7 @@ from course.own.profiling.timeline import (
     Slice,
     TrainingStep,
 )
-from course.own.slow.thresholds import FEWEST
+from course.own.slow.thresholds import MIN_STEPS
 
 Stretch = tuple[float, float, traces.Activity | None]
 
@@ -49,7 +49,7 @@ def see(rank: RankReport, trace: Path) -> None:
         return
     if not activities:
         rank.blind = NOTHING
-    elif len(rank.recorded) <= FEWEST:
+    elif len(rank.recorded) <= MIN_STEPS:
         rank.blind = TOO_SHORT
     else:
         rank.on_gpu = steps(activities, rank.recorded)

@@ -10,7 +10,7 @@ from course.own.slow.cause import Cause, percent
 from course.own.slow.detectors import DETECTORS
 from course.own.slow.detectors.computing import Computing
 from course.own.slow.step_times import mean
-from course.own.slow.thresholds import CLEARLY_LARGER, FEWEST, MATTERS, SHOWN
+from course.own.slow.thresholds import CLEARLY_LARGER, FAULT_SHARE, MIN_STEPS, SHOWN_SHARE
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Diagnosis:
     def epoch_start(self) -> epoch_starts.EpochStart | None:
         """The beginning of an epoch, if it takes much of all time."""
         start = None if self.blind else epoch_starts.compare(self.budget)
-        return start if start and start.share >= MATTERS else None
+        return start if start and start.share >= FAULT_SHARE else None
 
     @property
     def elsewhere(self) -> float:
@@ -84,7 +84,7 @@ def _ordered(budget: Budget, blind: str) -> list[Cause]:
     ]
     if blind:
         return causes
-    causes = [cause for cause in causes if cause.share >= SHOWN or cause.is_always_shown]
+    causes = [cause for cause in causes if cause.share >= SHOWN_SHARE or cause.is_always_shown]
     causes.sort(key=_sort_key)
     if not any(cause.matters for cause in causes):
         causes[:0] = Computing.evidence(budget)
@@ -116,7 +116,7 @@ def _demand(ranks: list[RankReport]) -> None:
             "its ranks know nothing of one another, and `why` watches torch.distributed alone."
         )
     fewest = min(len(rank.steps) for rank in ranks)
-    if fewest < FEWEST:
+    if fewest < MIN_STEPS:
         least = min(ranks, key=lambda rank: rank.seen)
         seen = words.plural(least.seen, "training step")
         raise CourseError(
@@ -144,7 +144,7 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
             "all of them."
         )
     launching = budget.mean_own("launching") / budget.net_s
-    if launching >= MATTERS:
+    if launching >= FAULT_SHARE:
         questions.append(
             "how long the GPUs really wait for the Python that launches their work: "
             f"{percent(launching)} of a step while torch.profiler, which makes it slower, was "
@@ -155,7 +155,7 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
         lambda step: sum(s.waits["messages"] for s in step.ranks) / len(step.ranks),
     )
     share = pairs / (budget.net_s + pairs)
-    if share >= MATTERS:
+    if share >= FAULT_SHARE:
         questions.append(
             f"which rank is late where ranks send to one another (send, recv; {percent(share)} of "
             "a step): such messages do not tell. Look at a trace of all ranks (lab 03b)."

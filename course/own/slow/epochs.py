@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from course.own.profiling.timeline import RankReport
-from course.own.slow.thresholds import FEWEST
+from course.own.slow.thresholds import MIN_STEPS
 
 
 def starts_epoch(ranks: list[RankReport]) -> list[bool]:
@@ -24,7 +24,7 @@ def weights(ranks: list[RankReport]) -> list[float]:
     """
     starts = starts_epoch(ranks)
     first, others = starts.count(True), starts.count(False)
-    if not first or others < FEWEST:
+    if not first or others < MIN_STEPS:
         return [1.0] * len(starts)
     steps = steps_per_epoch(ranks)
     weight = others / (first * (steps - 1)) if steps > 1 else 0.0

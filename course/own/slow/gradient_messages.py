@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from course.own.profiling.timeline import ASYNC, Slice
 from course.own.slow.budget import Budget
-from course.own.slow.thresholds import OVERLAPS, SMALL
+from course.own.slow.thresholds import OVERLAP_SHARE, SMALL_BYTES
 from course.own.slow.traffic import is_sum_in_forward
 
 
@@ -41,7 +41,7 @@ def search_s(budget: Budget) -> float:
     if not any(ddp.finds_unused for ddp in budget.ddp) or budget.collectives("gradients"):
         return 0.0
     sizes = _bucket_sizes(budget)
-    of_search = SMALL * len(budget.ddp_passes)
+    of_search = SMALL_BYTES * len(budget.ddp_passes)
     return budget.price("gradients") * of_search / (of_search + sum(sizes)) if sizes else 0.0
 
 
@@ -61,7 +61,7 @@ def gathers(budget: Budget) -> list[Slice]:
     return [
         slice_
         for slice_ in messages
-        if slice_.name.startswith("all_gather") and slice_.nbytes >= SMALL
+        if slice_.name.startswith("all_gather") and slice_.nbytes >= SMALL_BYTES
     ]
 
 
@@ -69,9 +69,9 @@ def _small(budget: Budget) -> float:
     """The share of the messages' time that small messages take."""
     messages = budget.collectives("gradients")
     if whole := sum(slice_.seconds for slice_ in messages):
-        return sum(slice_.seconds for slice_ in messages if slice_.nbytes < SMALL) / whole
+        return sum(slice_.seconds for slice_ in messages if slice_.nbytes < SMALL_BYTES) / whole
     sizes = _bucket_sizes(budget)
-    return sizes.count(SMALL) * SMALL / sum(sizes) if sizes else 0.0
+    return sizes.count(SMALL_BYTES) * SMALL_BYTES / sum(sizes) if sizes else 0.0
 
 
 def _gathered(budget: Budget) -> float:
@@ -81,8 +81,11 @@ def _gathered(budget: Budget) -> float:
 
 
 def _bucket_sizes(budget: Budget) -> list[int]:
-    """DDP's own messages in bytes, a small one as `SMALL`: only their sum of time is known."""
-    return [max(bucket, SMALL) for pass_ in budget.ddp_passes for bucket in pass_.buckets]
+    """DDP's own messages in bytes, a small one as `SMALL_BYTES`.
+
+    Only the sum of their times is known.
+    """
+    return [max(bucket, SMALL_BYTES) for pass_ in budget.ddp_passes for bucket in pass_.buckets]
 
 
 def _could_be_begun(budget: Budget) -> float:
@@ -105,7 +108,7 @@ def _hideable(budget: Budget) -> float:
     """Seconds per step of the last backward pass that could hide messages, and hide none."""
     if budget.ddp_passes:
         least = [min(p.computing, p.communicating) for p in budget.ddp_passes]
-        if sum(p.overlap for p in budget.ddp_passes) > OVERLAPS * sum(least):
+        if sum(p.overlap for p in budget.ddp_passes) > OVERLAP_SHARE * sum(least):
             return 0.0
     elif any(_is_begun_early(slice_) for slice_ in budget.collectives("gradients")):
         return 0.0

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from course.own.profiling.timeline import OWN
 from course.own.slow.step_times import StepTimes, evened, length, levelled, mean, without
-from course.own.slow.thresholds import IN_TURNS, LEAST, PART, STEADY
+from course.own.slow.thresholds import EXCESS_SHARE, IN_TURNS, MIN_LATENESS, STEADY_SHARE
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ def late(times: list[StepTimes]) -> Late | None:
     if not any(step.weight for step in usual):
         return None
     index = max(ranks, key=lambda rank: mean(usual, lambda step: step.ranks[rank].work))
-    if _ahead(usual, index) < STEADY:
+    if _ahead(usual, index) < STEADY_SHARE:
         return None
     excess = {kind: _excess(times, index, kind) for kind in OWN}
     kind = max(excess, key=excess.__getitem__)
     even, usually_even = times, usual
     for work in OWN:
-        if excess[work] >= PART * excess[kind]:
+        if excess[work] >= EXCESS_SHARE * excess[kind]:
             even, usually_even = (evened(some, index, work) for some in (even, usually_even))
     usual_gain = length(usual) - length(usually_even)
-    if kind == "saving" or usual_gain < LEAST * length(usual):
+    if kind == "saving" or usual_gain < MIN_LATENESS * length(usual):
         return None
     return Late(index, kind, length(times) - length(even), even)
 

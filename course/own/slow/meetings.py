@@ -2,7 +2,7 @@
 
 from course.own.slow.budget import Budget
 from course.own.slow.step_times import mean
-from course.own.slow.thresholds import MEETS
+from course.own.slow.thresholds import MEETING_SHARE
 
 
 def are_needless(budget: Budget) -> bool:
@@ -17,4 +17,4 @@ def are_needless(budget: Budget) -> bool:
     waited = sum(budget.waited(index) for index in ranks)
     for_script = sum(budget.waited(index, "synchronization") for index in ranks)
     averaging = mean(budget.times, lambda step: bool(step.price("gradients")))
-    return for_script >= MEETS * waited and averaging < MEETS
+    return for_script >= MEETING_SHARE * waited and averaging < MEETING_SHARE

@@ -5,7 +5,7 @@ from statistics import fmean
 
 from course.own.profiling.timeline import RankReport
 from course.own.slow.budget import Budget
-from course.own.slow.thresholds import ENOUGH, SAME_BATCHES
+from course.own.slow.thresholds import MIN_SHARED_SAMPLES, SAME_BATCHES
 from course.own.slow.traffic import is_sum_in_forward
 
 
@@ -60,7 +60,7 @@ def _from_all(one: RankReport, other: RankReport, what: str) -> bool:
     """Whether two ranks have as many samples of an epoch in common as if both drew from all."""
     mine, theirs = _epoch(one, what), _epoch(other, what)
     expected = len(mine) * len(theirs) / max(one.loaded, 1)
-    return one.loaded > 0 and expected >= ENOUGH and len(mine & theirs) >= expected / 2
+    return one.loaded > 0 and expected >= MIN_SHARED_SAMPLES and len(mine & theirs) >= expected / 2
 
 
 def _epoch(rank: RankReport, what: str) -> set[int]:

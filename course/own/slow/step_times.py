@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, median, median_low
 
 from course.own.profiling.timeline import OWN
-from course.own.slow.thresholds import USUAL
+from course.own.slow.thresholds import CAP_IN_MEDIANS
 
 # The traffic of messages: the model's gradients and parameters; gradients of passes after which no
 # step is taken; buffers; the script's own messages; messages from one rank to another.
@@ -94,7 +94,7 @@ def levelled(times: list[StepTimes], kind: str) -> list[StepTimes]:
 
 
 def cap(times: list[StepTimes]) -> None:
-    """Cut the waits for gradients in a step to `USUAL` times their median, on every rank.
+    """Cut the waits for gradients in a step to `CAP_IN_MEDIANS` times their median, on every rank.
 
     On CPUs, cores carry the messages. Now and then a message waits for a core many times as long as
     it takes, and no thread of the script shows that.
@@ -102,7 +102,7 @@ def cap(times: list[StepTimes]) -> None:
     prices = [step.price("gradients") for step in times]
     if not any(prices):
         return
-    ceiling = USUAL * median(filter(None, prices))
+    ceiling = CAP_IN_MEDIANS * median(filter(None, prices))
     for step, price in zip(times, prices, strict=True):
         for mine in step.ranks:
             mine.waits["gradients"] -= max(0.0, price - ceiling)

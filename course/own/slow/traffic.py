@@ -3,7 +3,7 @@
 from collections import Counter
 
 from course.own.profiling.timeline import ASYNC, RankReport, Slice
-from course.own.slow.thresholds import LOSS, OF_GRADIENTS
+from course.own.slow.thresholds import GRADIENT_LINE_SHARE, LOSS_BYTES
 from course.own.watch.calls import POINT_TO_POINT
 
 OBJECTS = ("barrier", "object", "monitored")
@@ -19,7 +19,7 @@ class Traffic:
             for slice_ in step.slices:
                 if slice_.kind == "collective" and not _is_talk(slice_):
                     sent[slice_.where] += slice_.nbytes
-        least = OF_GRADIENTS * max(1, *(rank.gradients for rank in ranks)) * len(steps)
+        least = GRADIENT_LINE_SHARE * max(1, *(rank.gradients for rank in ranks)) * len(steps)
         self._senders = {line for line, total in sent.items() if total >= least}
 
     def of(self, slice_: Slice) -> str:
@@ -30,8 +30,9 @@ class Traffic:
             return "synchronization"
         if slice_.name.removesuffix(f", {ASYNC}") in POINT_TO_POINT:
             return "messages"
-        inside = slice_.within in ("forward", "backward", "optimizer") and slice_.nbytes > LOSS
-        return "gradients" if inside or slice_.where in self._senders else "synchronization"
+        inside = slice_.within in ("forward", "backward", "optimizer")
+        of_model = inside and slice_.nbytes > LOSS_BYTES
+        return "gradients" if of_model or slice_.where in self._senders else "synchronization"
 
     def within(self, slice_: Slice, slices: list[Slice]) -> str:
         """The traffic that a wait among these slices of a step is for: as `of`, or ``early``."""
@@ -41,7 +42,7 @@ class Traffic:
 
 def is_sum_in_forward(slice_: Slice) -> bool:
     """Whether it adds up the parts of a layer that is split between ranks."""
-    summed = slice_.name.startswith("all_reduce") and slice_.nbytes > LOSS
+    summed = slice_.name.startswith("all_reduce") and slice_.nbytes > LOSS_BYTES
     return summed and slice_.within == "forward"
 
 

@@ -6,7 +6,7 @@ from statistics import median_low
 from course.own.profiling.timeline import WAITS, Slice
 from course.own.slow import epochs
 from course.own.slow.budget import Budget
-from course.own.slow.thresholds import SHORT
+from course.own.slow.thresholds import SHORT_STRETCH
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def lanes(budget: Budget) -> dict[int, list[Stretch]]:
     by_rank = {}
     for index, (rank, step) in enumerate(zip(budget.ranks, steps, strict=True)):
         zero = step.start if begin is None else begin
-        short = SHORT * (step.end - step.start)
+        short = SHORT_STRETCH * (step.end - step.start)
         last = _last(budget, number, index)
         stretches = [
             stretch

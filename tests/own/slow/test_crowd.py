@@ -7,7 +7,7 @@ from support.made_steps import STEP, computed, did, first, loader, ranks, same, 
 
 from course.own import Answer
 from course.own.profiling.timeline import RankReport
-from course.own.slow.thresholds import CROWDED
+from course.own.slow.thresholds import CROWDED_FAULT_SHARE
 
 
 @pytest.mark.parametrize("starved", [True, False])
@@ -18,7 +18,7 @@ def test_a_straggler_on_a_crowded_machine_must_cost_more(starved: bool) -> None:
         free, crowded = first(reports), _crowded(reports, starved)
         assert free.name == "straggler" and free.share == pytest.approx(of_step, abs=0.01)
         cause = first(crowded)
-        assert (cause.name == "straggler") == (of_step > CROWDED)
+        assert (cause.name == "straggler") == (of_step > CROWDED_FAULT_SHARE)
         assert cause.budget.is_crowded and "straggler" in {c.name for c in Answer(crowded).causes}
 
 

@@ -6,7 +6,7 @@ from typing import Self
 from course.own.finding import CauseInfo
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
-from course.own.slow.thresholds import SHOWN
+from course.own.slow.thresholds import SHOWN_SHARE
 
 ALL_BUT_LAST = "Run all passes but the last, forward and backward, inside `with model.no_sync():`."
 
@@ -16,7 +16,7 @@ class Accumulation(Cause):
 
     info = CauseInfo("accumulation", "gradients are averaged in passes that take no step", lab="04")
     aspect = "messages"
-    threshold = SHOWN  # messages in vain are counted, however long they took
+    threshold = SHOWN_SHARE  # messages in vain are counted, however long they took
     needs_all = True
 
     @classmethod

@@ -4,7 +4,7 @@ from course.own.finding import CauseInfo
 from course.own.slow import epoch_starts
 from course.own.slow.budget import Budget
 from course.own.slow.cause import OwnWork
-from course.own.slow.thresholds import OPENING
+from course.own.slow.thresholds import EPOCH_START_SHARE
 
 STORE = "prepare the data once and store it"
 
@@ -46,7 +46,7 @@ class Input(OwnWork):
     @property
     def _is_at_epoch_starts(self) -> bool:
         """Whether most of the waiting lies in the first steps of epochs."""
-        return epoch_starts.share_of(self.budget, self.kind) >= OPENING
+        return epoch_starts.share_of(self.budget, self.kind) >= EPOCH_START_SHARE
 
     @property
     def cure(self) -> str:
