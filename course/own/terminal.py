@@ -123,13 +123,13 @@ class EarlyAnswer:
         return self._has_judged and self._stop and report_files.go_on(run_session.folder)
 
     def is_new(self, answer: Answer | Comparison, passes: int) -> bool:
-        """Whether an answer differs from the printed one, or that may be far above by now.
+        """Whether to print an answer: it differs from the printed one, or that is far above.
 
-        It is near if the run ended before it had gone on for as long again: after fewer than twice
-        as many backward passes.
+        The output of the script lies in between. There is much of it once the run has made twice
+        as many backward passes as it had when the answer was printed.
         """
-        far = not self._question.goes_on and passes >= 2 * self._at
-        return far or self._text != str(answer)
+        is_far_above = not self._question.goes_on and passes >= 2 * self._at
+        return is_far_above or self._text != str(answer)
 
     def _may_print(self, answer: Answer | Comparison) -> bool:
         return not self._stop and (not self._quiet or _has_faults(answer))

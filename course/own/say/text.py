@@ -72,7 +72,7 @@ def _causes(diagnosis: Diagnosis) -> list[str]:
 def _about_computing(computing: Computing, rest: list[Cause]) -> str:
     if any(cause.share >= SHOWN_SHARE for cause in rest):
         if computing.share < MOSTLY:
-            return "No fault costs much; what else takes time follows."
+            return "No fault costs much. The other costs follow."
         return "The ranks compute most of the time; what else costs something follows."
     if computing.is_nearly_all:
         return "Nothing is wrong: the ranks compute nearly all the time."
