@@ -20,7 +20,7 @@ class Cause:
 
     `share` of a step would be saved at most without it. `rank` is the one that it lies with, None
     if there are several. `line` is a line of the user's, "" if none is known. `step_part` is the
-    part of its step in which a rank is late.
+    part of the step in which a straggler is late, "" for any other cause.
     """
 
     budget: Budget
