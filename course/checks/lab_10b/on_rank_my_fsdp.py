@@ -22,7 +22,7 @@ from course.given import units
 from course.given.sent import Traffic
 
 LAYERS = 4
-# Forward or backward, the layer that computes, those that have memory then, those whose gather is
+# The phase of a step, the layer that computes, those that have memory then, those whose gather is
 # still to be waited for, and those that have whole gradients.
 Seen = tuple[str, int, list[int], list[int], list[int]]
 
@@ -53,7 +53,7 @@ class _Layer(nn.Module):
         self.place, self.see = place, see
 
     def forward(self, x: Tensor) -> Tensor:
-        self.see("forward", self.place)
+        self.see("forward" if torch.is_grad_enabled() else "evaluation", self.place)
         x = self.norm(self.linear(x))
         x = _InBackward.apply(x, lambda: self.see("backward", self.place))
         return torch.tanh(x)
@@ -95,15 +95,37 @@ class LayerStack(nn.Module):
         return self.head(x)
 
 
-def watched() -> list[Seen]:
-    """Which layers are whole while each computes, in the second of two steps."""
-    with _noted_gathers() as unfinished:
+def watched() -> tuple[list[Seen], list[int], dict[int, list[int]]]:
+    """What is whole while each layer computes, in the second of two steps and in an evaluation.
+
+    Also the layers in the order in which their gathers begin in that step, and by layer, those
+    that are whole when it begins to reduce its gradients.
+    """
+    with _noted_gathers() as (begun, unfinished):
         net, _ = fsdp(LayerStack())
+        place_of = {id(unit.full): place for place, unit in enumerate(net.units)}
         net.module.on_its_way = lambda place: id(net.units[place].full) in unfinished
+        reducing: dict[int, list[int]] = {}
+        for place, unit in enumerate(net.units):
+            unit.reduce = _noted_reduce(unit.reduce, place, net.module, reducing)
         for step in range(2):
             net.module.seen.clear()
+            begun.clear()
             loss_of(net, batch(step, dist.get_rank())).backward()
-    return net.module.seen
+        order = [place_of[buffer] for buffer in begun if buffer in place_of]
+        with torch.no_grad():
+            loss_of(net, batch(2, dist.get_rank()))
+    return net.module.seen, order, reducing
+
+
+def _noted_reduce(reduce: Callable, place: int, model: LayerStack, reducing: dict) -> Callable:
+    """The `reduce` of a unit, which first notes the layers that are whole."""
+
+    def noted() -> None:
+        reducing[place] = model.whole()
+        reduce()
+
+    return noted
 
 
 class _Noted:
@@ -118,12 +140,14 @@ class _Noted:
 
 
 @contextmanager
-def _noted_gathers() -> Iterator[set[int]]:
-    """The buffers, by id, whose gather has been started and not waited for."""
+def _noted_gathers() -> Iterator[tuple[list[int], set[int]]]:
+    """The buffers, by id: those whose gather has begun, and those of them not waited for."""
+    begun: list[int] = []
     unfinished: set[int] = set()
     real = units.all_gather
 
     def gather(buffer: Tensor, shard: Tensor, **options: object) -> _Noted | None:
+        begun.append(id(buffer))
         work = real(buffer, shard, **options)
         if work is None:
             return None
@@ -132,7 +156,7 @@ def _noted_gathers() -> Iterator[set[int]]:
 
     units.all_gather = gather
     try:
-        yield unfinished
+        yield begun, unfinished
     finally:
         units.all_gather = real
 
@@ -155,22 +179,23 @@ def at_rest() -> dict[str, list[str]]:
 
 
 def without_sync() -> tuple[list[str], list[str], int, float]:
-    """Two passes, the first of them within no_sync().
+    """Three passes, the first two of them within no_sync().
 
-    Which weights are whole after it, which gradients are missing, the bytes that it has reduced,
-    and how far the weights are after the update from those of one process.
+    Which weights are whole after these, which gradients are missing, the bytes that they have
+    reduced, and how far the weights are after the update from those of one process.
     """
     net, _ = fsdp(Small(seed=0))
     updates = torch.optim.SGD(net.shards(), lr=0.1)
     with net.no_sync(), Traffic() as seen:
-        (loss_of(net, batch(0, dist.get_rank())) / 2).backward()
+        for step in range(2):
+            (loss_of(net, batch(step, dist.get_rank())) / 3).backward()
     named = list(net.module.named_parameters())
     whole = [name for name, p in named if p.untyped_storage().nbytes()]
     missing = [name for name, p in named if p.grad is None]
     reduced = sum(message.nbytes for message in seen.messages if "gather" not in message.name)
-    (loss_of(net, batch(1, dist.get_rank())) / 2).backward()
+    (loss_of(net, batch(2, dist.get_rank())) / 3).backward()
     updates.step()
-    alone = train_alone("plain", "SGD", 1, dist.get_world_size(), passes=2)
+    alone = train_alone("plain", "SGD", 1, dist.get_world_size(), passes=3)
     return whole, missing, reduced, furthest(whole_weights(net), alone)
 
 

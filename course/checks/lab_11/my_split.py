@@ -16,6 +16,7 @@ DRAWN = (
     "Draw the whole layer on every rank, and keep a part: "
     "what would equal seeds give if each rank drew its own part only?"
 )
+MORE = "The whole layer is drawn once; what else in the layer draws random numbers, or sets a seed?"
 NAMED = "Each layer has two: an `nn.Parameter` called `weight`, and one called `bias`."
 BLOCKS = (
     "A rank keeps its rows of each block, one block after another. "
@@ -34,10 +35,10 @@ def off(got: Tensor, expected: Tensor) -> str:
     return f"is off by {float((got - expected).abs().nan_to_num(0, torch.inf).max()):.2g}"
 
 
-def share(name: str, whole: Tensor, rank: int, ranks: int) -> Tensor:
-    """A rank's part of a parameter of an MLP, or of its gradient."""
+def share(name: str, whole: Tensor, rank: int, ranks: int, blocks: int = 1) -> Tensor:
+    """A rank's part of a parameter of a layer, or of its gradient."""
     if "ColumnLinear" in name:
-        return whole.chunk(ranks)[rank]
+        return whole.unflatten(0, (blocks, -1)).chunk(ranks, 1)[rank].flatten(0, 1)
     return whole.chunk(ranks, dim=1)[rank] if "RowLinear.weight" in name else whole
 
 
@@ -80,34 +81,33 @@ class TestMySplit:
     @hint(DRAWN)
     def test_start(self, ranks):
         """After one seed, the shares of all ranks together are the whole layer, for any N."""
-        torch.manual_seed(0)
-        width, inner = on_rank.WIDTH, on_rank.INNER
-        column, row = nn.Linear(width, inner), nn.Linear(inner, width)
-        three = nn.Linear(width, 3 * inner)
         for world_size in (1, 3):
-            for rank, got in enumerate(ranks(world_size, on_rank.started)):
+            for rank, results in enumerate(ranks(world_size, on_rank.started)):
+                for name, (got, following) in results.items():
+                    self.started(name, got, following, rank, world_size)
 
-                def rows(whole: Tensor, blocks: int = 1, n=world_size, rank=rank) -> Tensor:
-                    return whole.unflatten(0, (blocks, -1)).chunk(n, 1)[rank].flatten(0, 1)
-
-                expected = {
-                    "ColumnLinear: weight": rows(column.weight),
-                    "ColumnLinear: bias": rows(column.bias),
-                    "RowLinear: weight": row.weight.chunk(world_size, 1)[rank],
-                    "RowLinear: bias": row.bias,
-                    "ColumnLinear of 3 blocks: weight": rows(three.weight, 3),
-                    "ColumnLinear of 3 blocks: bias": rows(three.bias, 3),
-                }
-                for name, whole in expected.items():
-                    if name not in got:
-                        there = ", ".join(got)
-                        raise Fault(f"{name} is not among the parameters, {there}", NAMED)
-                    if wrong := off(got[name], whole.detach()):
-                        raise Fault(
-                            f"{words.plural(world_size, 'rank')}: {name} of rank {rank} {wrong}, "
-                            "compared with its share of the whole layer",
-                            BLOCKS if "blocks" in name or got[name].shape != whole.shape else DRAWN,
-                        )
+    def started(self, name: str, got: dict, following: Tensor, rank: int, world_size: int) -> None:
+        """Hold a layer to its share of one of torch's, and to what that one draws."""
+        where = words.plural(world_size, "rank")
+        _, *sizes, blocks = on_rank.LAYERS[name]
+        layer, expected = on_rank.seeded(nn.Linear, *sizes)
+        for kind, whole in layer.named_parameters():
+            if kind not in got:
+                there = ", ".join(got)
+                raise Fault(f"{name}: {kind} is not among the parameters, {there}", NAMED)
+            part = share(f"{name}.{kind}", whole.detach(), rank, world_size, blocks)
+            if wrong := off(got[kind], part):
+                raise Fault(
+                    f"{where}: {name}: {kind} of rank {rank} {wrong}, "
+                    "compared with its share of the whole layer",
+                    BLOCKS if blocks > 1 or got[kind].shape != part.shape else DRAWN,
+                )
+        if not torch.equal(following, expected):
+            raise Fault(
+                f"{where}: after {name}, rank {rank} draws other random numbers than after the "
+                "whole layer, so the next layer starts otherwise",
+                MORE,
+            )
 
     @hint(
         "Take two ranks and one number each on paper: "
@@ -115,31 +115,30 @@ class TestMySplit:
     )
     def test_same_as_whole(self, ranks):
         """An MLP of both layers has the output and the gradients of a whole one."""
-        expected = on_rank.whole()
         for world_size in (1, 2, 3):
-            results = ranks(world_size, on_rank.network)
-            wrong = self.wrong(results, [expected] * world_size, world_size)
+            wrong = self.wrong(ranks, [[*range(world_size)]])
             assert not wrong, wrong
 
-    @hint("Which argument of `all_reduce` says who takes part?")
+    @hint("Which ranks take part in `all_reduce`, and which of them is this one?")
     def test_group(self, ranks):
         """Two groups of two ranks each, with inputs of their own, do not mix."""
-        alone = self.wrong(ranks(2, on_rank.network), [on_rank.whole()] * 2, 2)
-        if alone:
+        if self.wrong(ranks, [[0, 1]]):
             raise Undecided("one group is not right yet: see the check of an MLP")
-        expected = [on_rank.whole(place) for place in (0, 0, 1, 1)]
-        wrong = self.wrong(ranks(4, on_rank.network, 2), expected, 2)
-        assert not wrong, wrong
+        for groups in ([[0, 1], [2, 3]], [[0, 2], [1, 3]]):
+            wrong = self.wrong(ranks, groups)
+            assert not wrong, wrong
 
-    def wrong(self, results: list[dict], expected: list[dict], group_size: int) -> str:
-        """How what the ranks found differs from their shares of a whole network; "" if not."""
-        for rank, got in enumerate(results):
-            for name, whole in expected[rank].items():
-                where = f"groups of {group_size}: the {name}"
-                if got.get(name) is None:
-                    return f"{where} is missing on rank {rank}"
-                if wrong := off(got[name], share(name, whole, rank % group_size, group_size)):
-                    return f"{where} {wrong} on rank {rank}"
+    def wrong(self, ranks: Callable, groups: list[list[int]]) -> str:
+        """How what the ranks get differs from their shares of a whole network; "" if not."""
+        results = ranks(sum(map(len, groups)), on_rank.network, groups)
+        for place, group in enumerate(groups):
+            for name, whole in on_rank.whole(place).items():
+                where = f"the group of ranks {group}: the {name}"
+                for number, rank in enumerate(group):
+                    if results[rank].get(name) is None:
+                        return f"{where} is missing on rank {rank}"
+                    if wrong := off(results[rank][name], share(name, whole, number, len(group))):
+                        return f"{where} {wrong} on rank {rank}"
         return ""
 
     @hint("With 3 blocks of 4 rows and 2 ranks, which 6 of the 12 rows does rank 0 need?")

@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
@@ -14,6 +15,13 @@ from course.given.sent import Traffic
 
 SAMPLES, TOKENS, WIDTH, INNER = 2, 7, 5, 24  # 24 can be shared by 1, 2, 3 and 4 ranks
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
+# By name: the class of a layer, its numbers of inputs, outputs and blocks.
+LAYERS = {
+    "ColumnLinear": ("ColumnLinear", WIDTH, INNER, 1),
+    "RowLinear": ("RowLinear", INNER, WIDTH, 1),
+    "ColumnLinear of 2 blocks": ("ColumnLinear", WIDTH, 2 * INNER, 2),
+    "ColumnLinear of 3 blocks": ("ColumnLinear", WIDTH, 3 * INNER, 3),
+}
 
 
 def drawn(*shape: int, seed: int) -> Tensor:
@@ -48,44 +56,58 @@ def operators() -> dict[str, Tensor]:
     return results
 
 
-def started() -> dict[str, Tensor]:
-    """The shares of the layers on this rank, as drawn after seed 0."""
-    script, group = importlib.import_module("my_split"), dist.group.WORLD
+def seeded(make: Callable, *sizes: object, **options: object) -> tuple[nn.Module, Tensor]:
+    """A layer that is made after seed 0, and the random number that the next one would get."""
     torch.manual_seed(0)
-    layers = {
-        "ColumnLinear": script.ColumnLinear(WIDTH, INNER, group),
-        "RowLinear": script.RowLinear(INNER, WIDTH, group),
-        "ColumnLinear of 3 blocks": script.ColumnLinear(WIDTH, 3 * INNER, group, blocks=3),
-    }
-    return {
-        f"{name}: {kind}": tensor.detach().clone()
-        for name, layer in layers.items()
-        for kind, tensor in layer.named_parameters()
-    }
+    return make(*sizes, **options), torch.rand(1)
 
 
-def network(groups: int = 1) -> dict[str, Tensor]:
-    """What an MLP of the learner's layers computes: its output and all its gradients.
+def started() -> dict[str, tuple[dict[str, Tensor], Tensor]]:
+    """By layer: its shares on this rank, drawn after seed 0, and the next random number."""
+    script, group, results = importlib.import_module("my_split"), dist.group.WORLD, {}
+    for name, (kind, *sizes, blocks) in LAYERS.items():
+        options = {} if blocks == 1 else {"blocks": blocks}
+        layer, following = seeded(getattr(script, kind), *sizes, group, **options)
+        shares = {kind: tensor.detach().clone() for kind, tensor in layer.named_parameters()}
+        results[name] = shares, following
+    return results
 
-    With more `groups`, each group of ranks has inputs of its own.
+
+def network(groups: list[list[int]]) -> dict[str, Tensor]:
+    """What an MLP of the learner's layers computes: its outputs and all its gradients.
+
+    Each of the groups of ranks has inputs of its own.
     """
-    script, group = importlib.import_module("my_split"), _group(groups)
+    script = importlib.import_module("my_split")
+    group = dist.new_subgroups_by_enumeration(groups)[0]
     torch.manual_seed(0)
-    up, down = script.ColumnLinear(WIDTH, INNER, group), script.RowLinear(INNER, WIDTH, group)
-    x = inputs(dist.get_rank() // dist.get_world_size(group)).requires_grad_()
-    y = down(torch.tanh(up(x)))
-    y.backward(drawn(SAMPLES, TOKENS, WIDTH, seed=3))
-    return _results(x, y, up, down)
+    up = script.ColumnLinear(WIDTH, INNER, group)
+    torch.manual_seed(1)  # what one layer draws is not to change the other
+    down = script.RowLinear(INNER, WIDTH, group)
+    (place,) = (i for i, members in enumerate(groups) if dist.get_rank() in members)
+    return _passes(up, down, place)
 
 
 def whole(place: int = 0) -> dict[str, Tensor]:
     """The same of torch's own layers on one process, for the inputs of group `place`."""
     torch.manual_seed(0)
-    up, down = nn.Linear(WIDTH, INNER), nn.Linear(INNER, WIDTH)
-    x = inputs(place).requires_grad_()
-    y = down(torch.tanh(up(x)))
-    y.backward(drawn(SAMPLES, TOKENS, WIDTH, seed=3))
-    return _results(x, y, up, down)
+    up = nn.Linear(WIDTH, INNER)
+    torch.manual_seed(1)
+    return _passes(up, nn.Linear(INNER, WIDTH), place)
+
+
+def _passes(up: nn.Module, down: nn.Module, place: int) -> dict[str, Tensor]:
+    """The results of a pass over some samples, and of one over a single sample in eval mode."""
+    gradient, results = drawn(SAMPLES, TOKENS, WIDTH, seed=3), {}
+    for sample, mode in ((..., "train mode"), (0, "eval mode")):
+        layers = nn.ModuleList([up, down]).train(mode == "train mode")
+        layers.zero_grad()
+        x = inputs(place)[sample].requires_grad_()
+        y = down(torch.tanh(up(x)))
+        y.backward(gradient[sample])
+        shown = f"{mode}, inputs of {x.ndim} dimensions"
+        results |= {f"{name} ({shown})": t for name, t in _results(x, y, up, down).items()}
+    return results
 
 
 def inputs(place: int) -> Tensor:
@@ -146,8 +168,3 @@ def _alive() -> dict[int, int]:
     gc.collect()
     storages = [t.untyped_storage() for t in gc.get_objects() if issubclass(type(t), Tensor)]
     return {storage.data_ptr(): storage.nbytes() for storage in storages}
-
-
-def _group(groups: int) -> dist.ProcessGroup:
-    """This rank's group, of as many as there are."""
-    return dist.new_subgroups(group_size=dist.get_world_size() // groups)[0]
