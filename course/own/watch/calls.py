@@ -22,6 +22,8 @@ from course.core import user_files
 SLOTS, SLOT = 256, 224  # calls that are kept, and bytes of each
 HEAD = struct.Struct("<QQQ")  # calls and backward passes so far, bytes of DDP's gradients
 C10D = os.path.join("torch", "distributed", "distributed_c10d.py")
+# Not taken from `core.dist_names`, which imports torch: this module is loaded before the script's
+# first line, and a script may set variables that torch reads when it is imported.
 NAMES = frozenset((
     "all_reduce", "all_reduce_coalesced", "reduce", "broadcast", "barrier", "monitored_barrier",
     "all_gather", "all_gather_single", "all_gather_into_tensor", "all_gather_coalesced", "gather",
