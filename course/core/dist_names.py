@@ -12,5 +12,10 @@ COLLECTIVES = tuple(
 BARRIERS = ("barrier", "monitored_barrier")
 MESSAGES = ("send", "recv", "isend", "irecv", "batch_isend_irecv")
 MOVES_DATA = COLLECTIVES + MESSAGES
-# The position, among the arguments, of the tensor that a rank contributes.
-GIVES = {"all_reduce": 0, "all_gather_into_tensor": 1, "all_gather_single": 1}
+# The all-reduces and all-gathers of one tensor, and the argument that a rank contributes.
+GIVES = {
+    "all_reduce": "tensor",
+    "all_gather": "tensor",
+    "all_gather_into_tensor": "input_tensor",
+    "all_gather_single": "input_tensor",
+}

@@ -5,6 +5,7 @@ operation that torch runs, and so each collective under any name; that takes tim
 """
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,14 +33,16 @@ class Sent:
 
 @contextmanager
 def counted() -> Iterator[Sent]:
-    """Count this rank's all-reduces and all-gathers inside the block.
+    """Count this rank's all-reduces and all-gathers inside the block, those of `dist_names.GIVES`.
 
-    Calls from Python count; those from DDP's own C++ do not: give DDP a communication hook.
+    Calls from Python count, and within `all_gather_object` the two that it makes. Other collectives
+    do not, nor do those from DDP's own C++: give DDP a communication hook.
     """
     total = Sent()
 
     def note(name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        tensor: Tensor = args[dist_names.GIVES[name]]
+        arguments = inspect.signature(real).bind(*args, **kwargs).arguments
+        tensor: Tensor = arguments[dist_names.GIVES[name]]
         total.messages += 1
         total.nbytes += tensor.nbytes
         return real(*args, **kwargs)

@@ -7,6 +7,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from course.core import dist_names
 from course.given import compression, digits_task, flat_weights, sent
 
 
@@ -97,6 +98,24 @@ def test_messages_and_bytes_are_counted_while_it_is_entered(group_of_one):
         compression.mean_of_few(torch.ones(2), torch.tensor([0, 1]), torch.zeros(9)).wait()
     dist.all_reduce(torch.zeros(5))
     assert (total.messages, total.nbytes) == (4, 20 + 10 + 2 * 8)
+
+
+@pytest.mark.parametrize("name", [name for name in dist_names.GIVES if hasattr(dist, name)])
+def test_each_function_that_is_counted_gives_the_bytes_of_its_own_tensor(group_of_one, name):
+    own, room = torch.zeros(5), torch.zeros(5)
+    gathered = {"all_reduce": (), "all_gather": ([room],)}.get(name, (room,))
+    call = getattr(dist, name)
+    with sent.counted() as total:
+        getattr(dist, name)(*gathered, own)
+        getattr(dist, name)(*gathered, **{dist_names.GIVES[name]: own})
+    assert (total.messages, total.nbytes) == (2, 2 * 20)
+    assert getattr(dist, name) is call
+
+
+def test_an_object_that_is_gathered_counts_with_the_message_about_its_length(group_of_one):
+    with sent.counted() as total:
+        dist.all_gather_object([None], "x" * 1000)
+    assert total.messages == 2 and total.nbytes > 1000
 
 
 def test_every_rank_begins_equal_and_the_batches_are_the_same_in_every_run(group_of_one):
