@@ -39,7 +39,10 @@ def test_mutant_is_rejected(mutant: Answer, tmp_path: Path) -> None:
     result = mutants.verdict(mutant, tmp_path)
     assert result.outcome == Outcome.FAILED, f"{mutant}, {mutant.check}: {result}"
     assert result.message
-    assert result.message.startswith("The limit of") == mutant.hangs, result.message
+    hangs = result.message.startswith("The limit of")
+    how = "Hangs in" if hangs else "Named by"
+    right = f"its ranks {'' if hangs else 'do not '}hang: write ``{how} `{mutant.check}`.``"
+    assert hangs == mutant.hangs, f"{mutant}: {right}\n{result.message}"
 
 
 @pytest.mark.parametrize(

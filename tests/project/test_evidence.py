@@ -4,6 +4,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from support import evidence
 from support.chromium import CHROMIUM
 from support.pytest_runs import run_pytest
 
@@ -118,6 +119,12 @@ def report(folder: Path) -> dict[str, str]:
 def test_it_shows_what_happened(report: dict[str, str], test: str, shown: list[str]) -> None:
     for words in shown:
         assert words in report[test], report[test]
+
+
+def test_it_leaves_out_which_modules_pythons_stacks_list() -> None:
+    stderr = '  File "my_ring.py", line 2 in exchange\n\nExtension modules: numpy.a (total: 1)'
+    text = evidence.of_launch("timed out", {0: -6}, {"stderr": {0: stderr}})
+    assert "line 2 in exchange" in text and "numpy" not in text
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")

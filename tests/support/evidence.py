@@ -16,6 +16,7 @@ from course.launch import Run
 from course.launch.messages import Event
 
 LAST_LINES = 30  # of what one rank wrote to one stream
+MODULES = "Extension modules: "  # Python ends its stacks with all of them, and none is evidence
 LAST_LAUNCHES = 10  # of a test
 LAST_MESSAGES = 20  # of a page's console
 LONGEST_PAGE = 2000  # characters of a page's text
@@ -36,7 +37,8 @@ def of_launch(end: str, codes: dict[int, int], written: Mapping[str, Mapping]) -
     for stream, texts in written.items():
         for rank, text in texts.items():
             source = f"{'launcher' if rank is None else f'rank {rank}'} {stream}"
-            lines += [f"{source} │ {line}" for line in text.splitlines()[-LAST_LINES:]]
+            shown = [line for line in text.splitlines() if not line.startswith(MODULES)]
+            lines += [f"{source} │ {line}" for line in shown[-LAST_LINES:]]
     return "\n".join(lines)
 
 
