@@ -1,6 +1,8 @@
 """Small changes of a solution: each is a program, stays within the solution and shows its diff."""
 
 import ast
+import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -9,7 +11,9 @@ from support.changes import KINDS, changes
 
 from course.exercises import exercises
 
-EQUAL = tomllib.loads((Path(__file__).parents[1] / "tools" / "equal_changes.toml").read_text())
+TOOLS = Path(__file__).parents[1] / "tools"
+ROWS = (TOOLS / "equal_changes.toml").read_text()
+EQUAL = tomllib.loads(ROWS)
 SCRIPT = '''
 import torch.distributed as dist
 
@@ -69,6 +73,24 @@ def test_all_are_programs_that_differ_within_the_solution():
         assert "Nothing is changed" not in change.diff and "print" not in change.diff
 
 
+def test_of_two_statements_that_change_places_both_are_shown():
+    (swapped,) = (one for one in changes(SCRIPT) if one.kind == "statements_swapped")
+    one, two = "    total, _ = row.clone(), 0", "    dist.all_reduce(total, op=dist.ReduceOp.SUM)"
+    assert swapped.diff.splitlines() == [f"-{one}", f"-{two}", f"+{two}", f"+{one}"]
+
+
+def test_a_change_is_printed_as_the_file_has_it():
+    as_row = runpy.run_path(str(TOOLS / "change_solutions.py"))["as_row"]
+    rows = [as_row("mean", change) for change in changes(SCRIPT)]
+    read = tomllib.loads("\n".join(rows))["mean"]
+    assert [row["diff"] for row in read] == [change.diff for change in changes(SCRIPT)]
+
+
+def test_what_is_known_to_be_no_fault_is_in_the_order_of_the_alphabet():
+    names = re.findall(r"^\[\[(\w+)\]\]$", ROWS, re.MULTILINE)
+    assert names == sorted(names)
+
+
 @pytest.mark.parametrize("name", exercises())
 def test_every_solution_can_be_changed(name):
     assert len(changes(exercises()[name].script(solved=True))) > 5
@@ -78,3 +100,4 @@ def test_every_solution_can_be_changed(name):
 def test_what_is_known_to_be_no_fault_is_a_change_that_is_made(name):
     made = {change.diff.strip() for change in changes(exercises()[name].script(solved=True))}
     assert not {known["diff"].strip() for known in EQUAL[name]} - made
+    assert all(known["why"] for known in EQUAL[name])

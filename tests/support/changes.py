@@ -38,10 +38,19 @@ class Change:
 
     @cached_property
     def diff(self) -> str:
-        """The lines that differ, with a minus or a plus before each."""
+        """The lines that differ, with a minus or a plus before each.
+
+        Of lines that change places, all are there: a diff shows only one of two as moved.
+        """
         before, after = self.solved.splitlines(), self.script.splitlines()
         lines = list(difflib.unified_diff(before, after, lineterm="", n=0))[2:]
-        return "\n".join(line for line in lines if not line.startswith("@@"))
+        lines = [line for line in lines if not line.startswith("@@")]
+        moved, there = ([x[1:] for x in lines if x[0] == sign] for sign in "-+")
+        if moved == there:
+            places = [i for i, (x, y) in enumerate(zip(before, after, strict=True)) if x != y]
+            block = slice(places[0], places[-1] + 1)
+            lines = ["-" + line for line in before[block]] + ["+" + line for line in after[block]]
+        return "\n".join(lines)
 
 
 def changes(solved: str) -> list[Change]:

@@ -4,7 +4,8 @@
 
 FOLDER keeps the verdicts, so that a second call goes on where the first one ended. What was refused
 stays refused; what was accepted is tried again once a check has changed. A change that is accepted
-is either not a fault, then `equal_changes.toml` next to this file says why, or it becomes a mutant.
+is either not a fault, then it goes into `equal_changes.toml` next to this file, as it is printed
+and with the reason, or it becomes a mutant.
 `--most N` tries N changes of each exercise only, chosen at random and the same each time.
 """
 
@@ -108,6 +109,12 @@ def accepted(name: str, folder: Path, most: int | None) -> Iterator[Change]:
     print(f"{name}: {len(every)} changes, {dict(counts)}", flush=True)
 
 
+def as_row(name: str, change: Change) -> str:
+    """A change as `equal_changes.toml` has it, with its place, and no reason yet."""
+    place = f"# {name}.py:{change.line}: {change.kind}"
+    return f"{place}\n[[{name}]]\nwhy = \"\"\ndiff = '''\n{change.diff}'''\n"
+
+
 def main() -> None:
     """Try the changes, and print those that are accepted."""
     parser = argparse.ArgumentParser()
@@ -119,7 +126,7 @@ def main() -> None:
     warm_up()
     for name in args.names:
         for change in accepted(name, args.folder, args.most):
-            print(f"{name}.py:{change.line}: {change.kind}\n{change.diff}", flush=True)
+            print(as_row(name, change), flush=True)
 
 
 if __name__ == "__main__":
