@@ -23,7 +23,7 @@ from course.launch import (
 )
 from course.notebook import CurvesDisplay, Live
 
-LOOK_S = 0.2
+LOOK_S = 0.2  # the longest wait for an event before looking whether any node still runs
 
 
 @dataclass(frozen=True)
