@@ -1,4 +1,4 @@
-"""The README and INSTALL.md name what is there: the labs, the commands, the files."""
+"""README, INSTALL and TEACHING.md name what is there: the labs, the commands, the files."""
 
 import re
 
@@ -9,6 +9,7 @@ from course.lessons import CORE, labs
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 INSTALL = (ROOT / "INSTALL.md").read_text(encoding="utf-8")
 BOTH = README + INSTALL
+TEACHING = (ROOT / "TEACHING.md").read_text(encoding="utf-8")
 LAB = re.compile(
     r"^\| \[(?P<name>\w+)\]\(labs/(?P=name)\.ipynb\)(?P<core> ●)? \| (?P<title>.+?) "
     r"\| (?P<minutes>\d+) \| \[solved\]\(solutions/(?P=name)\.ipynb\) \|$",
@@ -19,6 +20,7 @@ SMALL = (
     *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
     "nineteen",
 )
+SESSION = re.compile(r"^\| (\d+) \| (.+?) \|", re.MULTILINE)  # of a term
 TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 WORDS = 800  # of the README without its table of labs, at most: a few minutes' reading
 
@@ -36,8 +38,7 @@ def test_every_command_of_the_course_is_told():
     assert sorted(listed) == sorted(COMMANDS)
 
 
-def test_commands_are_counted_and_only_targets_named_that_make_has():
-    assert f"has {in_words(len(COMMANDS))} commands" in INSTALL
+def test_only_targets_are_named_that_make_has():
     targets = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
     assert set(re.findall(r"(?:`|^)make (\w+)", BOTH, re.MULTILINE)) <= set(targets.split())
 
@@ -52,6 +53,14 @@ def test_the_readmes_table_has_the_labs_that_are_there_and_no_others():
     assert [bool(row["core"]) for row in rows] == [lab.number in CORE for lab in every]
     numbers = {int(lab.name[:2]) for lab in every}
     assert numbers == set(range(len(numbers))), "the labs are numbered through"
+
+
+def test_a_term_has_every_lab_in_one_session():
+    sessions = SESSION.findall(TEACHING)
+    assert [int(number) for number, _ in sessions] == list(range(1, len(sessions) + 1))
+    assert f"({len(sessions)} sessions of" in TEACHING
+    taught = [lab for _, labs_of_it in sessions for lab in re.findall(r"\d\d[a-z]?", labs_of_it)]
+    assert sorted(taught) == [lab.number for lab in labs(ROOT)]
 
 
 def test_the_readme_adds_up():
