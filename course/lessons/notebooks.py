@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import nbformat
+import zmq
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
@@ -82,7 +83,8 @@ def build(root: Path, chosen: list[Lesson], say: Callable[[str], None]) -> list[
     the old outputs stay, so that a review shows only what changed.
     """
     failures = []
-    for lesson in chosen:
+    for number, lesson in enumerate(chosen, 1):
+        say(f"{lesson.name}: runs, {number} of {len(chosen)}")
         write_whole(root / "labs" / f"{lesson.name}.ipynb", text(notebook(lesson, solved=False)))
         _remove_scripts(root, lesson)
         start = time.monotonic()
@@ -220,6 +222,8 @@ def _started(client: NotebookClient) -> bool:
     """Start the kernel; return False if it died before its first answer each time."""
     for _ in range(STARTS):
         client.create_kernel_manager()
+        if zmq.has("curve") and client.km.has_trait("transport_encryption"):
+            client.km.transport_encryption = "auto"  # or the kernel warns that it is not encrypted
         client.start_new_kernel()
         try:
             client.start_new_kernel_client()

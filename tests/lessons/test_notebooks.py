@@ -11,6 +11,7 @@ from jupyter_client.manager import start_new_kernel
 from support import ports
 from support.lesson_samples import (
     CHECKED,
+    CHECKS,
     FIGURES,
     GOOD,
     HEADER,
@@ -230,6 +231,13 @@ def test_a_kernel_that_dies_before_its_first_answer_is_started_again(tmp_path, m
         assert failures == ["solutions/00_next.ipynb: its kernel died at 3 starts"]
         assert starts.read_text() == "xxx"
         assert not (root / "solutions" / "00_next.ipynb").exists()
+
+
+def test_a_build_says_which_lesson_runs_and_its_kernel_warns_of_nothing(tmp_path, capfd):
+    root, lines = course(tmp_path, next=NEXT), []
+    assert notebooks.build(root, select(root, [], FIGURES, checks=CHECKS), lines.append) == []
+    assert lines[0] == "00_next: runs, 1 of 1" and lines[1].startswith("00_next: built in")
+    assert "WARNING" not in capfd.readouterr().err
 
 
 def test_kernels_of_tests_have_ports_that_the_system_deals_to_nobody():
