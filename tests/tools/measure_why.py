@@ -6,7 +6,8 @@ Runs every planted script and every healthy one, and prints the findings for eac
 
 runs those of tests/support/why_runs.py, or the named ones of them and those that were never
 recorded, and keeps what their ranks report in tests/own/slow/recorded/cpus.json.xz, which the tests
-judge. The machine must be quiet: if other programs have much of it, nothing is kept.
+judge. The machine must be quiet: if other programs have much of it before a run or during it, this
+ends, and what was recorded before stays.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 from support.why_runs import RECORDED, RUNS, Run, is_right, recorded, small
 
 from course.checks.runner.on_ranks import await_warm_ranks
@@ -37,6 +39,7 @@ MAKES = {
     "with_accelerate": ("latency", "accumulation", "unused parameters", "not sharded"),
     "with_trainer": ("unused parameters",),
 }
+LOOK_S = 2.0  # of the machine, before a run that takes minutes
 EXPECTED = {"healthy": "computing", "objects": "synchronization"}
 
 
@@ -79,17 +82,36 @@ def main() -> None:
 
 
 def record(names: list[str]) -> None:
-    """Keep what the ranks of these runs report, and of all others what is kept already."""
+    """Keep what the ranks of these runs report, all if none is named, and of others what is kept.
+
+    If a run is refused, those before it are kept. It is written once, since to compress it takes
+    a minute.
+    """
     known = {run.name for run in RUNS}
     if unknown := set(names) - known:
         raise SystemExit(f"RUNS of tests/support/why_runs.py has no run {', '.join(unknown)}.")
-    kept = recorded() if names else {}
-    runs = {name: kept[name] for name in known & kept.keys() - set(names)}
-    for run in RUNS:
-        if run.name not in runs:
-            runs[run.name] = reported(run)
-    plain = json.dumps({run.name: runs[run.name] for run in RUNS}, separators=(",", ":")).encode()
-    RECORDED.write_bytes(lzma.compress(plain, preset=9))
+    before = recorded()
+    due, new = (set(names) or known) | (known - before.keys()), {}
+    try:
+        for run in RUNS:
+            if run.name in due - new.keys():
+                refuse_if_busy(run, psutil.cpu_percent(LOOK_S) / 100)
+                new[run.name] = reported(run)
+    finally:
+        if new:
+            every = before | new
+            kept = {run.name: every[run.name] for run in RUNS if run.name in every}
+            plain = json.dumps(kept, separators=(",", ":")).encode()
+            RECORDED.write_bytes(lzma.compress(plain, preset=9))
+
+
+def refuse_if_busy(run: Run, away: float) -> None:
+    """Exit if other programs have had this share of the cores before a run or during it."""
+    if away >= BUSY:
+        raise SystemExit(
+            f"{run.name}: other programs had {away:.0%} of the cores, so this run is not kept, and "
+            "those before it are: record on a quiet machine."
+        )
 
 
 def reported(run: Run) -> list[dict]:
@@ -100,11 +122,7 @@ def reported(run: Run) -> list[dict]:
         raise SystemExit(f"{run.name}: {done.text(done.first_failed)}")
     answer = Answer(ranks)
     away = answer.diagnosis.elsewhere
-    if away >= BUSY:
-        raise SystemExit(
-            f"{run.name}: other programs had {away:.0%} of the cores, so nothing is kept: "
-            "record on a quiet machine."
-        )
+    refuse_if_busy(run, away)
     causes = "; ".join(
         f"{cause.name} {cause.share:.2f} {cause.where}" for cause in answer.causes[:3]
     )
