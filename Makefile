@@ -34,7 +34,7 @@ notebooks: install       # labs/, solutions/ and images/ from the lessons; ARGS=
 	.venv/bin/python -m course build $(ARGS)
 
 exercise: install        # the frame of a new exercise: NAME=my_barrier LAB=00_start_here, or a new lab
-	.venv/bin/python tests/tools/new_exercise.py "$(NAME)" "$(LAB)"
+	PYTHONPATH=tests .venv/bin/python tests/tools/new_exercise.py "$(NAME)" "$(LAB)"
 
 prose: base              # the same if only prose has changed: takes seconds, runs nothing
 	.venv/bin/python -m course build --prose $(ARGS)

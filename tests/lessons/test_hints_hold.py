@@ -208,5 +208,11 @@ def test_what_a_hint_warns_of_is_rejected(name: str, words: str, title: str) -> 
     assert len(titles) == 1, titles
 
 
+def test_the_warnings_are_in_the_order_of_the_course() -> None:
+    order = list(exercises())
+    places = [order.index(name) for name, _, _ in WARNINGS]
+    assert places == sorted(places)
+
+
 def test_the_hints_of_every_exercise_warn_of_something() -> None:
     assert {name for name, _, _ in WARNINGS} == exercises().keys(), "add a row to WARNINGS"

@@ -21,7 +21,7 @@ from course.core.files import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
-LAB, NEW = "00_start_here", "14_my_lab"
+LAB, BETWEEN, LAST = "00_start_here", "04f_my_lab", "14_my_last_lab"
 TOOL = "tests/tools/new_exercise.py"
 HINTS = "tests/lessons/test_hints_hold.py"
 
@@ -50,18 +50,24 @@ def run(root: Path, *arguments: str) -> subprocess.CompletedProcess:
     )
 
 
-@pytest.mark.parametrize(("name", "lab"), [("my_barrier", LAB), ("my_fence", NEW)])
+@pytest.mark.parametrize(
+    ("name", "lab"),
+    [("my_barrier", LAB), ("my_fence", BETWEEN), ("my_last", LAST)],
+)
 def test_the_frame_holds_and_its_wrong_answer_does_not(copy, name, lab):
     done = run(copy, TOOL, name, lab)
     assert done.returncode == 0, done.stderr
     named = re.findall(r"(?:course|tests)/[\w/]+\.(?:md|py)", done.stdout)
     assert len(named) > 5 and all((copy / path).is_file() for path in named)
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    assert ("ended the course" in done.stdout) == (lab == LAST)
     answers = [f"tests/checks/test_{kind}.py" for kind in ("changes", "mutants", "right_answers")]
     tested = run(copy, "-m", "pytest", "-q", "-n", "0", "-k", name, *answers)
     assert re.search(r"^5 passed", tested.stdout, re.MULTILINE), tested.stdout + tested.stderr
     hints = run(copy, "-m", "pytest", "-q", "-n", "0", "-k", f"{name} or every", HINTS)
     assert hints.returncode == 0, hints.stdout + hints.stderr
-    formatted = run(copy, "-m", "ruff", "format", "--check", f"course/checks/lab_{lab[:2]}", HINTS)
+    checks = f"course/checks/lab_{lab.partition('_')[0]}"
+    formatted = run(copy, "-m", "ruff", "format", "--check", checks, HINTS)
     assert formatted.returncode == 0, formatted.stdout + formatted.stderr
     built = run(copy, "-m", "course", "build", "--scripts", lab)  # the lesson keeps to its rules
     assert built.returncode == 0, built.stderr
@@ -93,8 +99,9 @@ def test_what_cannot_be_read_leaves_all_files_as_they_were(copy):
 )
 def test_what_cannot_be_is_refused_in_a_sentence(copy, name, lab, why):
     write = runpy.run_path(ROOT / TOOL)["main"]
-    with pytest.raises(CourseError, match=why):
+    with pytest.raises(CourseError, match=why) as error:
         write(copy, name, lab)
+    assert len(str(error.value)) < 200
 
 
 def test_the_page_about_checks_names_only_what_there_is():

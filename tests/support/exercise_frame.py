@@ -1,0 +1,155 @@
+"""The text of each file that `make exercise` writes, with gaps for the names."""
+
+LAB = '''\
+---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+course:
+  minutes: 30  # to read and write
+  seconds: 15  # that the solved cells run
+  needs: ["{before}"]
+---
+
+# What question does this lab answer?
+
+Say in one sentence what goes wrong without the idea of this lab, and in one what the idea is.
+
+> - **After this lab** you can do what this sentence promises.
+> - **You need** lab {before}; no GPU.
+> - **Time:** about {{{{ minutes }}}} minutes to read and write. Its cells, solved, run in
+>   about {{{{ seconds }}}} s on two CPU cores.
+
+```{{code-cell}}
+%load_ext course
+```
+
+## Which question does this section answer?
+
+Say why a reader would ask it, and link each word that may be new, such as
+[rank](../labs/glossary.md#rank). Then say what the script below does, which number to look at, and
+what you expect of it. A lab has at least four words of prose for each line of code, and something
+to do every 150 lines. Replace this paragraph and the script by your own: as they stand, they have
+all that a finished lab has, and `make quick` tells you what your text still lacks.
+
+```{{code-cell}}
+%%writefile src/{script}_first.py
+"""src/{script}_first.py: what every rank knows of itself.
+
+    torchrun --standalone --nproc-per-node 2 src/{script}_first.py
+"""
+import torch.distributed as dist
+from course import log
+
+dist.init_process_group("gloo")
+log(rank=dist.get_rank(), ranks=dist.get_world_size())
+dist.destroy_process_group()
+```
+
+```{{code-cell}}
+:tags: [nbval-ignore-output]
+
+run = %torchrun --standalone --nproc-per-node 2 src/{script}_first.py
+run.metrics
+```
+
+## What stays
+
+**Remember.** One sentence that a reader should still know in a year.{following}
+'''
+
+CELLS = '''\
+## Your turn: {words}
+
+```{{code-cell}}
+%%writefile src/{name}.py
+"""src/{name}.py: the mean over the ranks."""
+import torch
+import torch.distributed as dist
+
+
+def {name}(number: torch.Tensor) -> None:
+    """Replace the number by its mean over the ranks, on every rank."""
+    ### BEGIN SOLUTION hint: Which call adds up over the ranks?
+    dist.all_reduce(number)
+    number /= dist.get_world_size()
+    ### END SOLUTION
+```
+
+```{{code-cell}}
+%check {name}
+```
+
+'''
+CHECK = '''\
+"""Checks of {name}: the mean over the ranks."""
+
+from course.checks.lab_{lab} import on_rank_{name} as on_rank
+from course.checks.tools.hint import hint
+
+
+class Test{camel}:
+    """The mean over the ranks."""
+
+    @hint("Which ranks' numbers are in the result?")
+    def test_mean(self, ranks):
+        """Every rank has the mean of all ranks' numbers, of 2 and of 3 ranks."""
+        for world_size in (2, 3):
+            mean = sum(on_rank.NUMBERS[:world_size]) / world_size
+            for rank, result in enumerate(ranks(world_size, on_rank.result)):
+                assert result == mean, f"rank {{rank}} of {{world_size}}: {{result}}, not {{mean}}"
+'''
+ON_RANK = '''\
+"""What the checks of {name} do on each rank."""
+
+import importlib
+
+import torch
+import torch.distributed as dist
+
+NUMBERS = (1.5, -4.5, 9.0)  # by rank
+
+
+def result() -> float:
+    """What the learner's function makes of this rank's number."""
+    number = torch.tensor([NUMBERS[dist.get_rank()]])
+    importlib.import_module("{name}").{name}(number)
+    return number.item()
+'''
+HINTS = """\
+## {name}
+
+1. `dist.all_reduce` adds in place: after it, `number` holds the sum on every rank. Divide that.
+
+"""
+WARNING = '    ("{name}", "Divide that", "It leaves the sum as it is"),\n'
+ANSWERS = "# {kind} answers to the exercises of lab {lab}\n"
+WRONG = """
+## {name}
+
+### It leaves the sum as it is
+
+Named by `test_mean`.
+
+```diff
+-    number /= dist.get_world_size()
+```
+"""
+RIGHT = """
+## {name}
+
+### It gathers all numbers and adds them up itself
+
+```diff
+-    dist.all_reduce(number)
+-    number /= dist.get_world_size()
++    numbers = [torch.empty_like(number) for _ in range(dist.get_world_size())]
++    dist.all_gather(numbers, number)
++    number.copy_(sum(numbers) / len(numbers))
+```
+"""
