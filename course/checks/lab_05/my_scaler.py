@@ -146,9 +146,7 @@ class TestMyScaler:
 
     @hint("One flag for all gradients together is enough. Who waits for a rank that does not ask?")
     def test_message(self, ranks):
-        """The ranks exchange one number per step, also without gradients, and a step leaves
-        nothing behind.
-        """
+        """The ranks exchange one number per step, and a step leaves nothing behind."""
         steps, left = ranks(2, on_rank.messages)[0]
         for step, (sent, _) in enumerate(steps):
             numbers = sum(call.elements for call in sent)

@@ -59,7 +59,7 @@ class TestHvdFusion:
         "One call adds up everything in a buffer. What do the parts of it need to have in common?"
     )
     def test_alike(self, alone):
-        """Only all-reduces of the same dtype, device, op and both factors share a message."""
+        """Only all-reduces of the same dtype, device, op and factors share a message."""
         values = {
             "dtype": DTYPES,
             "device": ("cpu", "cuda"),
