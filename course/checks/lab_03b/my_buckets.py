@@ -85,7 +85,8 @@ class TestMyBuckets(AnyReplica):
         """Buckets hold every trained parameter once, last layer first, within the cap unless one
         alone exceeds it (some parameters are float64).
         """
-        for cap in (4, 56, 168, 10_000):  # the first gradient is larger; two fit exactly; all fit
+        # The first gradient is larger; two fit exactly; all fit; more than 1 MiB, some fit.
+        for cap in (4, 56, 168, 10_000, 1_800_000):
             ((buckets, sizes, trained),) = ranks(1, on_rank.buckets, cap / 2**20)
             order = [i for bucket in buckets for i in bucket]
             assert order == sorted(order, reverse=True), (

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
+from torch import nn
 
 from course.checks.tools.loose_ends import late
 from course.checks.tools.recorder import recorded
@@ -70,6 +71,8 @@ def buckets(cap_mb: float) -> tuple[list[list[int]], list[int], int]:
     """
     model = Small(seed=0, kind="frozen")
     model.heads.double()
+    if cap_mb > 1:
+        model.heads.extend(nn.Linear(2**16, 1) for _ in range(10))  # 256 KiB each
     place = {parameter: i for i, parameter in enumerate(model.parameters())}
     replica = importlib.import_module("my_buckets").Bucketed(model, cap_mb=cap_mb)
     sizes = [parameter.numel() * parameter.element_size() for parameter in model.parameters()]

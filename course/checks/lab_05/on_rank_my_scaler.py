@@ -13,6 +13,8 @@ from course.checks.tools.reference import Small, batch, furthest, loss_of, weigh
 
 INF, NAN = float("inf"), float("nan")
 FORMATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+OVERFLOWS = {1: (1, INF), 4: (2, NAN), 5: (0, -INF)}  # by step: which rank has it, and what
+WITHOUT = (3, 5)  # the steps in which no rank has gradients
 Planted = dict[int, tuple[int, float]]  # by step: which parameter's gradient gets which value
 
 
@@ -175,11 +177,11 @@ def once() -> float:
 def sharded() -> list[tuple[bool, float]]:
     """In each of six steps: whether this rank skipped, and its factor.
 
-    No gradients are averaged, and only one rank overflows: 1 in step 1, 2 in step 4, 0 in step 5.
+    No gradients are averaged, and only one rank overflows.
     """
     model, scaler = Small(seed=dist.get_rank()), own_scaler(factor=64.0, interval=2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    planted = ({5: (2, -INF)}, {1: (2, INF)}, {4: (2, NAN)})[dist.get_rank()]
+    planted = {s: (2, bad) for s, (rank, bad) in OVERFLOWS.items() if rank == dist.get_rank()}
     record = []
     for step in range(6):
         before = weights(model)
@@ -225,6 +227,8 @@ def messages() -> tuple[list[tuple[list[Call], int]], int]:
     def step(number: int) -> None:
         with recorded("new_group") as groups, recorded() as calls:
             backward(model, scaler, number)
+            if number in WITHOUT:
+                model.zero_grad()
             scaler.unscale_(optimizer)
             scaler.step(optimizer)
             scaler.update()

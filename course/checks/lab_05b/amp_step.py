@@ -11,8 +11,8 @@ class TestAmpStep:
     """Exercise 2: clipping and accumulation in the right places."""
 
     @hint(
-        "A limit of the norm means something only for the gradient that the optimizer will see, "
-        "that of the whole batch: of the mean over its parts."
+        "The optimizer sees one gradient: the mean over all parts and ranks, unscaled, and then "
+        "clipped. Is one of these missing, or in another order?"
     )
     def test_same_as_one_process(self, ranks):
         """Three clipped steps, of three parts, one and two, give the weights of one process on
@@ -27,8 +27,8 @@ class TestAmpStep:
                 )
 
     @hint(
-        "clip_grad_norm_ returns the norm that it found: of which gradients? And does each part "
-        "count for its share of the batch?"
+        "clip_grad_norm_ returns the norm that it found: of which gradients? Does each part count "
+        "for its share of the batch, on every rank?"
     )
     def test_norm(self, ranks):
         """The norm is that of the whole batch's gradient, unscaled, before clipping."""
@@ -42,7 +42,12 @@ class TestAmpStep:
         """DDP communicates once per step, and nobody else does."""
         _, _, steps = ranks(2, on_rank.stepped, (1.0,))[0][1.0]
         for step, (sent, messages) in enumerate(steps):
-            assert sent == 1, f"in a step of {on_rank.PARTS[step]} parts DDP sends {sent} times"
+            parts = on_rank.PARTS[step]
+            assert len(sent) == 1, f"in a step of {parts} parts DDP sends {len(sent)} times"
+            assert sent == [parts], (
+                f"in a step of {parts} parts DDP sends with part {sent[0]}: "
+                "what comes after it stays on its rank"
+            )
             assert messages == 1, (
                 f"in a step DDP sends once, and your code sends {messages - 1} times"
             )

@@ -35,29 +35,42 @@ def optimizer_of(model: Small) -> torch.optim.Optimizer:
 
 
 def stepped(factors: tuple[float, ...]) -> dict[float, tuple[list[float], list[Tensor], list]]:
-    """By initial scale: the norms that `train_step` returned and the weights; for each step, DDP's
-    messages and all messages.
+    """By initial scale: the norms that `train_step` returned and the weights; for each step, with
+    how many parts each of DDP's messages came, and the number of all messages.
     """
     results = {}
     for factor in factors:
         model = DistributedDataParallel(Small(seed=0))
-        sent: list[int] = []
-        model.register_comm_hook(sent, _counting)
+        counter = Counter()
+        model.register_comm_hook(counter, _counting)
         scaler = torch.amp.GradScaler("cpu", init_scale=factor)
         optimizer = optimizer_of(model.module)
         norms, counts = [], []
         for step in range(len(PARTS)):
-            sent.clear()
+            counter.parts, counter.sent = 0, []
+            parts = parts_of(step, dist.get_rank())
             with recorded() as calls:
-                norms.append(_step(model, parts_of(step, dist.get_rank()), optimizer, scaler))
-            counts.append((len(sent), len(calls)))
+                norms.append(_step(model, parts, optimizer, scaler, loss=counter.loss_of))
+            counts.append((counter.sent, len(calls)))
         results[factor] = norms, weights(model), counts
     return results
 
 
-def _counting(sent: list[int], bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
-    """DDP's own averaging, noted in `sent`."""
-    sent.append(bucket.index())
+class Counter:
+    """Counts the parts of a step, and notes in `sent` how many there were at each message."""
+
+    parts: int
+    sent: list[int]
+
+    def loss_of(self, model: torch.nn.Module, part: tuple[Tensor, Tensor]) -> Tensor:
+        """The loss of a part."""
+        self.parts += 1
+        return loss_of(model, part)
+
+
+def _counting(counter: Counter, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
+    """DDP's own averaging, noted by the counter."""
+    counter.sent.append(counter.parts)
     average = bucket.buffer().div_(dist.get_world_size())
     return (
         dist.all_reduce(average, async_op=True).get_future().then(lambda future: future.value()[0])

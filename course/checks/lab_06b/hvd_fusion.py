@@ -1,7 +1,10 @@
 """Checks of `hvd_fusion`, exercise 2 of lab 06b."""
 
+import itertools
+
 from course.checks.lab_06b import on_rank_hvd_fusion as on_rank
 from course.checks.tools.hint import Fault, hint
+from course.given.horovod.collectives import DTYPES
 
 STAY_OPEN = "All messages stay open until the end. Do you look only at the last one?"
 
@@ -57,16 +60,21 @@ class TestHvdFusion:
     )
     def test_alike(self, alone):
         """Only all-reduces of the same dtype, device, op and factors share a message."""
-        differences = (
-            {"dtype": "float16"},
-            {"device": "cuda"},
-            {"op": "Sum"},
-            {"factors": (0.5, 2.0)},
-            {"kind": "allgather"},
-        )
-        cases = [(100, [("a", 4, {}), ("b", 4, difference)]) for difference in differences]
-        for difference, got in zip(differences, alone(on_rank.fuse, *cases), strict=True):
-            assert sorted(got) == ["a", "b"], f"one with {difference} shares a message: {got}"
+        values = {
+            "dtype": DTYPES,
+            "device": ("cpu", "cuda"),
+            "op": ("Average", "Sum", "Max"),
+            "factors": ((1.0, 1.0), (0.5, 1.0), (1.0, 0.5), (0.5, 2.0)),
+            "kind": ("allreduce", "allgather"),
+        }
+        pairs = [
+            ({field: first}, {field: second})
+            for field, several in values.items()
+            for first, second in itertools.combinations(several, 2)
+        ]
+        cases = [(100, [("a", 8, first), ("b", 8, second)]) for first, second in pairs]
+        for (first, second), got in zip(pairs, alone(on_rank.fuse, *cases), strict=True):
+            assert sorted(got) == ["a", "b"], f"one with {first} and one with {second} go as {got}"
 
     @hint("A broadcast has a root of its own. Could two of them be one call?")
     def test_others_alone(self, alone):

@@ -43,10 +43,16 @@ class AnySynchronous:
         "Do the gradients then need a sum or a mean?"
     )
     def test_uneven_batches(self, ranks):
-        """It does so with batches of 7, 5 and 2 samples on 3 replicas. These shares are uneven,
-        and one is empty.
-        """
-        self.compare(ranks, 3, [("plain", "SGD", (7, 5, 2))])
+        """It does so with uneven shares, of batches of 7 and 5 samples on 3 replicas."""
+        self.compare(ranks, 3, [("plain", "SGD", (7, 5))])
+
+    @hint(
+        "A replica without samples has gradients, too: zeros. What does it need, so that it makes "
+        "the update of the others?"
+    )
+    def test_empty_share(self, ranks):
+        """It does so with a batch of 2 samples on 3 replicas, one of which has an empty share."""
+        self.compare(ranks, 3, [("plain", "SGD", (2, 7))])
 
     @hint(
         "`trained(model)` leaves out frozen parameters, and lists a tied parameter only once. "
@@ -60,14 +66,14 @@ class AnySynchronous:
         self.compare(ranks, 2, [(*run, (6, 6)) for run in runs])
 
     @hint(
-        "A parameter that the step does not use has `.grad` None. AdamW shrinks every weight that "
-        "has a gradient, even if it is zero."
+        "Only a parameter that the step does not use has `.grad` None; zeros are a gradient, too. "
+        "AdamW shrinks every weight that has one."
     )
     def test_unused(self, ranks):
         """A trained parameter that the step does not use is left alone, as in one process, also
-        if the step before has used it.
+        if the step before has used it. One whose gradient is zero on the first replica is used.
         """
-        self.compare(ranks, 2, [("unused", "AdamW", (6, 8))])
+        self.compare(ranks, 2, [("unused", "AdamW", (6, 8, 2))])
 
     @hint("Each replica normalizes its own share. Gradients are added up, buffers are averaged.")
     def test_batch_norm(self, ranks):

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from course.checks.lab_07.on_rank_strategy import begin
 from course.checks.lab_07.on_rank_training import loader, step
+from course.checks.tools.reference import weights
 
 TURNS = 400  # in which a waiting replica leaves the machine to the others
 
@@ -40,9 +41,25 @@ def at_once(replicas: int) -> tuple[int, list[float]]:
     return met[0], [float(value) for value in values]
 
 
-def sums(cases: list[list[Tensor]]) -> list[list[Tensor]]:
-    """What the learner's `all_reduce` makes of copies of the tensors of each case."""
-    results = [[tensor.clone() for tensor in case] for case in cases]
-    for case in results:
-        importlib.import_module("mirrored").all_reduce(case)
+def variables(replicas: int) -> tuple[list[list[Tensor]], list[list[Tensor]]]:
+    """After four steps of AdamW: the weights of each mirror, and what each optimizer remembers."""
+    strategy = begin(make(replicas), "plain", "AdamW")
+    for shares in strategy.distribute(loader((3 * replicas,) * 4)):
+        strategy.run(step, shares)
+    states = [
+        [tensor for state in optimizer.state.values() for tensor in state.values()]
+        for optimizer in strategy.optimizers
+    ]
+    return [weights(mirror) for mirror in strategy.mirrors], states
+
+
+def sums(cases: list[list[Tensor]]) -> list[tuple[list[Tensor], bool]]:
+    """What the learner's `all_reduce` makes of copies of the tensors of each case, and whether
+    each has its own memory.
+    """
+    results = []
+    for case in cases:
+        tensors = [tensor.clone() for tensor in case]
+        importlib.import_module("mirrored").all_reduce(tensors)
+        results.append((tensors, len({t.data_ptr() for t in tensors}) == len(tensors)))
     return results

@@ -24,7 +24,7 @@ class Normed(nn.Module):
 class Unused(Small):
     """A small model with two more trained layers: one is never used, the other sometimes.
 
-    That is for a batch of 6 and its halves, and not for a batch of 8 and its halves.
+    That is for a batch of 6 and its halves, and not for batches of 8 and 2 and their halves.
     """
 
     def __init__(self, seed: int) -> None:
@@ -79,8 +79,14 @@ def update_of(model: nn.Module, optimizer: str) -> torch.optim.Optimizer:
 
 
 def loader(sizes: tuple[int, ...]) -> list[tuple[Tensor, Tensor]]:
-    """Whole batches of these sizes."""
-    return [batch(number, 0, size) for number, size in enumerate(sizes)]
+    """Whole batches of these sizes; the third begins with a sample of zeros.
+
+    A replica with this sample alone has a gradient of zero for the first weight.
+    """
+    batches = [batch(number, 0, size) for number, size in enumerate(sizes)]
+    for inputs, _ in batches[2:3]:
+        inputs[0] = 0
+    return batches
 
 
 def step(model: nn.Module, share: object) -> Tensor:
