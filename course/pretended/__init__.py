@@ -4,8 +4,8 @@ The tensors are CPU tensors that remember a pretended device. Anything that CUDA
 raises an error; anything that is only slow or wrong on GPUs gives a warning. Streams, timing,
 memory and numerics are not modelled, nor are DataParallel, autocast, `ZeroRedundancyOptimizer`, and
 layers that `parallelize_module` splits. Only `pretend_gpus` switches them on, for good, in its own
-process. A check of lab 03 calls it. `pretend_torch_cuda` lets `torch.cuda` alone answer for GPUs,
-for tensors that know no devices.
+process; checks of labs 03 and 11c call it. `pretend_torch_cuda` lets `torch.cuda` alone answer for
+GPUs, for tensors that know no devices.
 """
 
 from course.pretended.entry import pretend_gpus, pretend_torch_cuda

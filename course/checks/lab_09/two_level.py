@@ -6,17 +6,25 @@ from collections.abc import Iterator
 import torch
 
 from course.checks.lab_09 import on_rank_two_level as on_rank
-from course.checks.tools.hint import hint
+from course.checks.tools.hint import Fault, hint
 from course.checks.tools.recorder import Call
 from course.core import words
 
-# Ranks per node, of six ranks; the type of the tensor; a factor that only this type can hold.
+# Ranks per node, of six ranks; the type of the tensor; a factor whose sums only it can hold.
 CASES = (
     (2, torch.float32, 1.0),
-    (3, torch.float64, 1 + 2.0**-40),
-    (6, torch.int64, 2**40 + 1),
+    (3, torch.float64, -1 - 2.0**-40),
+    (6, torch.int64, 2**50 + 1),
+    (1, torch.float32, 1.0),
 )
 NUMBERS = 4  # of the tensor
+UNCHANGED = "No rank's tensor has changed: which line puts the sum into the tensor that was given?"
+ROUNDED = "The sum is nearly right: are the numbers added up in the type of the tensor?"
+
+
+def on(size: int) -> str:
+    """The start of a sentence about nodes of `size` ranks."""
+    return f"{words.plural(size, 'rank')} per node"
 
 
 def crossing(result: dict, rank: int, size: int) -> list[Call]:
@@ -65,15 +73,21 @@ class TestTwoLevel:
         """
         for size, factor, results in self.results(ranks):
             once = [(60 * i + 21) * factor for i in range(NUMBERS)]
+            again = [6 * number for number in once] + once
+            own = [[(10 * i + rank + 1) * factor for i in range(NUMBERS)] for rank in range(6)]
+            if [result["sum"] for result in results] == own:
+                raise Fault(f"{on(size)}: rank 0 has {own[0]}, not {once}", UNCHANGED)
             for rank, result in enumerate(results):
-                assert result["sum"] == once, (
-                    f"{size} ranks per node: rank {rank} has {result['sum']}, not {once}"
-                )
-                twice = [6 * number for number in once]
-                assert result["again"] == twice, (
-                    f"{size} ranks per node: after a second call rank {rank} has "
-                    f"{result['again']}, not {twice}"
-                )
+                self.hold(result["sum"], once, f"{on(size)}: rank {rank}")
+                self.hold(result["again"], again, f"{on(size)}: after a second call rank {rank}")
+
+    def hold(self, got: list, expected: list, who: str) -> None:
+        """Hold the numbers of a rank to the sum; one that is only rounded has its own hint."""
+        if got != expected:
+            message = f"{who} has {got}, not {expected}"
+            if all(math.isclose(*pair, rel_tol=1e-5) for pair in zip(got, expected, strict=False)):
+                raise Fault(message, ROUNDED)
+            raise AssertionError(message)
 
     @hint("Only one rank of each node talks to the others: look at the group of each call.")
     def test_cable(self, ranks):
@@ -85,7 +99,7 @@ class TestTwoLevel:
                 for call in crossing(result, rank, size):
                     nodes = [peer // size for peer in {rank, *peers(call)}]
                     assert len(nodes) == len(set(nodes)), (
-                        f"{size} ranks per node: {call.name} crosses between nodes among the ranks "
+                        f"{on(size)}: {call.name} crosses between nodes among the ranks "
                         f"{sorted({rank, *peers(call)})}, and some of these share a node"
                     )
 
@@ -106,7 +120,7 @@ class TestTwoLevel:
                 calls = [call for rank in mine for call in crossing(results[rank], rank, size)]
                 numbers = sum(sent(call) for call in calls)
                 assert numbers <= most + 1e-9, (
-                    f"{size} ranks per node: node {node} sends {numbers:g} numbers to other nodes "
+                    f"{on(size)}: node {node} sends {numbers:g} numbers to other nodes "
                     f"({', '.join(call.name for call in calls)}); an all-reduce of the {NUMBERS} "
                     f"numbers of a tensor sends {2 * (nodes - 1) / nodes * NUMBERS:.3g}"
                 )
@@ -116,6 +130,4 @@ class TestTwoLevel:
         """Groups are made in the constructor, not in each call."""
         for size, _, results in self.results(ranks):
             made = max(result["groups_in_call"] for result in results)
-            assert made == 0, (
-                f"{size} ranks per node: an all_reduce makes {words.plural(made, 'group')}"
-            )
+            assert made == 0, f"{on(size)}: an all_reduce makes {words.plural(made, 'group')}"

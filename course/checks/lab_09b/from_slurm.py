@@ -39,10 +39,21 @@ class TestFromSlurm:
                 f"{sum(tasks)} tasks, {tasks} per node, have the WORLD_SIZE {sorted(got)}"
             )
 
-    @hint("All tasks must meet on one and the same node: which name do all of them know?")
+    @hint(
+        "All tasks must meet on one and the same node: which name do all of them know? "
+        "The script has a function that reads a list of nodes."
+    )
     def test_address(self, alone):
         """All tasks meet on the job's first node, whatever the list of its nodes looks like."""
-        first = {"node[3-4]": "node3", "gpu[07-09,12]": "gpu07", "login,gpu1": "login"}
+        first = {
+            "node[3-4]": "node3",
+            "gpu[07-09,12]": "gpu07",
+            "gpu-a[01-02]": "gpu-a01",
+            "login,gpu1": "login",
+            "login,gpu[3-4]": "login",
+            "rack[1-2]n[3-4]": "rack1n3",
+            "n[1-2]-ib": "n1-ib",
+        }
         cases = [(nodelist, 4711, (2, 2)) for nodelist in first]
         for (nodelist, _, _), result in self.results(alone, *cases):
             got = {env["MASTER_ADDR"] for env in result}
@@ -58,21 +69,24 @@ class TestFromSlurm:
         """All tasks of a job take one port, and neighbouring jobs take different ones.
         Every port is valid, and none is one that Linux gives to outgoing connections.
         """
-        ports, jobs = {}, (1, 2, 3, 19_999, 65_536, 1_234_567, 98_765_432)
-        cases = [("node[3-4]", job, (2, 2)) for job in jobs]
+        by_job, small, large = {}, (1, 2, 3), (98_765_431, 98_765_432, 98_765_433)
+        cases = [("node[3-4]", job, (2, 2)) for job in small + large]
         for (_, job, _), result in self.results(alone, *cases):
             got = {env["MASTER_PORT"] for env in result}
             assert len(got) == 1, f"the tasks of job {job} take the ports {sorted(got)}"
-            ports[job] = int(got.pop())
-        assert len({ports[1], ports[2], ports[3]}) == 3, (
-            f"jobs 1, 2 and 3 take the ports {[ports[i] for i in (1, 2, 3)]}"
-        )
-        beyond = {job: port for job, port in ports.items() if not 1024 <= port <= 65535}
-        assert not beyond, f"a port must lie between 1024 and 65535; by job, these do not: {beyond}"
-        taken = {job: port for job, port in ports.items() if 32768 <= port <= 60999}
-        assert not taken, (
-            f"Linux may already have given these ports to outgoing connections (by job): {taken}"
-        )
+            by_job[job] = int(got.pop())
+        for jobs in (small, large):
+            taken = [by_job[job] for job in jobs]
+            assert len(set(taken)) == 3, f"the jobs {[*jobs]} take the ports {taken}"
+        by_job |= {job: int(port) for job, port in enumerate(alone(on_rank.ports, 2**16), 1)}
+        for job, port in by_job.items():
+            assert 1024 <= port <= 65535, (
+                f"a port must lie between 1024 and 65535, and job {job} takes {port}"
+            )
+            assert not 32768 <= port <= 60999, (
+                f"job {job} takes port {port}: Linux may already have given it to an outgoing "
+                "connection"
+            )
 
     @hint("`os.environ` takes only text: is every value a string?")
     def test_joins(self, ranks):

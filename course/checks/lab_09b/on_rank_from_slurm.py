@@ -46,6 +46,13 @@ def environments(cases: tuple[tuple[str, int, tuple[int, ...]], ...]) -> list[li
     return [[as_task(number, task) for number, task in enumerate(tasks_of(*c))] for c in cases]
 
 
+def ports(jobs: int) -> list[str]:
+    """The port that the first task of each of the jobs 1, 2 and so on takes."""
+    return [
+        as_task(0, tasks_of("node3", job, (1,))[0])["MASTER_PORT"] for job in range(1, jobs + 1)
+    ]
+
+
 def as_task(number: int, task: dict[str, str]) -> dict[str, str]:
     """What the learner's function makes of a task: with the hashes that its own process would have.
 

@@ -35,10 +35,10 @@ def script():
     return module
 
 
-def shares(steps: tuple[int, ...]) -> dict[int, list[int]]:
-    """The indices that this rank takes in each of the steps."""
+def shares(steps: tuple[int, ...], size: int = SIZE) -> dict[int, list[int]]:
+    """The indices, out of `size` samples, that this rank takes in each of the steps."""
     share = script().share
-    return {step: torch.as_tensor(share(step, SIZE)).tolist() for step in steps}
+    return {step: torch.as_tensor(share(step, size)).tolist() for step in steps}
 
 
 def agreement(cases: tuple[tuple[int, ...], ...]) -> tuple[list[bool], int]:
