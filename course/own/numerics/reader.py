@@ -25,7 +25,7 @@ from course.own.numerics.training import (
 
 LISTS = {
     "wrapped": DdpModel,
-    "iterations": LoaderPass,
+    "loader_passes": LoaderPass,
     "loose": LooseParameter,
     "others": InferenceModel,
     "written": WrittenFile,

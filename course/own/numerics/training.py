@@ -258,7 +258,7 @@ class TrainingReport:
     is_over: bool = False  # whether the script has ended
     optimizers: list[OptimizerReport] = field(default_factory=list)
     wrapped: list[DdpModel] = field(default_factory=list)
-    iterations: list[LoaderPass] = field(default_factory=list)
+    loader_passes: list[LoaderPass] = field(default_factory=list)
     loose: list[LooseParameter] = field(default_factory=list)
     others: list[InferenceModel] = field(default_factory=list)
     written: list[WrittenFile] = field(default_factory=list)

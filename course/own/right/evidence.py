@@ -113,15 +113,22 @@ class Evidence:
             for second in range(first + 1, self.count):
                 yield first, second
 
-    def training(self, place: int) -> list[LoaderPass]:
+    def training_passes(self, place: int) -> list[LoaderPass]:
         """The passes over loaders that fed the training of a rank."""
-        return [iteration for iteration in self.ranks[place].iterations if iteration.batches]
+        loader_passes = self.ranks[place].loader_passes
+        return [loader_pass for loader_pass in loader_passes if loader_pass.batches]
 
-    def loader(self) -> LoaderPass | None:
-        """The pass that fed the first steps of the first rank."""
-        return next(iter(self.training(0)), None)
+    @property
+    def training_rows(self) -> list[tuple[LoaderPass, ...]]:
+        """The passes over loaders that fed the training: a row has the same pass of each rank."""
+        return list(zip(*map(self.training_passes, range(self.count)), strict=False))
 
-    def passes(self, row: Sequence[OptimizerStep]) -> list[tuple[BackwardPass, ...]]:
+    @property
+    def first_training_pass(self) -> LoaderPass | None:
+        """The pass over a loader that fed the first steps of the first rank."""
+        return next(iter(self.training_passes(0)), None)
+
+    def backward_passes(self, row: Sequence[OptimizerStep]) -> list[tuple[BackwardPass, ...]]:
         """The backward passes of a step: a row has the same pass of each rank."""
         return list(zip(*[step.latest for step in row], strict=False))
 

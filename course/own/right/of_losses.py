@@ -29,7 +29,7 @@ def targets(evidence: Evidence) -> Result:
         yield Row(table.TARGET, DIFFERS, finding.says)
         yield finding
         return
-    several = evidence.loader() is not None
+    several = evidence.first_training_pass is not None
     weights = [(n, _weights(row, several)) for n, row in enumerate(optimizer.steps, 1)]
     weights = [(n, lists) for n, lists in weights if lists]
     if len(weights) <= MAJORITY * len(optimizer.steps):

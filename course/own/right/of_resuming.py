@@ -114,7 +114,7 @@ def _first_epoch(evidence: Evidence) -> Finding | None:
         optimizer.on_rank[0].restored for optimizer in evidence.optimizers
     ):
         return None
-    mine = [iteration for iteration in evidence.training(0) if _shuffles(iteration)]
+    mine = [loader_pass for loader_pass in evidence.training_passes(0) if _shuffles(loader_pass)]
     loads = _of_training(evidence.ranks[0].loads)
     epochs = [load.numbers.get("epoch", 0) for load in loads]
     if not mine or not epochs or epochs[-1] < 2 or mine[0].epoch != 0:
@@ -128,8 +128,8 @@ def _first_epoch(evidence: Evidence) -> Finding | None:
     )
 
 
-def _shuffles(iteration: LoaderPass) -> bool:
-    return iteration.kind == "DistributedSampler" and iteration.shuffles
+def _shuffles(loader_pass: LoaderPass) -> bool:
+    return loader_pass.kind == "DistributedSampler" and loader_pass.shuffles
 
 
 RULES: tuple[Callable[[Evidence], Result], ...] = (resume,)

@@ -74,7 +74,7 @@ def _described(
     differing, looked = [], 0
     for optimizer in evidence.optimizers:
         for number, steps in enumerate(optimizer.steps, 1):
-            for passes in evidence.passes(steps):
+            for passes in evidence.backward_passes(steps):
                 values = [getattr(pass_, what) for pass_ in passes]
                 looked += all(values)
                 if all(values) and len(set(values)) > 1:

@@ -93,7 +93,7 @@ def _pass(rank: int, step: int, index: int, passes: int) -> BackwardPass:
     )
 
 
-def iteration(rank: int, epoch: int = 0, **more: object) -> LoaderPass:
+def loader_pass(rank: int, epoch: int = 0, **more: object) -> LoaderPass:
     """A pass over a loader with a DistributedSampler, whose samples no other rank has."""
     rows = [
         [zlib.crc32(f"{rank} {epoch} {batch} {row}".encode()) for row in range(BATCH)]
@@ -109,7 +109,7 @@ def evaluation(rank: int, **more: object) -> LoaderPass:
     """A pass over a loader whose 1,000 samples were dealt to evaluate them, and sent."""
     plain = {"total": 1000, "shuffles": False, "batches": 0, "asks": 4, "is_over": True,
              "messages": 1, "sums": [1000.0], "reports": int(rank == 0)}  # fmt: skip
-    return iteration(rank, **plain | more)
+    return loader_pass(rank, **plain | more)
 
 
 def load(**more: object) -> LoadedFile:
