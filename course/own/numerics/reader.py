@@ -55,10 +55,10 @@ def _optimizer(raw: dict[str, Any]) -> OptimizerReport:
 
 
 def _step(raw: dict[str, Any]) -> OptimizerStep:
-    return OptimizerStep(**raw | {"latest": [_pass(entry) for entry in raw["latest"]]})
+    return OptimizerStep(**raw | {"latest": [_backward_pass(entry) for entry in raw["latest"]]})
 
 
-def _pass(raw: dict[str, Any]) -> BackwardPass:
+def _backward_pass(raw: dict[str, Any]) -> BackwardPass:
     parts = raw["parts"]
     return BackwardPass(**raw | {"parts": parts and [LossTerm(**entry) for entry in parts]})
 

@@ -118,10 +118,10 @@ class NumericsRecorder:
     def _backward(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         if not self._fence.is_ours or self._models.in_backward:
             return real(*args, **kwargs)
-        pass_, self._models.pass_ = self._models.pass_, BackwardPass()
+        backward_pass, self._models.next_pass = self._models.next_pass, BackwardPass()
         handles: list[RemovableHandle] = []
         with self._fence.around("backward passes"):
-            self._begin_pass(pass_)
+            self._begin_pass(backward_pass)
         parts, root = None, loss_graph.root(args, kwargs)
         with self._fence.around("what one target counts"):
             parts = loss_graph.reductions(root, handles.append)
@@ -133,12 +133,12 @@ class NumericsRecorder:
             for handle in handles:
                 handle.remove()
             with self._fence.around("what one target counts"):
-                self._end_pass(pass_, parts, root)
+                self._end_pass(backward_pass, parts, root)
 
-    def _begin_pass(self, pass_: BackwardPass) -> None:
+    def _begin_pass(self, backward_pass: BackwardPass) -> None:
         self.report.passes += 1
-        self._collectives.order += pass_.syncs
-        pass_.line, pass_.scaled = self._lines.here(), self._clipping.scaled
+        self._collectives.order += backward_pass.syncs
+        backward_pass.line, backward_pass.scaled = self._lines.here(), self._clipping.scaled
         self._loaders.note_training()
         if self.report.passes <= EACH or self.report.passes % EACH == 0:
             self._gradients.add(self._models.parameters())
@@ -154,7 +154,7 @@ class NumericsRecorder:
                 probe.closure |= probe.inside
 
     def _end_pass(
-        self, pass_: BackwardPass, parts: list[Reduction] | None, root: Tensor | None
+        self, backward_pass: BackwardPass, parts: list[Reduction] | None, root: Tensor | None
     ) -> None:
         loss = root.detach() if root is not None and root.numel() == 1 else None
         for probe in self._optimizers.values():
@@ -162,15 +162,15 @@ class NumericsRecorder:
             if probe.got or probe.report.sharded:
                 probe.first = probe.gradients() if probe.report.sharded and probe.is_whole else None
                 if len(probe.passes) < PASSES:
-                    probe.passes.append(pass_)
-        self._unread.append((pass_, parts, loss))
+                    probe.passes.append(backward_pass)
+        self._unread.append((backward_pass, parts, loss))
 
     def _read(self) -> None:
         """Read the numbers of the passes, once they can be had without waiting for a device."""
-        for pass_, parts, loss in self._unread:
-            pass_.loss = None if loss is None else float(loss)
+        for backward_pass, parts, loss in self._unread:
+            backward_pass.loss = None if loss is None else float(loss)
             if parts is not None and all(reduction.factor is not None for reduction in parts):
-                pass_.parts = [loss_graph.part(reduction) for reduction in parts]
+                backward_pass.parts = [loss_graph.part(reduction) for reduction in parts]
         self._unread.clear()
 
     def _on_gradient(self, parameter: nn.Parameter, gradient: Tensor) -> None:

@@ -20,7 +20,7 @@ class Evidence:
     def __init__(self, ranks: Sequence[TrainingReport]) -> None:
         self.ranks = sorted(ranks, key=lambda rank: rank.rank)
         self.count = len(self.ranks)
-        self.numbers = [rank.rank for rank in self.ranks]
+        self.rank_ids = [rank.rank for rank in self.ranks]
 
     @cached_property
     def optimizers(self) -> list[Compared]:
@@ -28,7 +28,7 @@ class Evidence:
         common = []
         for number, on_rank in enumerate(zip(*[r.optimizers for r in self.ranks], strict=False)):
             if len({_form(optimizer) for optimizer in on_rank}) == 1:
-                common.append(Compared(number, on_rank, self.numbers))
+                common.append(Compared(number, on_rank, self.rank_ids))
         return common
 
     @cached_property
@@ -141,14 +141,16 @@ class Evidence:
         by_rank = [[c.line for c in rank.changes if a <= c.passes < b] for rank, a, b in spans]
         for lines in by_rank:
             for line in reversed(lines):
-                ranks = [n for n, has in zip(self.numbers, by_rank, strict=True) if line in has]
+                ranks = [
+                    rank for rank, has in zip(self.rank_ids, by_rank, strict=True) if line in has
+                ]
                 if len(ranks) < self.count:
                     return line, ranks
         return "", []
 
     def by_rank(self, values: Sequence[object]) -> str:
         """The value of each rank, in words."""
-        pairs = zip(self.numbers, values, strict=True)
+        pairs = zip(self.rank_ids, values, strict=True)
         return ", ".join(f"rank {rank}: {value}" for rank, value in pairs)
 
     def unseen(self, look: str) -> str:

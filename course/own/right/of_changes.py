@@ -140,7 +140,7 @@ def _changed(evidence: Evidence, optimizer: Compared) -> Finding | None:
     if len(changes) < 2 or len(changes) <= MAJORITY * looked:
         return None
     number, ranks = changes[0]
-    rank = evidence.numbers[ranks[0]] if len(ranks) == 1 else None
+    rank = evidence.rank_ids[ranks[0]] if len(ranks) == 1 else None
     row = dict(optimizer.whole)[number]
     clips = [step.clips for step in row]
     on = f"on rank {rank}" if rank is not None else "on each rank in another way"

@@ -37,7 +37,10 @@ def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
     """The share of steps in which two ranks have the same samples, and of how many."""
     same = looked = 0
     for row in evidence.step_rows:
-        ours, theirs = ([r for pass_ in row[p].latest for r in pass_.rows] for p in (first, second))
+        ours, theirs = (
+            [r for backward_pass in row[p].latest for r in backward_pass.rows]
+            for p in (first, second)
+        )
         if not ours or not theirs or len(set(ours)) <= MAJORITY * len(ours):
             continue
         common = sum((Counter(ours) & Counter(theirs)).values())
@@ -53,7 +56,7 @@ def _works_alike(evidence: Evidence) -> bool:
 
 def _same_data(evidence: Evidence, first: int, second: int, share: float) -> Result:
     loader_pass = evidence.first_training_pass
-    ranks = [evidence.numbers[first], evidence.numbers[second]]
+    ranks = [evidence.rank_ids[first], evidence.rank_ids[second]]
     where = loader_pass.made_at if loader_pass else _called(evidence)
     yield Row(table.SAMPLES, EQUAL, f"ranks {ranks[0]} and {ranks[1]} draw the same")
     yield causes.SAME_DATA.finding(
@@ -76,8 +79,8 @@ def _cure(loader_pass: LoaderPass | None) -> str:
 
 
 def _called(evidence: Evidence) -> str:
-    passes = [pass_ for row in evidence.step_rows for pass_ in row[0].latest]
-    return next((pass_.called for pass_ in passes if pass_.called), "")
+    passes = [backward_pass for row in evidence.step_rows for backward_pass in row[0].latest]
+    return next((backward_pass.called for backward_pass in passes if backward_pass.called), "")
 
 
 def _same_noise(evidence: Evidence) -> Result:

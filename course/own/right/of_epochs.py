@@ -161,7 +161,7 @@ def _overlaps(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
                 if mine.epoch != theirs.epoch:
                     continue  # the order of epochs says so
                 return causes.REPEATED_DATA.finding(
-                    f"Ranks {evidence.numbers[first]} and {evidence.numbers[second]} have "
+                    f"Ranks {evidence.rank_ids[first]} and {evidence.rank_ids[second]} have "
                     f"{words.plural(len(common), 'sample')} of the same epoch in common"
                     f"{_by_seed(mine, theirs)}: in an epoch some samples come several times.",
                     "Give all ranks a DistributedSampler with the same seed.",

@@ -61,7 +61,7 @@ def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fin
     places = [place for place, rows in enumerate(by_rank) if rows]
     if len(places) > 1:
         return None
-    rank, first = evidence.numbers[places[0]], by_rank[places[0]][0]
+    rank, first = evidence.rank_ids[places[0]], by_rank[places[0]][0]
     if not _is_dealt(evidence, first) or first.messages:
         return None
     return causes.EVALUATION.finding(

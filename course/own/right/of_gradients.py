@@ -109,8 +109,10 @@ def _not_averaged(evidence: Evidence, optimizer: Compared, alone: list[int]) -> 
         return None
     if len(alone) < len(optimizer.has):
         return _some_alone(optimizer, alone)
-    passes = [pass_ for _, row in optimizer.whole for pass_ in row[0].latest]
-    bypassed = next((pass_.bypassed for pass_ in passes if pass_.bypassed), "")
+    passes = [backward_pass for _, row in optimizer.whole for backward_pass in row[0].latest]
+    bypassed = next(
+        (backward_pass.bypassed for backward_pass in passes if backward_pass.bypassed), ""
+    )
     inside = {name for wrap in wraps for name in wrap.names}
     if wraps and (bypassed or any(optimizer.names[place] in inside for place in alone)):
         steps = _steps_alone(optimizer, alone)
@@ -160,7 +162,7 @@ def _past_ddp(steps: str, bypassed: str) -> Finding:
 
 def _in_ddp(steps: str, passes: Sequence[BackwardPass]) -> Finding:
     """Find that the model is in DDP, which averages in none of the passes."""
-    if passes and not any(pass_.syncs for pass_ in passes):
+    if passes and not any(backward_pass.syncs for backward_pass in passes):
         return causes.NOT_AVERAGED.finding(
             f"No gradient is averaged in {steps}: DDP's no_sync was on in every forward pass, "
             "or the model was not called through DDP.",
@@ -212,7 +214,7 @@ def zeroed(evidence: Evidence) -> Result:
             p for p in range(evidence.count) if sum(p in d for d in dirty) > MAJORITY * len(dirty)
         ]
         if ranks:
-            one_rank = evidence.numbers[ranks[0]] if len(ranks) == 1 else None
+            one_rank = evidence.rank_ids[ranks[0]] if len(ranks) == 1 else None
             on = "" if one_rank is None else f" on rank {one_rank}"
             where = optimizer.steps[0][ranks[0]].line
             yield Row(table.ZERO, DIFFERS, f"those of the step before are still there{on}")

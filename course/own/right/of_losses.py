@@ -44,7 +44,7 @@ def targets(evidence: Evidence) -> Result:
     terms = [[_divisor(p.parts[0]) for p in step.latest if p.parts] for step in row]
     shares = "; ".join(
         f"rank {rank}: {', '.join(counts)}"
-        for rank, counts in zip(evidence.numbers, terms, strict=True)
+        for rank, counts in zip(evidence.rank_ids, terms, strict=True)
     )
     times = _times(by_line)
     line = row[0].latest[-1].called or row[0].latest[-1].line
@@ -71,22 +71,23 @@ def _weights(row: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]
     """
     by_line: dict[str, list[BackwardPass]] = {}
     for step in row:
-        for pass_ in step.latest:
-            by_line.setdefault(pass_.line, []).append(pass_)
+        for backward_pass in step.latest:
+            by_line.setdefault(backward_pass.line, []).append(backward_pass)
     weights = [
-        [_relative(pass_, group[0], several) for pass_ in group] for group in by_line.values()
+        [_relative(backward_pass, group[0], several) for backward_pass in group]
+        for group in by_line.values()
     ]
     whole = all(step.latest for step in row) and all(map(all, weights))
     return weights if whole else []
 
 
-def _relative(pass_: BackwardPass, first: BackwardPass, several: bool) -> float:
+def _relative(backward_pass: BackwardPass, first: BackwardPass, several: bool) -> float:
     """How many times as much a target counts in a pass as in another.
 
     It is 0 if a loss was not read, or if the answer differs between its parts: each of these may
     then be divided by another number.
     """
-    ours, theirs = pass_.parts or [], first.parts or []
+    ours, theirs = backward_pass.parts or [], first.parts or []
     if [part.name for part in ours] != [part.name for part in theirs]:
         return 0.0
     if len(ours) > 1 and not several:
@@ -102,11 +103,11 @@ def _times(weights: list[list[float]]) -> float:
     return max(max(group) / min(group) for group in weights)
 
 
-def _weight(pass_: BackwardPass) -> float:
+def _weight(backward_pass: BackwardPass) -> float:
     """What a target counts; 0 if the loss was not read, or has several parts."""
-    if not pass_.parts or len(pass_.parts) > 1 or not pass_.parts[0].terms:
+    if not backward_pass.parts or len(backward_pass.parts) > 1 or not backward_pass.parts[0].terms:
         return 0.0
-    return pass_.parts[0].weight
+    return backward_pass.parts[0].weight
 
 
 def _factor(evidence: Evidence, optimizer: Compared) -> Finding | None:
@@ -189,7 +190,7 @@ def _fed_anew(optimizer: Compared) -> bool:
     """Whether each pass of a step has its own samples, so that they share one batch."""
     for row in optimizer.steps:
         for step in row:
-            fed = [tuple(pass_.rows) for pass_ in step.latest]
+            fed = [tuple(backward_pass.rows) for backward_pass in step.latest]
             if not all(fed) or len(set(fed)) < len(fed):
                 return False
     return True

@@ -144,7 +144,7 @@ class _Pair:
         if exact > ROUNDING_16_BIT or used > ROUNDING_16_BIT or exact > residual / CLOSER:
             return None
         counts = ", ".join(
-            f"rank {r}: {n}" for r, n in zip(self._evidence.numbers, terms, strict=True)
+            f"rank {r}: {n}" for r, n in zip(self._evidence.rank_ids, terms, strict=True)
         )
         by = f"by {100 * residual:.1f} %"
         says = f"{by}: each rank divides by its own number of targets ({counts})"
@@ -166,11 +166,18 @@ class _Pair:
             return why
         if any(rank.batch_norm for rank in ranks):
             return "batch norm uses the statistics of each rank's own batch"
-        passes = [pass_ for step in (*self._row, self._step) for pass_ in step.latest]
-        if any(pass_.noise for pass_ in passes):
+        passes = [
+            backward_pass for step in (*self._row, self._step) for backward_pass in step.latest
+        ]
+        if any(backward_pass.noise for backward_pass in passes):
             return "the model draws random numbers that are no dropout"
-        rows = {mark for step in self._row for pass_ in step.latest for mark in pass_.rows}
-        if not {mark for pass_ in self._step.latest for mark in pass_.rows} <= rows:
+        rows = {
+            mark
+            for step in self._row
+            for backward_pass in step.latest
+            for mark in backward_pass.rows
+        }
+        if not {mark for backward_pass in self._step.latest for mark in backward_pass.rows} <= rows:
             return (
                 "the model is called with other samples on one process: they do not come from a "
                 "DataLoader alone"
@@ -214,7 +221,7 @@ class _Pair:
         Otherwise two steps are too few to decide: the ranks may average their weights later, or
         have parts of their own, which are equal at the start only because of our seed.
         """
-        if not any(pass_.bypassed for step in self._row for pass_ in step.latest):
+        if not any(backward_pass.bypassed for step in self._row for backward_pass in step.latest):
             return []
         return [
             finding
@@ -284,5 +291,10 @@ class _Pair:
 
 
 def _is_uneven(row: Sequence[OptimizerStep]) -> bool:
-    terms = [pass_.parts[0].terms for step in row for pass_ in step.latest if pass_.parts]
+    terms = [
+        backward_pass.parts[0].terms
+        for step in row
+        for backward_pass in step.latest
+        if backward_pass.parts
+    ]
     return bool(terms) and max(terms) > UNEVEN * min(terms)

@@ -39,15 +39,15 @@ def _some_ranks(evidence: Evidence) -> Finding | None:
         lines = [report.restored for report in optimizer.on_rank]
         if all(lines) or not any(lines) or evidence.is_sharded or not _parts(optimizer):
             continue
-        ranks = [rank for rank, line in zip(evidence.numbers, lines, strict=True) if line]
-        others = [rank for rank in evidence.numbers if rank not in ranks]
+        ranks = [rank for rank, line in zip(evidence.rank_ids, lines, strict=True) if line]
+        others = [rank for rank in evidence.rank_ids if rank not in ranks]
         where = next(filter(None, lines))
         return causes.RESUME.finding(
             f"The optimizer's state is loaded on {listed(ranks)} (at {where}), and {listed(others)}"
             f" begin{'s' if len(others) == 1 else ''} without: DDP sends weights, and no state of "
             "an optimizer, so equal gradients make different weights.",
             "Load the checkpoint on all ranks.",
-            rank=odd_one([bool(line) for line in lines], evidence.numbers),
+            rank=odd_one([bool(line) for line in lines], evidence.rank_ids),
             step=1,
             where=where,
         )
@@ -75,7 +75,7 @@ def _other_steps(evidence: Evidence) -> Finding | None:
                 f"The ranks go on from different checkpoints: the {key} is not the same "
                 f"({evidence.by_rank(values)}).",
                 "Let rank 0 choose the checkpoint and broadcast its name, or its content.",
-                rank=odd_one(values, evidence.numbers),
+                rank=odd_one(values, evidence.rank_ids),
                 step=1,
                 where=row[0].line,
             )

@@ -16,9 +16,9 @@ def modes(evidence: Evidence) -> Result:
     difference = yield from _described(evidence, "modes", table.MODE)
     if difference:
         step, values, line = difference
-        rank = odd_one(values, evidence.numbers)
+        rank = odd_one(values, evidence.rank_ids)
         if rank is None and values.count("evaluation") == 1:
-            rank = evidence.numbers[values.index("evaluation")]
+            rank = evidence.rank_ids[values.index("evaluation")]
         yield causes.MODE.finding(
             f"The ranks call the model in different modes since step {step} "
             f"({evidence.by_rank(values)}): dropout and batch norm do something else on each.",
@@ -59,7 +59,7 @@ def precision(evidence: Evidence) -> Result:
         yield causes.PRECISION.finding(
             f"The ranks compute in different precision since step {step} "
             f"({evidence.by_rank(values)}).",
-            rank=odd_one(values, evidence.numbers),
+            rank=odd_one(values, evidence.rank_ids),
             step=step,
             where=line,
         )
@@ -75,7 +75,7 @@ def _described(
     for optimizer in evidence.optimizers:
         for number, steps in enumerate(optimizer.steps, 1):
             for passes in evidence.backward_passes(steps):
-                values = [getattr(pass_, what) for pass_ in passes]
+                values = [getattr(backward_pass, what) for backward_pass in passes]
                 looked += all(values)
                 if all(values) and len(set(values)) > 1:
                     differing.append((number, values, passes[-1].called))
@@ -109,9 +109,9 @@ def _settings(evidence: Evidence) -> Result:
                 yield Row(table.SETTINGS, DIFFERS, f"since step {number}")
                 yield causes.SETTINGS.finding(
                     f"The optimizers have different settings since step {number}: "
-                    f"{_difference(values, evidence.numbers)}. The ranks turn equal gradients into "
-                    "different weights.",
-                    rank=odd_one(values, evidence.numbers),
+                    f"{_difference(values, evidence.rank_ids)}. The ranks turn equal gradients "
+                    "into different weights.",
+                    rank=odd_one(values, evidence.rank_ids),
                     step=number,
                     where=where,
                 )
@@ -139,13 +139,13 @@ def _rates(evidence: Evidence) -> Result:
                 scheduled = next((s.schedule_line for s in row if s.schedule_line), "")
                 where = optimizer.on_rank[-1].made_at if number == 1 or not scheduled else scheduled
                 rates = ", ".join(
-                    f"rank {r}: {v[0]:g}" for r, v in zip(evidence.numbers, values, strict=True)
+                    f"rank {r}: {v[0]:g}" for r, v in zip(evidence.rank_ids, values, strict=True)
                 )
                 yield Row(table.RATE, DIFFERS, f"since step {number}: {rates}")
                 yield causes.LEARNING_RATE.finding(
                     f"The ranks have different learning rates since step {number} ({rates}), so "
                     "equal gradients make different weights.",
-                    rank=odd_one(values, evidence.numbers),
+                    rank=odd_one(values, evidence.rank_ids),
                     step=number,
                     where=where,
                 )

@@ -29,14 +29,16 @@ def weights(evidence: Evidence) -> Result:
         names = _unlike(wraps[0].names, [wrap.first for wrap in wraps])
         changed = [wrap.first != wrap.then for wrap in wraps]
         ranks = [
-            rank for rank, has_changed in zip(evidence.numbers, changed, strict=True) if has_changed
+            rank
+            for rank, has_changed in zip(evidence.rank_ids, changed, strict=True)
+            if has_changed
         ]
         odd_rank = (
             ranks[0]
             if len(ranks) == 1
-            else odd_one([str(w.first) for w in wraps], evidence.numbers)
+            else odd_one([str(w.first) for w in wraps], evidence.rank_ids)
         )
-        where = _changed_at(evidence, ranks or evidence.numbers) or wraps[0].made_at
+        where = _changed_at(evidence, ranks or evidence.rank_ids) or wraps[0].made_at
         on = f"rank {odd_rank}" if odd_rank is not None else "the ranks"
         yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
         yield causes.START.finding(
@@ -84,7 +86,7 @@ def _unlike_start(evidence: Evidence, optimizer: Compared) -> Result:
             where=line,
         )
         return
-    rank = odd_one([tuple(marks) for marks in befores], evidence.numbers)
+    rank = odd_one([tuple(marks) for marks in befores], evidence.rank_ids)
     place = next(p for p in range(len(optimizer.names)) if len({marks[p] for marks in befores}) > 1)
     lines = optimizer.on_rank[0].made
     where = (lines[place] if place < len(lines) else "") or optimizer.on_rank[0].made_at
@@ -160,7 +162,7 @@ def others(evidence: Evidence) -> Result:
         yield causes.OTHER_MODEL.finding(
             f"The {first.name} that is called without gradients at {first.line}{when} has other "
             "weights on each rank, so its answers differ from rank to rank.",
-            rank=odd_one(marks, evidence.numbers),
+            rank=odd_one(marks, evidence.rank_ids),
             step=max(1, first.steps),
             where=first.made_at or first.line,
         )

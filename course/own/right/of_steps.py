@@ -26,7 +26,7 @@ def taken(evidence: Evidence) -> Result:
     for optimizer in evidence.optimizers:
         if optimizer.skip:
             number, place = optimizer.skip
-            rank = evidence.numbers[place]
+            rank = evidence.rank_ids[place]
             other = optimizer.on_rank[0 if place else 1].watched
             line = other[min(number, len(other)) - 1].line
             yield Row(table.STEPS, DIFFERS, f"rank {rank} leaves out step {number}")
@@ -55,7 +55,7 @@ def finite(evidence: Evidence) -> Result:
             broken = any(not step.finite for step in row)
             if not any(bad) and not broken:
                 continue
-            ranks = [rank for rank, is_bad in zip(evidence.numbers, bad, strict=True) if is_bad]
+            ranks = [rank for rank, is_bad in zip(evidence.rank_ids, bad, strict=True) if is_bad]
             rank = ranks[0] if len(ranks) == 1 else None
             line = next((p.line for step in row for p in step.latest), "")
             on = f"of rank {rank}" if rank is not None else "of the ranks"
@@ -130,7 +130,7 @@ def _drift(evidence: Evidence, optimizer: Compared, number: int, names: str) -> 
     moment = "in the step itself" if equal_before else "between two steps"
     if not before and not equal_before:
         moment = "before the first step"
-    rank = odd_one([tuple(step.after) for step in row], evidence.numbers)
+    rank = odd_one([tuple(step.after) for step in row], evidence.rank_ids)
     return causes.DRIFT.finding(
         f"The weights are no longer equal after step {number} ({names}), and nothing else that was "
         f"looked at explains it: they part {moment}.",

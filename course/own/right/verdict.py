@@ -72,7 +72,7 @@ def of(ranks: Sequence[TrainingReport]) -> Verdict:
     for name in table.ORDER:
         rows.setdefault(name, Row(name, NOT_SEEN, "nothing of it was seen"))
     ordered = sorted(_causes(findings), key=_place)
-    return Verdict(ordered, [rows[name] for name in table.ORDER], evidence.numbers, evidence.steps)
+    return Verdict(ordered, [rows[name] for name in table.ORDER], evidence.rank_ids, evidence.steps)
 
 
 def _causes(findings: list[Finding]) -> list[Finding]:

@@ -53,7 +53,7 @@ def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool
             step = OptimizerStep(
                 number * passes, number, LINE, [0.1], "momentum=0", marks(weights[place]), [], True
             )
-            step.latest = [_pass(place, number, index, passes) for index in range(passes)]
+            step.latest = [_backward_pass(place, number, index, passes) for index in range(passes)]
             step.got = step.clean = [True, True]
             happens = {"own": own, "first": own.mean(0), "used": own.mean(0), "step": step,
                        "base": np.zeros(sum(COUNTS)), "weights": weights[place]}  # fmt: skip
@@ -85,7 +85,7 @@ def _rank(number: int, count: int, ddp: bool) -> TrainingReport:
     return rank
 
 
-def _pass(rank: int, step: int, index: int, passes: int) -> BackwardPass:
+def _backward_pass(rank: int, step: int, index: int, passes: int) -> BackwardPass:
     rows = [zlib.crc32(f"{rank} {step} {index} {row}".encode()) for row in range(BATCH)]
     part = LossTerm("NllLoss", BATCH, 1 / BATCH / passes)
     return BackwardPass(

@@ -133,8 +133,8 @@ def unequal_targets(rank: int, step: int, happens: dict) -> None:
 
 def undivided(rank: int, step: int, happens: dict) -> None:
     """The losses of several passes are not divided."""
-    for pass_ in happens["step"].latest:
-        pass_.parts = [LossTerm("NllLoss", 8, 1 / 8)]
+    for backward_pass in happens["step"].latest:
+        backward_pass.parts = [LossTerm("NllLoss", 8, 1 / 8)]
 
 
 def too_fast(rank: int, step: int, happens: dict) -> None:
