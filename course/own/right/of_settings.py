@@ -66,10 +66,10 @@ def precision(evidence: Evidence) -> Result:
 
 
 def _described(
-    evidence: Evidence, what: str, row: str
+    evidence: Evidence, what: str, name: str
 ) -> Iterator[Row]:  # and returns the first step that differs, its values, the line
     if not evidence.is_tied:
-        yield Row(row, NOT_SEEN, evidence.is_split or "nothing was seen that ties the ranks")
+        yield Row(name, NOT_SEEN, evidence.is_split or "nothing was seen that ties the ranks")
         return None
     differing, looked = [], 0
     for optimizer in evidence.optimizers:
@@ -80,12 +80,12 @@ def _described(
                 if all(values) and len(set(values)) > 1:
                     differing.append((number, values, passes[-1].called))
     if len({number for number, _, _ in differing}) >= SINCE:
-        yield Row(row, DIFFERS, f"since step {differing[0][0]}")
+        yield Row(name, DIFFERS, f"since step {differing[0][0]}")
         return differing[0]
     if looked:
-        yield Row(row, EQUAL, "at each call of the model")
+        yield Row(name, EQUAL, "at each call of the model")
     else:
-        yield Row(row, NOT_SEEN, "no call of a model with gradients was seen")
+        yield Row(name, NOT_SEEN, "no call of a model with gradients was seen")
     return None
 
 

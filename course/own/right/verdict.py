@@ -66,7 +66,7 @@ def of(ranks: Sequence[TrainingReport]) -> Verdict:
     for rule in RULES:
         for result in rule(evidence):
             if isinstance(result, Row):
-                rows[result.row] = result
+                rows[result.name] = result
             else:
                 findings.append(result)
     for name in table.ORDER:

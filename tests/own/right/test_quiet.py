@@ -17,7 +17,7 @@ from course.own.right.verdict import Verdict
 
 def state(judgement: Verdict, row: str) -> str:
     """The state of a row of the table."""
-    return next(entry.state for entry in judgement.rows if entry.row == row)
+    return next(entry.state for entry in judgement.rows if entry.name == row)
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -25,8 +25,8 @@ def state(judgement: Verdict, row: str) -> str:
 def test_a_right_training_has_no_finding_and_a_whole_table(count: int, passes: int) -> None:
     judgement = verdict.of(made.ranks(count, passes=passes))
     assert judgement.findings == []
-    assert [row.row for row in judgement.rows] == list(table.ORDER)
-    states = {row.row: row.state for row in judgement.rows}
+    assert [row.name for row in judgement.rows] == list(table.ORDER)
+    states = {row.name: row.state for row in judgement.rows}
     assert states[table.USED] == states[table.AFTER] == states[table.TARGET] == "equal"
     assert states[table.OWN] == states[table.SAMPLES] == "differs"
     assert states[table.EVALUATION] == states[table.RESUME] == NOT_SEEN
