@@ -10,7 +10,8 @@ from course.own.numerics.training import (
     OptimizerStep,
     TrainingReport,
 )
-from course.own.right.compared import MEAN, OTHER, Compared, Kind
+from course.own.right.gradient_kinds import MEAN, OTHER, GradientKind
+from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.thresholds import MAJORITY
 
 
@@ -23,13 +24,13 @@ class Evidence:
         self.rank_ids = [rank.rank for rank in self.ranks]
 
     @cached_property
-    def optimizers(self) -> list[Compared]:
+    def optimizers(self) -> list[OptimizerOnRanks]:
         """The optimizers that all ranks have in common."""
-        common = []
-        for number, on_rank in enumerate(zip(*[r.optimizers for r in self.ranks], strict=False)):
-            if len({_form(optimizer) for optimizer in on_rank}) == 1:
-                common.append(Compared(number, on_rank, self.rank_ids))
-        return common
+        return [
+            OptimizerOnRanks(on_rank)
+            for on_rank in zip(*[rank.optimizers for rank in self.ranks], strict=False)
+            if len({_form(optimizer) for optimizer in on_rank}) == 1
+        ]
 
     @cached_property
     def step_rows(self) -> list[tuple[OptimizerStep, ...]]:
@@ -37,7 +38,7 @@ class Evidence:
         return [row for optimizer in self.optimizers for row in optimizer.steps]
 
     @cached_property
-    def used(self) -> list[Kind]:
+    def used(self) -> list[GradientKind]:
         """What each gradient was when its optimizer used it."""
         return [
             step.used[p]

@@ -6,8 +6,9 @@ from course.core import words
 from course.own.finding import Finding
 from course.own.numerics.training import BackwardPass
 from course.own.right import causes, table
-from course.own.right.compared import MEAN, OTHER, OWN, Compared
 from course.own.right.evidence import Evidence
+from course.own.right.gradient_kinds import MEAN, OTHER, OWN
+from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 from course.own.right.thresholds import MAJORITY
 
@@ -86,7 +87,7 @@ def _says_mean(evidence: Evidence) -> str:
     return f"on all ranks{times}"
 
 
-def _factors(optimizer: Compared) -> list[float]:
+def _factors(optimizer: OptimizerOnRanks) -> list[float]:
     kinds = [step.first[place] for step in optimizer.kinds for place in optimizer.has]
     return [kind.factor for kind in kinds if kind.name == MEAN]
 
@@ -101,7 +102,9 @@ def _not_waited_for(evidence: Evidence) -> str:
     return ""
 
 
-def _not_averaged(evidence: Evidence, optimizer: Compared, alone: list[int]) -> Finding | None:
+def _not_averaged(
+    evidence: Evidence, optimizer: OptimizerOnRanks, alone: list[int]
+) -> Finding | None:
     """Why each rank has its own gradients of these parameters; None if it may have."""
     wraps = evidence.ranks[0].wrapped
     ignored = {name for wrap in wraps for name in wrap.ignored}
@@ -122,7 +125,7 @@ def _not_averaged(evidence: Evidence, optimizer: Compared, alone: list[int]) -> 
     return _nothing_averaged(evidence, optimizer, passes)
 
 
-def _steps_alone(optimizer: Compared, alone: list[int]) -> str:
+def _steps_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> str:
     """The number of steps in which none of these gradients was combined."""
     steps = [
         step
@@ -132,7 +135,7 @@ def _steps_alone(optimizer: Compared, alone: list[int]) -> str:
     return f"{len(steps)} of {len(optimizer.kinds)} steps looked at"
 
 
-def _some_alone(optimizer: Compared, alone: list[int]) -> Finding | None:
+def _some_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> Finding | None:
     """Find that some parameters are averaged, and these are not."""
     if not optimizer.starts_equal:
         return None
@@ -180,7 +183,7 @@ def _in_ddp(steps: str, passes: Sequence[BackwardPass]) -> Finding:
 
 
 def _nothing_averaged(
-    evidence: Evidence, optimizer: Compared, passes: Sequence[BackwardPass]
+    evidence: Evidence, optimizer: OptimizerOnRanks, passes: Sequence[BackwardPass]
 ) -> Finding:
     """Find that nothing averages the gradients, or that the average misses the optimizer."""
     sent = sum(evidence.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from course.own.finding import Finding
 from course.own.numerics.training import BackwardPass, LossTerm, OptimizerStep
 from course.own.right import causes, table
-from course.own.right.compared import MEAN, OTHER, Compared
 from course.own.right.evidence import Evidence
+from course.own.right.gradient_kinds import MEAN, OTHER
+from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 from course.own.right.thresholds import FACTOR, MAJORITY, UNEVEN
 
@@ -110,7 +111,7 @@ def _weight(backward_pass: BackwardPass) -> float:
     return backward_pass.parts[0].weight
 
 
-def _factor(evidence: Evidence, optimizer: Compared) -> Finding | None:
+def _factor(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     """Find whether the gradients are N, 1/N or k times those of the mean, and why."""
     if not optimizer.kinds:
         return None
@@ -167,7 +168,7 @@ def sum_of_weights(step: OptimizerStep) -> float:
     return sum(_weight(p) * p.parts[0].terms for p in step.latest)
 
 
-def _total(optimizer: Compared) -> tuple[float, int, str]:
+def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
     """What all targets of a step count together on a rank, its passes, and their line.
 
     It is 0 if the losses were not read, are scaled, come from several lines, or are not means.
@@ -186,7 +187,7 @@ def _total(optimizer: Compared) -> tuple[float, int, str]:
     return middle, counts.pop(), lines.pop()
 
 
-def _fed_anew(optimizer: Compared) -> bool:
+def _fed_anew(optimizer: OptimizerOnRanks) -> bool:
     """Whether each pass of a step has its own samples, so that they share one batch."""
     for row in optimizer.steps:
         for step in row:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from course.core import words
 from course.own.finding import Finding
 from course.own.right import causes, table
-from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence
+from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 from course.own.right.thresholds import ALIVE, MAJORITY
 
@@ -55,7 +55,7 @@ def loose(evidence: Evidence) -> Result:
         yield Row(table.LOOSE, EQUAL, "all that get gradients are in an optimizer")
 
 
-def _is_idle(optimizer: Compared) -> bool:
+def _is_idle(optimizer: OptimizerOnRanks) -> bool:
     """Whether no step had a gradient or changed a weight, though a parameter needs one.
 
     An optimizer of a part that is frozen at first, on purpose, steps in vain as well.

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from course.own.finding import Finding
 from course.own.numerics.training import LoadedFile, LoaderPass
 from course.own.right import causes, table
-from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one
+from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 
 Result = Iterator[Finding | Row]
@@ -54,7 +54,7 @@ def _some_ranks(evidence: Evidence) -> Finding | None:
     return None
 
 
-def _parts(optimizer: Compared) -> bool:
+def _parts(optimizer: OptimizerOnRanks) -> bool:
     """Whether equal weights diverge in the first step."""
     return optimizer.starts_equal and len({tuple(step.after) for step in optimizer.steps[0]}) > 1
 

@@ -7,8 +7,8 @@ from course.core import words
 from course.own.finding import Finding
 from course.own.numerics.training import InferenceModel
 from course.own.right import causes, table
-from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one
+from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 
 Result = Iterator[Finding | Row]
@@ -68,7 +68,7 @@ def weights(evidence: Evidence) -> Result:
         yield Row(table.START, NOT_SEEN, "they differ, and nothing was seen that ties the ranks")
 
 
-def _unlike_start(evidence: Evidence, optimizer: Compared) -> Result:
+def _unlike_start(evidence: Evidence, optimizer: OptimizerOnRanks) -> Result:
     befores = [step.before for step in optimizer.steps[0]]
     names = _unlike(optimizer.names, befores)
     yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
@@ -101,7 +101,7 @@ def _unlike_start(evidence: Evidence, optimizer: Compared) -> Result:
     )
 
 
-def _equal_until(evidence: Evidence, optimizer: Compared) -> list[int]:
+def _equal_until(evidence: Evidence, optimizer: OptimizerOnRanks) -> list[int]:
     """How many backward passes each rank had made when weights were last equal, or 0."""
     rows = [
         row

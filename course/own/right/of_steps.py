@@ -9,9 +9,9 @@ from course.core import words
 from course.own.finding import Finding
 from course.own.numerics.training import OptimizerStep
 from course.own.right import causes, table
-from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one
 from course.own.right.of_gradients import why_no_gradients
+from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 from course.own.right.thresholds import EXACT, MAJORITY
 
@@ -99,7 +99,7 @@ def weights(evidence: Evidence) -> Result:
     yield Row(table.AFTER, EQUAL, f"in all {words.plural(evidence.steps, 'step')}")
 
 
-def _apart(optimizer: Compared, row: tuple) -> str:
+def _apart(optimizer: OptimizerOnRanks, row: tuple) -> str:
     marks = list(zip(*[step.after for step in row], strict=True))
     places = [place for place, column in enumerate(marks) if len(set(column)) > 1]
     norms = list(zip(*[step.norms for step in row], strict=False))
@@ -110,7 +110,7 @@ def _apart(optimizer: Compared, row: tuple) -> str:
     return some([optimizer.names[place] for place in places if place not in optimizer.own_parts])
 
 
-def _drift(evidence: Evidence, optimizer: Compared, number: int, names: str) -> Finding:
+def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: str) -> Finding:
     row = optimizer.steps[number - 1]
     before = optimizer.steps[number - 2] if number > 1 else None
     equal_before = len({tuple(step.before) for step in row}) == 1
