@@ -14,6 +14,8 @@ from course.own.right.gradient_kinds import MEAN, OTHER, GradientKind
 from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.thresholds import MAJORITY
 
+NO_STEP = "no step of an optimizer was seen"
+
 
 class Evidence:
     """The reports of all ranks, in order."""
@@ -102,10 +104,13 @@ class Evidence:
 
     @property
     def why_untied(self) -> str:
-        """Why the ranks need not do the same, if nothing ties them or no step was seen."""
-        if not self.steps:
-            return "no step of an optimizer was seen"
+        """Why the ranks need not do the same, if nothing ties them."""
         return self.is_split or "nothing was seen that ties the ranks"
+
+    @property
+    def why_no_steps(self) -> str:
+        """Why no steps are compared, if none was seen or nothing ties the ranks."""
+        return self.why_untied if self.steps else NO_STEP
 
     @property
     def pairs(self) -> Iterator[tuple[int, int]]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from course.own.finding import Finding
 from course.own.numerics.training import BackwardPass, LossTerm, OptimizerStep
 from course.own.right import causes, table
-from course.own.right.evidence import Evidence
+from course.own.right.evidence import NO_STEP, Evidence
 from course.own.right.gradient_kinds import MEAN, OTHER
 from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
@@ -21,7 +21,7 @@ def targets(evidence: Evidence) -> Result:
     """Does each target count as much as any other, and do all together count once?"""
     optimizer = next((candidate for candidate in evidence.optimizers if candidate.steps), None)
     if optimizer is None or evidence.is_split:
-        yield Row(table.TARGET, NOT_SEEN, evidence.is_split or "no step of an optimizer was seen")
+        yield Row(table.TARGET, NOT_SEEN, evidence.is_split or NO_STEP)
         return
     if not evidence.is_sharded and not (optimizer.mostly(MEAN) or optimizer.mostly(OTHER)):
         yield Row(table.TARGET, NOT_SEEN, "the gradients were not seen to be averaged")

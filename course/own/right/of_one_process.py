@@ -18,7 +18,7 @@ from course.own.numerics.training import (
     TrainingReport,
 )
 from course.own.right import causes, of_gradients, of_losses, table
-from course.own.right.evidence import Evidence
+from course.own.right.evidence import NO_STEP, Evidence
 from course.own.right.gradient_kinds import OWN, multiple
 from course.own.right.of_losses import near
 from course.own.right.optimizer_on_ranks import OptimizerOnRanks
@@ -53,7 +53,7 @@ def hindrance(ranks: Sequence[TrainingReport], batches: int) -> str:
     """
     evidence = Evidence(ranks)
     if not evidence.steps:
-        return "no step of an optimizer was seen on all ranks"
+        return f"{NO_STEP} on all ranks"
     seen = all(optimizer.whole and optimizer.whole[0][0] == 1 for optimizer in evidence.optimizers)
     if evidence.is_split or evidence.is_sharded or not seen:
         return of_gradients.why_no_gradients(evidence)

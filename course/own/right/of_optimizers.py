@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from course.core import words
 from course.own.finding import Finding
 from course.own.right import causes, table
-from course.own.right.evidence import Evidence
+from course.own.right.evidence import NO_STEP, Evidence
 from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 from course.own.right.thresholds import ALIVE, MAJORITY
@@ -16,7 +16,7 @@ Result = Iterator[Finding | Row]
 def loose(evidence: Evidence) -> Result:
     """Does a parameter get gradients that no optimizer uses?"""
     if not evidence.steps:
-        yield Row(table.LOOSE, NOT_SEEN, "no step of an optimizer was seen")
+        yield Row(table.LOOSE, NOT_SEEN, NO_STEP)
         return
     if optimizer := next(filter(_is_idle, evidence.optimizers), None):
         yield Row(table.LOOSE, DIFFERS, "an optimizer has only parameters that get no gradients")

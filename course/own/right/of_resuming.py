@@ -15,9 +15,7 @@ Result = Iterator[Finding | Row]
 def resume(evidence: Evidence) -> Result:
     """Do all ranks continue from the same state, and from all of it?"""
     if not evidence.is_tied:
-        yield Row(
-            table.RESUME, NOT_SEEN, evidence.is_split or "nothing was seen that ties the ranks"
-        )
+        yield Row(table.RESUME, NOT_SEEN, evidence.why_untied)
         return
     for judge in (_some_ranks, _other_steps, _no_state, _first_epoch):
         if finding := judge(evidence):

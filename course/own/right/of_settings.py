@@ -69,7 +69,7 @@ def _described(
     evidence: Evidence, what: str, name: str
 ) -> Iterator[Row]:  # and returns the first step that differs, its values, the line
     if not evidence.is_tied:
-        yield Row(name, NOT_SEEN, evidence.is_split or "nothing was seen that ties the ranks")
+        yield Row(name, NOT_SEEN, evidence.why_untied)
         return None
     differing, looked = [], 0
     for optimizer in evidence.optimizers:
@@ -97,7 +97,7 @@ def settings(evidence: Evidence) -> Result:
 
 def _settings(evidence: Evidence) -> Result:
     if not evidence.is_tied or not evidence.steps:
-        yield Row(table.SETTINGS, NOT_SEEN, evidence.why_untied)
+        yield Row(table.SETTINGS, NOT_SEEN, evidence.why_no_steps)
         return
     for optimizer in evidence.optimizers:
         for number, row in enumerate(optimizer.steps, 1):
@@ -130,7 +130,7 @@ def _difference(values: list[str], ranks: list[int]) -> str:
 
 def _rates(evidence: Evidence) -> Result:
     if not evidence.is_tied or not evidence.steps:
-        yield Row(table.RATE, NOT_SEEN, evidence.why_untied)
+        yield Row(table.RATE, NOT_SEEN, evidence.why_no_steps)
         return
     for optimizer in evidence.optimizers:
         for number, row in enumerate(optimizer.steps, 1):

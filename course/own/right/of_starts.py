@@ -7,7 +7,7 @@ from course.core import words
 from course.own.finding import Finding
 from course.own.numerics.training import InferenceModel
 from course.own.right import causes, table
-from course.own.right.evidence import Evidence, listed, odd_one
+from course.own.right.evidence import NO_STEP, Evidence, listed, odd_one
 from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 
@@ -57,7 +57,7 @@ def weights(evidence: Evidence) -> Result:
             yield from _unlike_start(evidence, optimizer)
             return
     if not evidence.steps:
-        yield Row(table.START, NOT_SEEN, "no step of an optimizer was seen")
+        yield Row(table.START, NOT_SEEN, NO_STEP)
     elif all(optimizer.starts_equal for optimizer in evidence.optimizers):
         yield Row(table.START, EQUAL, "on all ranks before the first step")
     elif evidence.is_tied and all(
@@ -65,7 +65,7 @@ def weights(evidence: Evidence) -> Result:
     ):
         yield Row(table.START, EQUAL, "but for a part of the model that each rank has of its own")
     else:
-        yield Row(table.START, NOT_SEEN, "they differ, and nothing was seen that ties the ranks")
+        yield Row(table.START, NOT_SEEN, f"they differ, and {evidence.why_untied}")
 
 
 def _unlike_start(evidence: Evidence, optimizer: OptimizerOnRanks) -> Result:
@@ -143,9 +143,7 @@ def drifted(evidence: Evidence) -> int:
 def others(evidence: Evidence) -> Result:
     """Is a model that is only evaluated, such as a teacher, the same on all ranks?"""
     if not evidence.is_tied:
-        yield Row(
-            table.OTHERS, NOT_SEEN, evidence.is_split or "nothing was seen that ties the ranks"
-        )
+        yield Row(table.OTHERS, NOT_SEEN, evidence.why_untied)
         return
     alike = _called_alike(evidence)
     for row in alike:

@@ -9,7 +9,7 @@ from course.core import words
 from course.own.finding import Finding
 from course.own.numerics.training import OptimizerStep
 from course.own.right import causes, table
-from course.own.right.evidence import Evidence, listed, odd_one
+from course.own.right.evidence import NO_STEP, Evidence, listed, odd_one
 from course.own.right.of_gradients import why_no_gradients
 from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
@@ -21,7 +21,7 @@ Result = Iterator[Finding | Row]
 def taken(evidence: Evidence) -> Result:
     """Does each rank take a step when the others do?"""
     if not evidence.is_tied or not evidence.steps:
-        yield Row(table.STEPS, NOT_SEEN, evidence.why_untied)
+        yield Row(table.STEPS, NOT_SEEN, evidence.why_no_steps)
         return
     for optimizer in evidence.optimizers:
         if optimizer.skip:
@@ -71,7 +71,7 @@ def finite(evidence: Evidence) -> Result:
     if looked:
         yield Row(table.FINITE, EQUAL, "all losses and weights are finite")
     else:
-        yield Row(table.FINITE, NOT_SEEN, "no step of an optimizer was seen")
+        yield Row(table.FINITE, NOT_SEEN, NO_STEP)
 
 
 def _is_finite(step: OptimizerStep) -> bool:
@@ -88,7 +88,7 @@ def weights(evidence: Evidence) -> Result:
         yield Row(table.AFTER, EQUAL, f"the ranks average them, first before step {meets[0]}")
         return
     if not evidence.is_tied:
-        yield Row(table.AFTER, NOT_SEEN, "nothing was seen that ties the ranks")
+        yield Row(table.AFTER, NOT_SEEN, evidence.why_untied)
         return
     for optimizer in evidence.optimizers:
         for number, row in enumerate(optimizer.steps, 1):
