@@ -13,12 +13,12 @@ from course.own.numerics.training import (
     InferenceModel,
     LoadedFile,
     LoaderPass,
-    LooseParameter,
     LossTerm,
     OptimizerReport,
     OptimizerStep,
     RandomWorker,
     TrainingReport,
+    UnoptimizedParameter,
     WeightChange,
     WrittenFile,
 )
@@ -26,7 +26,7 @@ from course.own.numerics.training import (
 LISTS = {
     "wrapped": DdpModel,
     "loader_passes": LoaderPass,
-    "loose": LooseParameter,
+    "unoptimized": UnoptimizedParameter,
     "others": InferenceModel,
     "written": WrittenFile,
     "loads": LoadedFile,

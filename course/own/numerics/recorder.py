@@ -14,12 +14,12 @@ from course.own.numerics.collectives import Collectives
 from course.own.numerics.context import RankContext
 from course.own.numerics.files import Files
 from course.own.numerics.loaders import Loaders
-from course.own.numerics.loose import LooseSearch
 from course.own.numerics.loss_graph import Reduction
 from course.own.numerics.model_calls import ModelCalls
 from course.own.numerics.optimizers import EACH, WHOLE, GradientProbes, OptimizerProbe, finish
 from course.own.numerics.schedules import Schedules, note_rate
 from course.own.numerics.training import BackwardPass, OptimizerReport, OptimizerStep
+from course.own.numerics.unoptimized import UnoptimizedSearch
 from course.own.numerics.user_hooks import UserHooks
 from course.own.numerics.weight_changes import WeightChanges
 from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
@@ -48,7 +48,7 @@ class NumericsRecorder:
         self._places: dict[int, tuple[OptimizerProbe, int]] = {}  # by parameter
         # Passes whose numbers are not read yet, with the reductions of the loss, and the loss.
         self._unread: list[tuple[BackwardPass, list[Reduction] | None, Tensor | None]] = []
-        self._loose = LooseSearch(self.report, self._models)
+        self._unoptimized = UnoptimizedSearch(self.report, self._models)
         self._schedules = Schedules(context)
         self._clipping = Clipping(context, self._optimizers)
         self._changes = WeightChanges(context)
@@ -178,7 +178,7 @@ class NumericsRecorder:
             entry = self._places.get(id(parameter))
             if entry is None:
                 if self._optimizers:
-                    self._loose.note_gradient(parameter, self._places.keys())
+                    self._unoptimized.note_gradient(parameter, self._places.keys())
                 return
             probe, place = entry
             if probe.is_whole:
@@ -202,7 +202,7 @@ class NumericsRecorder:
         real(*args, **kwargs)
         if self._fence.is_ours:
             with self._fence.around("lines"):
-                self._loose.optimizer_made()
+                self._unoptimized.optimizer_made()
                 self._made_at[id(args[0])] = self._lines.here()
                 self._know(args[0])
 

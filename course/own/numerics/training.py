@@ -165,15 +165,15 @@ class LoaderPass:
 
 
 @dataclass
-class LooseParameter:
-    """A parameter that gets gradients and is in no optimizer; `late` if it was made after one."""
+class UnoptimizedParameter:
+    """A parameter that gets gradients and is in no optimizer."""
 
     name: str
-    made_at: str
-    passes: int
-    late: bool
-    of: int  # parameters of its model that get gradients, together
-    missing: int  # ... and are in no optimizer
+    made_at: str  # the line
+    gradients: int  # how many it has got
+    late: bool  # whether it was made after an optimizer
+    of: int  # how many parameters its model has
+    missing: int  # how many of these are in no optimizer
 
 
 @dataclass
@@ -259,7 +259,7 @@ class TrainingReport:
     optimizers: list[OptimizerReport] = field(default_factory=list)
     wrapped: list[DdpModel] = field(default_factory=list)
     loader_passes: list[LoaderPass] = field(default_factory=list)
-    loose: list[LooseParameter] = field(default_factory=list)
+    unoptimized: list[UnoptimizedParameter] = field(default_factory=list)
     others: list[InferenceModel] = field(default_factory=list)
     written: list[WrittenFile] = field(default_factory=list)
     loads: list[LoadedFile] = field(default_factory=list)

@@ -19,7 +19,7 @@ STEPS = "steps per backward pass"
 AFTER = "weights after each step"
 OTHERS = "models called without gradients"
 BUFFERS = "buffers"
-LOOSE = "parameters in no optimizer"
+UNOPTIMIZED = "parameters in no optimizer"
 FINITE = "non-finite gradients"
 EPOCHS = "order of epochs"
 SHARE = "samples of an epoch"
@@ -32,7 +32,7 @@ ONE = "one process"  # of `right --deep`
 
 ORDER = (
     START, MODE, PRECISION, SETTINGS, RATE, SAMPLES, OWN, USED, TARGET, ZERO, BETWEEN, STEPS, AFTER,
-    OTHERS, BUFFERS, LOOSE, FINITE, EPOCHS, SHARE, SCHEDULE, NOISE, EVALUATION, FILES, RESUME,
+    OTHERS, BUFFERS, UNOPTIMIZED, FINITE, EPOCHS, SHARE, SCHEDULE, NOISE, EVALUATION, FILES, RESUME,
 )  # fmt: skip
 MUST_DIFFER = (SAMPLES, OWN, EPOCHS)  # between ranks that share out a batch; between epochs
 
