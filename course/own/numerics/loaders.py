@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, Ra
 from course.own.numerics import sample_choice
 from course.own.numerics.context import RankContext
 from course.own.numerics.loop_counters import Counts, counts
-from course.own.numerics.training import LoaderPass
+from course.own.numerics.training import Evaluation, LoaderPass
 from course.own.watch import frames, samples
 from course.own.watch.hook_set import Args, Around, Function, HookSet, Kwargs
 from course.own.watch.loader_facts import length, sampler_of
@@ -70,17 +70,19 @@ class Loaders:
     def note_inference(self) -> None:
         """Note that a model is called without gradients, on what was drawn last."""
         if self._last is not None:
-            self._last.asks += 1
+            self._last.evaluation.calls += 1
 
     @property
-    def evaluation(self) -> LoaderPass | None:
-        """The pass over a loader that was evaluated last, if nothing came after it."""
-        return self._last if self._last is not None and self._last.asks else None
+    def evaluation(self) -> Evaluation | None:
+        """The evaluation on what was drawn last."""
+        last = self._last
+        return last.evaluation if last is not None and last.evaluation.calls else None
 
     def note_report(self) -> None:
         """Note that the script prints or writes something, perhaps the result of an evaluation."""
-        if (evaluation := self.evaluation) is not None and evaluation.is_over:
-            evaluation.reports += 1
+        last = self._last
+        if last is not None and last.is_over and last.evaluation.calls:
+            last.evaluation.reports += 1
 
     def _print(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
         if self._fence.is_ours:
@@ -170,7 +172,7 @@ class Loaders:
 
     def _gather(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         if self._last is not None and self._fence.is_ours:
-            self._last.cuts = True
+            self._last.evaluation.cuts = True
         return real(*args, **kwargs)
 
     def _note_counts(self, loader_pass: LoaderPass) -> None:
@@ -178,9 +180,10 @@ class Loaders:
         with self._fence.around("evaluation"):
             before = self._counts.get(id(loader_pass))
             after = counts(sys._getframe(1), self._lines.is_own)
-            if before and after and loader_pass.asks:
-                loader_pass.counted = before.grown(after)[:FIRST]
-                loader_pass.cuts |= after.can_cut
+            evaluation = loader_pass.evaluation
+            if before and after and evaluation.calls:
+                evaluation.counted = before.grown(after)[:FIRST]
+                evaluation.cuts |= after.can_cut
 
     def _choose(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         indices = real(*args, **kwargs)

@@ -143,7 +143,7 @@ class ModelCalls:
             self._report.wrapped.append(wrapped)
             self._wrapped[id(ddp)] = wrapped
             self._inside_ddp |= {id(submodule) for submodule in ddp.module.modules()}
-            ddp.module.register_forward_pre_hook(ModuleHook(self._asks))
+            ddp.module.register_forward_pre_hook(ModuleHook(self._note_inference))
             self._root(ddp)
 
     # -- how they are called -----------------------------------------------------------------------
@@ -176,12 +176,12 @@ class ModelCalls:
                 self.names.setdefault(id(parameter), name)
             self._report.tensor_parallel |= module_state.is_split(module)
             root.buffers = [buffer for buffer in module.buffers() if buffer.is_floating_point()]
-        module.register_forward_pre_hook(ModuleHook(self._asks))
+        module.register_forward_pre_hook(ModuleHook(self._note_inference))
         module.register_forward_pre_hook(ModuleHook(self._before), prepend=True, with_kwargs=True)
         module.register_forward_hook(ModuleHook(self._after), always_call=True)
         return root
 
-    def _asks(self, module: nn.Module, args: Args) -> None:
+    def _note_inference(self, module: nn.Module, args: Args) -> None:
         """Note that a model is called, perhaps after the window; these hooks are never removed."""
         if not torch.is_grad_enabled() and self._fence.is_ours:
             self._on_inference()

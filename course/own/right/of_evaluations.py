@@ -38,7 +38,7 @@ def evaluation(evidence: Evidence) -> Result:
 
 def _is_one(loader_pass: LoaderPass) -> bool:
     """Whether a pass came to its end, and a model was called only without gradients."""
-    return bool(loader_pass.asks and loader_pass.is_over and not loader_pass.batches)
+    return bool(loader_pass.evaluation.calls and loader_pass.is_over and not loader_pass.batches)
 
 
 def _is_dealt(evidence: Evidence, loader_pass: LoaderPass) -> bool:
@@ -62,7 +62,7 @@ def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fin
     if len(places) > 1:
         return None
     rank, first = evidence.rank_ids[places[0]], by_rank[places[0]][0]
-    if not _is_dealt(evidence, first) or first.messages:
+    if not _is_dealt(evidence, first) or first.evaluation.messages:
         return None
     return causes.EVALUATION.finding(
         f"Only rank {rank} evaluates, and its sampler gives it a share: the result is that of "
@@ -79,12 +79,12 @@ def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fi
     rows = list(zip(*by_rank, strict=False))
     reporters = []
     for row in rows:
-        reports = [loader_pass.reports for loader_pass in row]
+        reports = [loader_pass.evaluation.reports for loader_pass in row]
         dealt = all(_is_dealt(evidence, loader_pass) for loader_pass in row)
         apart = len({loader_pass.rank for loader_pass in row}) == evidence.count
         if dealt and apart and sum(map(bool, reports)) == 1:
             reporters.append(row[reports.index(max(reports))])
-    if any(loader_pass.messages for row in rows for loader_pass in row):
+    if any(loader_pass.evaluation.messages for row in rows for loader_pass in row):
         return None
     writers = [rank.rank for rank in evidence.ranks if rank.written]
     if not reporters or len(reporters) <= MAJORITY * len(rows) or len(writers) > 1:
@@ -104,7 +104,7 @@ def _repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding
     for rows in by_rank:
         for loader_pass in rows:
             more = loader_pass.total - loader_pass.length
-            sums = loader_pass.sums
+            sums = loader_pass.evaluation.sums
             if not _is_dealt(evidence, loader_pass) or more <= 0:
                 continue
             if loader_pass.total not in sums or loader_pass.length in sums:
@@ -124,9 +124,9 @@ def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> 
     """Find that the ranks gather what each has, and the script counts all of it, repeats too."""
     for row in zip(*by_rank, strict=False):
         loader_pass, total = row[0], sum(rank.given for rank in row)
-        if any(rank.stream or rank.cuts or not rank.messages for rank in row):
+        if any(rank.stream or rank.evaluation.cuts or not rank.evaluation.messages for rank in row):
             continue
-        counted = {number for rank in row for number in rank.counted}
+        counted = {number for rank in row for number in rank.evaluation.counted}
         if (
             0 < loader_pass.length < total
             and total in counted
@@ -150,7 +150,9 @@ def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
     firsts = [rows[0] for rows in by_rank if rows]
     loader_pass = firsts[0]
     if loader_pass.library:
-        if all(first.cuts and first.length in first.counted for first in firsts):
+        if all(
+            first.evaluation.cuts and first.length in first.evaluation.counted for first in firsts
+        ):
             says = f"{words.plural(loader_pass.length, 'sample')} are counted, each once"
             return Row(table.EVALUATION, EQUAL, says)
         says = f"{loader_pass.library} divides it, and can drop what it repeats"
@@ -161,7 +163,7 @@ def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
         if more > 0:
             says = f"the sampler repeats {more}; whether they count is not seen"
             return Row(table.EVALUATION, NOT_SEEN, says)
-        if not all(first.messages for first in firsts):
+        if not all(first.evaluation.messages for first in firsts):
             return Row(table.EVALUATION, NOT_SEEN, "each rank has a share, and nothing was sent")
         if more < 0:
             says = f"{loader_pass.total:,} of {count}; a second loader may have the rest"

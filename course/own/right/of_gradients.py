@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.numerics.training import BackwardPass
+from course.own.numerics.training import BackwardPass, OptimizerStep
 from course.own.right import causes, table
 from course.own.right.evidence import Evidence
 from course.own.right.gradient_kinds import MEAN, OTHER, OWN
@@ -209,10 +209,7 @@ def zeroed(evidence: Evidence) -> Result:
         dirty: list[set[int]] = []
         for _, row in optimizer.whole[1:]:
             looked = True
-            dirty.append({
-                place for place, step in enumerate(row)
-                if sum(not clean for clean in step.clean) > MAJORITY * max(1, sum(step.got))
-            })  # fmt: skip
+            dirty.append({place for place, step in enumerate(row) if _is_dirty(step)})
         ranks = [
             p for p in range(evidence.count) if sum(p in d for d in dirty) > MAJORITY * len(dirty)
         ]
@@ -233,6 +230,11 @@ def zeroed(evidence: Evidence) -> Result:
         yield Row(table.ZERO, EQUAL, "on all ranks")
     else:
         yield Row(table.ZERO, NOT_SEEN, why_no_gradients(evidence))
+
+
+def _is_dirty(step: OptimizerStep) -> bool:
+    """Whether most gradients of a rank were not zero when the step began."""
+    return step.gradients.clean.count(False) > MAJORITY * max(1, sum(step.got))
 
 
 RULES: tuple[Callable[[Evidence], Result], ...] = (own, averaged, zeroed)

@@ -88,7 +88,7 @@ def _relative(backward_pass: BackwardPass, first: BackwardPass, several: bool) -
     It is 0 if a loss was not read, or if the answer differs between its parts: each of these may
     then be divided by another number.
     """
-    ours, theirs = backward_pass.parts or [], first.parts or []
+    ours, theirs = backward_pass.parts, first.parts
     if [part.name for part in ours] != [part.name for part in theirs]:
         return 0.0
     if len(ours) > 1 and not several:
@@ -106,7 +106,7 @@ def _times(weights: list[list[float]]) -> float:
 
 def _weight(backward_pass: BackwardPass) -> float:
     """What a target counts; 0 if the loss was not read, or has several parts."""
-    if not backward_pass.parts or len(backward_pass.parts) > 1 or not backward_pass.parts[0].terms:
+    if len(backward_pass.parts) != 1 or not backward_pass.parts[0].terms:
         return 0.0
     return backward_pass.parts[0].weight
 

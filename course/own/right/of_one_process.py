@@ -141,7 +141,7 @@ class _Pair:
     def _mean_of_means(self, mean: np.ndarray, residual: float) -> Outcome | None:
         """Find that one process has the mean over all targets, and the ranks the mean of means."""
         passes = [step.latest for step in self._row]
-        if any(len(latest) != 1 or len(latest[0].parts or []) != 1 for latest in passes):
+        if any(len(latest) != 1 or len(latest[0].parts) != 1 for latest in passes):
             return None
         terms = [latest[0].parts[0].terms for latest in passes]
         if min(terms) < 1 or min(terms) == max(terms):

@@ -75,7 +75,8 @@ def finite(evidence: Evidence) -> Result:
 
 
 def _is_finite(step: OptimizerStep) -> bool:
-    return "own" not in step.gradients or bool(np.isfinite(step.samples("own")).all())
+    gradients = step.gradients
+    return "own" not in gradients.encoded or bool(np.isfinite(gradients.samples("own")).all())
 
 
 def weights(evidence: Evidence) -> Result:

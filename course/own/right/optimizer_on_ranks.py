@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from course.own.numerics.training import OptimizerReport, OptimizerStep
+from course.own.numerics.training import OptimizerReport, OptimizerStep, StepGradients
 from course.own.right.gradient_kinds import NONE, OWN, GradientKind, gradient_kind
 from course.own.right.thresholds import MAJORITY
 
@@ -20,12 +20,12 @@ class StepKinds(NamedTuple):
     used: list[GradientKind]
 
 
-def _hooked(step: OptimizerStep) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
+def _hooked(gradients: StepGradients) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
     """What all hooks together have made of each gradient in the last pass."""
     by_place: dict[int, tuple[str, np.ndarray, np.ndarray]] = {}
-    flat = step.samples("hooked") if step.hooked else np.zeros(0)
+    flat = gradients.samples("hooked") if gradients.hooked else np.zeros(0)
     at = 0
-    for place, size, line in step.hooked:
+    for place, size, line in gradients.hooked:
         before, after = flat[at : at + size], flat[at + size : at + 2 * size]
         at += 2 * size
         previous = by_place.get(place)
@@ -76,7 +76,7 @@ class OptimizerOnRanks:
         return [
             (number, row)
             for number, row in enumerate(self.steps, 1)
-            if all(step.gradients for step in row) and not any(step.closure for step in row)
+            if all(step.gradients.encoded for step in row) and not any(step.closure for step in row)
         ]
 
     def parts(self, flat: np.ndarray) -> Iterator[np.ndarray]:
@@ -85,11 +85,11 @@ class OptimizerOnRanks:
         for start, end in pairwise(np.cumsum([0, *counts])):
             yield flat[..., start:end]
 
-    def samples(self, row: Sequence[OptimizerStep], place: str) -> np.ndarray:
-        """The samples of a place, a row for each rank, without what preceded the step."""
-        values = np.stack([step.samples(place) for step in row])
-        if place in ("first", "used"):
-            values = values - np.stack([step.samples("base") for step in row])
+    def samples(self, row: Sequence[OptimizerStep], name: str) -> np.ndarray:
+        """The gradients of this name, a row for each rank, without what preceded the step."""
+        values = np.stack([step.gradients.samples(name) for step in row])
+        if name in ("first", "used"):
+            values = values - np.stack([step.gradients.samples("base") for step in row])
         return values
 
     @cached_property
@@ -160,7 +160,7 @@ class OptimizerOnRanks:
 
         Each array has a row for each rank. On a rank without such a hook both are 1.
         """
-        by_rank = [_hooked(step) for step in row]
+        by_rank = [_hooked(step.gradients) for step in row]
         by_place = {}
         for place in sorted(set().union(*by_rank)):
             line, size = next(

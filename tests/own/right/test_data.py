@@ -98,7 +98,7 @@ def test_an_evaluation_counts_each_sample_once(count: int) -> None:
     ranks = with_evaluations(count)
     for rank in ranks[1:]:
         rank.loader_passes = []
-    ranks[0].loader_passes[0].messages = 0
+    ranks[0].loader_passes[0].evaluation.messages = 0
     assert named(ranks) == [("evaluation", 0)]
 
 
@@ -110,7 +110,7 @@ def test_an_evaluation_is_not_judged_where_the_script_may_see_to_it() -> None:
         {"total": 1002, "sums": [1002.0, 1000.0]},  # both counts
         {"total": 998, "sums": [998.0]},  # a second loader may have the rest
         {"total": 1002, "sums": [1002.0], "library": "accelerate"},
-        {"messages": 0, "asks": 0},  # no model was called
+        {"messages": 0, "calls": 0},  # no model was called
         {"messages": 0, "is_over": False},
     ]
     for more in quiet:
@@ -163,7 +163,7 @@ def test_a_sampler_deals_from_one_order_on_all_ranks() -> None:
     for rank in apart:
         rank.wrapped = []
         for step in rank.optimizers[0].watched:
-            step.keep("used", step.samples("own"))
+            step.gradients.keep("used", step.gradients.samples("own"))
     assert "repeated data" not in [what for what, _ in named(apart)]  # nothing ties the ranks
 
 

@@ -78,7 +78,7 @@ def test_a_sum_that_the_loss_has_divided_is_right() -> None:
 def test_a_sum_of_losses_that_could_not_be_read_is_not_judged() -> None:
     def unread(rank: int, step: int, happens: dict) -> None:
         added(rank, step, happens)
-        happens["step"].latest[0].parts = None
+        happens["step"].latest[0].parts = []
 
     judgement = verdict.of(made.ranks(fault=unread, ddp=False))
     assert judgement.findings == [] and state(judgement, table.TARGET) == NOT_SEEN

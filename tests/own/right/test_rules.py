@@ -33,7 +33,12 @@ from own.right.wrong import (
 )
 
 from course.core import CourseError
-from course.own.numerics.training import TrainingReport, UnoptimizedParameter, WeightChange
+from course.own.numerics.training import (
+    StepGradients,
+    TrainingReport,
+    UnoptimizedParameter,
+    WeightChange,
+)
 from course.own.right import causes, verdict
 
 # The fault, how the training is made, what is named first, on which rank.
@@ -167,7 +172,7 @@ def test_an_optimizer_that_steps_for_nothing(frozen: bool, found: list) -> None:
     for rank in ranks:
         other = replace(rank.optimizers[0], made_at="train.py:21", frozen=frozen)
         other.watched = [
-            replace(step, got=[False] * len(step.got), after=step.before, entries=[], latest=[])
+            replace(step, got=[False] * len(step.got), after=step.before, latest=[])
             for step in other.watched
         ]
         rank.optimizers.append(other)
@@ -201,7 +206,7 @@ def test_shards_that_are_scaled_each_by_its_own_norm() -> None:
     for rank in ranks:
         rank.optimizers[0].sharded = True
         for step in rank.optimizers[0].watched:
-            step.gradients = {}
+            step.gradients = StepGradients()
     assert named(ranks) == [("clip", None)]
 
 
