@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from course.core import insides
 from course.own.numerics.context import RankContext
-from course.own.numerics.stacking import Unlike, stack
+from course.own.numerics.stacking import CannotStack, stack
 from course.own.numerics.training import COMMAND, KEPT_BATCHES
 from course.own.watch import samples
 from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
@@ -75,7 +75,7 @@ class Batches:
                 if self._ranks:
                     return self._of_all(batch, pass_number, number)
                 self._keep(batch, pass_number, number)
-            except Unlike as error:
+            except CannotStack as error:
                 self._report.unseen.setdefault(KEPT_BATCHES, f"the batches {error}")
         return batch
 
@@ -89,7 +89,7 @@ class Batches:
         place = next((tensor.device for tensor in samples.tensors(batch)), None)
         paths = [self._folder / f"{rank}-{pass_number}-{number}.pt" for rank in self._ranks]
         if not all(path.exists() for path in paths):
-            raise Unlike("do not come from the same loaders on all ranks")
+            raise CannotStack("do not come from the same loaders on all ranks")
         return stack([torch.load(path, place, weights_only=False) for path in paths])
 
     def _normalize(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
