@@ -20,56 +20,76 @@ def install(ledger: Ledger) -> None:
     The device of every tensor is the CPU. So `x.to(y.device)` moves nothing, and only the word
     "cpu", `cpu()` and FSDP's own code bring a tensor back to the host.
     """
-    to, empty, to_all = torch.Tensor.to, nn.Module.to_empty, nn.Module.to
+    _install_on_tensors(_Mover(ledger))
+    _install_on_modules(ledger)
 
-    def placed(tensor: torch.Tensor, dtype: Any = None, copy: bool = False) -> torch.Tensor:
-        new = copy or not (hasattr(tensor, "_local_tensor") or ledger.lies_on_gpu(tensor))
-        result = to(tensor, dtype=dtype or tensor.dtype, copy=new)
-        ledger.put_on_gpu(result)
+
+class _Mover:
+    """Moves a tensor to the GPU or back by torch's own `Tensor.to`, and tells the ledger."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger, self.real = ledger, torch.Tensor.to
+
+    def to_gpu(self, tensor: torch.Tensor, dtype: Any = None, copy: bool = False) -> torch.Tensor:
+        """Put a copy of a tensor on the GPU, or the tensor itself if it lies there."""
+        new = copy or not (hasattr(tensor, "_local_tensor") or self.ledger.lies_on_gpu(tensor))
+        result = self.real(tensor, dtype=dtype or tensor.dtype, copy=new)
+        self.ledger.put_on_gpu(result)
         return result
 
-    def returned(tensor: torch.Tensor, dtype: Any = None, copy: bool = False) -> torch.Tensor:
-        from_gpu = ledger.lies_on_gpu(tensor)
-        result = to(tensor, dtype=dtype or tensor.dtype, copy=copy or from_gpu)
+    def to_host(self, tensor: torch.Tensor, dtype: Any = None, copy: bool = False) -> torch.Tensor:
+        """Put a copy of a tensor on the host, or the tensor itself if it lies there."""
+        from_gpu = self.ledger.lies_on_gpu(tensor)
+        result = self.real(tensor, dtype=dtype or tensor.dtype, copy=copy or from_gpu)
         if from_gpu:
-            ledger.take_from_gpu(result)
+            self.ledger.take_from_gpu(result)
         return result
 
-    @wraps(to)
-    def moved(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+
+def _install_on_tensors(mover: _Mover) -> None:
+    real, ledger = mover.real, mover.ledger
+
+    @wraps(real)
+    def to(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
         if args and isinstance(args[0], int):  # the index of a GPU
             args = (torch.device("cuda", args[0]), *args[1:])
         copy = kwargs.pop("copy", False)
         device, dtype, _, _ = parse_to(*args, **kwargs)
         if device is not None and device.type == "cuda":
-            return placed(self, dtype, copy)
+            return mover.to_gpu(self, dtype, copy)
         if _names_cpu(*args, **kwargs):
-            return returned(self, dtype, copy)
+            return mover.to_host(self, dtype, copy)
         by_fsdp = FSDP in sys._getframe(1).f_code.co_filename  # it offloads
         if device is not None and by_fsdp and ledger.record.uses_gpu:
-            move = returned if ledger.lies_on_gpu(self) else placed
+            move = mover.to_host if ledger.lies_on_gpu(self) else mover.to_gpu
             return move(self, dtype, copy)
-        return to(self, *args, copy=copy, **kwargs)
+        return real(self, *args, copy=copy, **kwargs)
 
-    @wraps(to_all)
-    def moved_all(self: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
+    torch.Tensor.to = to
+    torch.Tensor.cuda = lambda self, *args, **kwargs: mover.to_gpu(self)
+    torch.Tensor.cpu = lambda self, *args, **kwargs: mover.to_host(self)
+    for name in ("tensor", "as_tensor", "asarray"):
+        setattr(torch, name, _made_on_device(getattr(torch, name), to))
+
+
+def _install_on_modules(ledger: Ledger) -> None:
+    real_to, real_empty = nn.Module.to, nn.Module.to_empty
+
+    @wraps(real_to)
+    def to(self: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
         if _names_cpu(*args, **kwargs):
             self.cpu()
-        return to_all(self, *args, **kwargs)
+        return real_to(self, *args, **kwargs)
 
-    @wraps(empty)
-    def emptied(self: nn.Module, *, device: Any, recurse: bool = True) -> nn.Module:
-        empty(self, device="cpu", recurse=recurse)
+    @wraps(real_empty)
+    def to_empty(self: nn.Module, *, device: Any, recurse: bool = True) -> nn.Module:
+        real_empty(self, device="cpu", recurse=recurse)
         if device is not None and torch.device(device).type == "cuda":
             for tensor in (*self.parameters(recurse), *self.buffers(recurse)):
                 ledger.put_on_gpu(tensor)
         return self
 
-    torch.Tensor.to, nn.Module.to, nn.Module.to_empty = moved, moved_all, emptied
-    torch.Tensor.cuda = lambda self, *args, **kwargs: placed(self)
-    torch.Tensor.cpu = lambda self, *args, **kwargs: returned(self)
-    for name in ("tensor", "as_tensor", "asarray"):
-        setattr(torch, name, _made_there(getattr(torch, name), moved))
+    nn.Module.to, nn.Module.to_empty = to, to_empty
 
 
 def _names_cpu(device: Any = None, *args: Any, **kwargs: Any) -> bool:
@@ -77,12 +97,12 @@ def _names_cpu(device: Any = None, *args: Any, **kwargs: Any) -> bool:
     return isinstance(device, str) and device.startswith("cpu")
 
 
-def _made_there(make: Callable, moved: Callable) -> Callable:
+def _made_on_device(make: Callable, to: Callable) -> Callable:
     """Wrap a function that makes a tensor of values, and that may name a GPU for it."""
 
     @wraps(make)
-    def made(*args: Any, device: Any = None, **kwargs: Any) -> torch.Tensor:
+    def make_and_move(*args: Any, device: Any = None, **kwargs: Any) -> torch.Tensor:
         tensor = make(*args, **kwargs)
-        return tensor if device is None else moved(tensor, device)
+        return tensor if device is None else to(tensor, device)
 
-    return made
+    return make_and_move

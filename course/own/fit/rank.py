@@ -65,14 +65,16 @@ def _install_group(ranks: int) -> None:
     _replace("all_reduce", _with_result(c10d.all_reduce))
     _replace("barrier", lambda *args, **kwargs: None)
     _replace("monitored_barrier", lambda *args, **kwargs: None)
-    device_mesh.DeviceMesh.__init__ = _for_cpu(device_mesh.DeviceMesh.__init__)
+    device_mesh.DeviceMesh.__init__ = _mesh_init_on_cpu(device_mesh.DeviceMesh.__init__)
     init = device_mesh.init_device_mesh
     for module in list(sys.modules.values()):  # also those of FSDP, which has its own name for it
         if getattr(module, "__dict__", {}).get("init_device_mesh") is init:
-            module.init_device_mesh = _on_cpu(init)
+            module.init_device_mesh = _init_device_mesh_on_cpu(init)
 
 
-def _on_cpu(init: Callable) -> Callable:
+def _init_device_mesh_on_cpu(init: Callable) -> Callable:
+    """Wrap the function that makes a mesh, and first a process group if there is none."""
+
     @wraps(init)
     def init_device_mesh(device_type: str, *args: Any, **kwargs: Any) -> Any:
         if not dist.is_initialized():
@@ -83,13 +85,15 @@ def _on_cpu(init: Callable) -> Callable:
     return init_device_mesh
 
 
-def _for_cpu(init: Callable) -> Callable:
+def _mesh_init_on_cpu(init: Callable) -> Callable:
+    """Wrap the method `__init__` of a mesh."""
+
     @wraps(init)
-    def made(self: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
+    def init_on_cpu(self: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
         with unset_fake_temporarily():
             init(self, "cpu", *args, **kwargs)
 
-    return made
+    return init_on_cpu
 
 
 class _Done:
@@ -172,7 +176,7 @@ def _install_loader() -> None:
     init = DataLoader.__init__
 
     @wraps(init)
-    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+    def init_without_workers(self: Any, *args: Any, **kwargs: Any) -> None:
         for name in ("persistent_workers", "prefetch_factor", "timeout", "pin_memory"):
             kwargs.pop(name, None)
         if len(args) > 5:
@@ -181,7 +185,7 @@ def _install_loader() -> None:
             kwargs["num_workers"] = 0
         init(self, *args, **kwargs)
 
-    DataLoader.__init__ = made
+    DataLoader.__init__ = init_without_workers
 
 
 def _replace(name: str, new: Any) -> None:
