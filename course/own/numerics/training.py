@@ -1,4 +1,7 @@
-"""What one rank reports of its numbers, as plain data: the rank writes it, `right` reads it."""
+"""What one rank reports of its numbers, as plain data: the rank writes it, `right` reads it.
+
+A name that ends in `_at`, and `line`, are lines of the script, such as "train.py:12".
+"""
 
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
@@ -54,7 +57,8 @@ class StepGradients:
     # of the gradient there are, and how many of what was there before. All are encoded in a row.
     entries: list[tuple[int, int, int]] = field(default_factory=list)
     # For each gradient that a hook of the script saw: the place of the parameter, how many samples
-    # there are, and the line that registered the hook. They are encoded as before and as after it.
+    # there are, and the line that registered the hook. All before the hook are encoded, then all
+    # after it.
     hooked: list[tuple[int, int, str]] = field(default_factory=list)
     clean: list[bool] = field(default_factory=list)  # for each parameter: whether `base` is zero
 
@@ -69,7 +73,7 @@ class StepGradients:
 
 @dataclass
 class OptimizerStep:
-    """A step of an optimizer; the lists are in the order of its parameters."""
+    """A step of an optimizer; a list of something of each parameter is in the optimizer's order."""
 
     passes: int  # how many backward passes came before it since the start
     order: int  # counts what all ranks do alike: DDP's averages and collectives
@@ -168,7 +172,7 @@ class UnoptimizedParameter:
     """A parameter that gets gradients and is in no optimizer."""
 
     name: str
-    made_at: str  # the line
+    made_at: str
     gradients: int  # how many it has got
     late: bool  # whether it was made after an optimizer
     of: int  # how many parameters its model has
