@@ -15,7 +15,7 @@ class Clipping:
 
     def __init__(self, context: RankContext, registry: OptimizerRegistry) -> None:
         _, self._lines, self._fence = context
-        self._registry = registry
+        self._optimizers = registry
         self.scaled = self._unscaled = False
 
     def install(self, hooks: HookSet) -> None:
@@ -35,7 +35,7 @@ class Clipping:
         return real(*args, **kwargs)
 
     def _note(self, line: str) -> None:
-        for probe in self._registry.probes:
+        for probe in self._optimizers.probes:
             probe.look_first()
             if probe.got or probe.report.sharded:
                 probe.clips.append(line)
@@ -50,6 +50,6 @@ class Clipping:
         self._unscaled = True
         if self._fence.is_ours:
             with self._fence.around("own gradient"):
-                for probe in self._registry.probes:
+                for probe in self._optimizers.probes:
                     probe.look_first()
         return real(*args, **kwargs)

@@ -45,13 +45,13 @@ class NumericsRecorder:
         self._collectives = Collectives(context, self._phase, lambda: loaders.evaluation)
         self._gradients = GradientProbes(self._on_gradient)
         self._unoptimized = UnoptimizedSearch(self.report, self._models)
-        self._registry = OptimizerRegistry(
+        self._optimizers = OptimizerRegistry(
             context, self._models, self._gradients, self._unoptimized
         )
         # Passes whose numbers are not read yet, with the reductions of the loss, and the loss.
         self._unread: list[tuple[BackwardPass, list[Reduction] | None, Tensor | None]] = []
         self._schedules = Schedules(context)
-        self._clipping = Clipping(context, self._registry)
+        self._clipping = Clipping(context, self._optimizers)
         self._changes = WeightChanges(context)
         self._user_hooks = UserHooks(context, self._sample, self._note_hooked)
         self._depth = 0  # of steps of optimizers inside one another
@@ -68,7 +68,7 @@ class NumericsRecorder:
         self._clipping.install(window)
         self._user_hooks.install(window)
         self._changes.install(window)
-        self._registry.install(whole)
+        self._optimizers.install(whole)
         self._schedules.install(whole)
         self._loaders.install(whole)
         self._files.install(whole)
@@ -83,9 +83,9 @@ class NumericsRecorder:
             self._models.close()
             self._collectives.close()
             self._window.remove()
-            homes = {home for probe in self._registry.probes for home in probe.places}
-            self._changes.keep(homes | self._registry.places.keys())
-            for probe in self._registry.probes:
+            homes = {home for probe in self._optimizers.probes for home in probe.places}
+            self._changes.keep(homes | self._optimizers.places.keys())
+            for probe in self._optimizers.probes:
                 probe.clear()
                 probe.views.clear()
                 probe.places.clear()
@@ -100,11 +100,11 @@ class NumericsRecorder:
 
     def _note_others(self) -> None:
         for key, other in self._models.others.items():
-            other.trains = self._models.first_weights[key] in self._registry.places
+            other.trains = self._models.first_weights[key] in self._optimizers.places
         self.report.others = list(self._models.others.values())
 
     def _steps(self) -> int:
-        return sum(probe.report.steps for probe in self._registry.probes)
+        return sum(probe.report.steps for probe in self._optimizers.probes)
 
     def _phase(self) -> str:
         """The part of a step that goes on, for the count of messages."""
@@ -143,21 +143,21 @@ class NumericsRecorder:
         if self.report.passes <= EACH or self.report.passes % EACH == 0:
             self._gradients.add(self._models.parameters())
             self._gradients.add_thawed()
-        for probe in self._registry.probes:
-            self._registry.settle(probe)
+        for probe in self._optimizers.probes:
+            self._optimizers.settle(probe)
         self._gradients.got.clear()
         self._gradients.looks = self.report.passes <= WHOLE or any(
-            probe.is_whole for probe in self._registry.probes
+            probe.is_whole for probe in self._optimizers.probes
         )
         if self._depth:
-            for probe in self._registry.probes:
+            for probe in self._optimizers.probes:
                 probe.closure |= probe.inside
 
     def _end_pass(
         self, backward_pass: BackwardPass, parts: list[Reduction] | None, root: Tensor | None
     ) -> None:
         loss = root.detach() if root is not None and root.numel() == 1 else None
-        for probe in self._registry.probes:
+        for probe in self._optimizers.probes:
             probe.got |= self._gradients.got & probe.identities
             if probe.got or probe.report.sharded:
                 probe.first = probe.gradients() if probe.report.sharded and probe.is_whole else None
@@ -175,10 +175,10 @@ class NumericsRecorder:
 
     def _on_gradient(self, parameter: nn.Parameter, gradient: Tensor) -> None:
         with self._fence.around("own gradient"):
-            entry = self._registry.places.get(id(parameter))
+            entry = self._optimizers.places.get(id(parameter))
             if entry is None:
-                if self._registry.probes:
-                    self._unoptimized.note_gradient(parameter, self._registry.places.keys())
+                if self._optimizers.probes:
+                    self._unoptimized.note_gradient(parameter, self._optimizers.places.keys())
                 return
             probe, place = entry
             if probe.is_whole:
@@ -187,13 +187,13 @@ class NumericsRecorder:
                 probe.entries.append((place, new, old))
 
     def _sample(self, parameter: int, gradient: Tensor) -> Tensor | None:
-        entry = self._registry.places.get(parameter)
+        entry = self._optimizers.places.get(parameter)
         if entry is None or not (self._gradients.looks and entry[0].is_whole):
             return None
         return tensor_samples.copied(gradient, entry[0].share)
 
     def _note_hooked(self, parameter: int, line: str, before: Tensor, after: Tensor) -> None:
-        probe, place = self._registry.places[parameter]
+        probe, place = self._optimizers.places[parameter]
         probe.hooked.append((place, line, before, after))
 
     # -- optimizers --------------------------------------------------------------------------------
@@ -203,11 +203,11 @@ class NumericsRecorder:
         if self._depth > 1 or not self._fence.is_ours:  # of one that shares out its work
             return
         with self._fence.around("steps"):
-            probe = self._registry.probe(optimizer)
+            probe = self._optimizers.probe(optimizer)
             self._loaders.note_training()  # also after the window, in which a backward pass says so
             note_rate(probe)
             if not self.is_full:
-                self._registry.settle(probe)
+                self._optimizers.settle(probe)
                 probe.inside = True
                 if probe.is_whole and (probe.entries or probe.report.sharded):
                     probe.used = probe.gradients()
@@ -218,7 +218,7 @@ class NumericsRecorder:
         if self._depth or not self._fence.is_ours:
             return
         with self._fence.around("steps"):
-            self._take_step(self._registry.probe(optimizer))
+            self._take_step(self._optimizers.probe(optimizer))
 
     def _take_step(self, probe: OptimizerProbe) -> None:
         report = probe.report
