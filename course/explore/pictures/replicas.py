@@ -95,22 +95,22 @@ def _moved(step: model.ParallelStep) -> list[str]:
         "of each other device": step.other_link,
         "and in DDP of each rank": step.ddp_link,
     }
-    loads = ", ".join(f"{name} {_items(count)}" for name, count in links.items())
+    loads = ", ".join(f"{name} {_amount(count)}" for name, count in links.items())
     heading = "What a step moves, in order"
     parts = [svg.text(svg.MARGIN, MOVED_Y - 14, heading, bold=True, size=13)]
     for i, (name, count) in enumerate(step.moved.items()):
         y, width = MOVED_Y + i * ROW, LONGEST * count / (max(step.moved.values()) or 1)
         parts.append(svg.text(LEFT - 14, y + 12, name, anchor="end"))
         if count:
-            tip = f"{name}: {_items(count)}"
+            tip = f"{name}: {_amount(count)}"
             bar = svg.hatched(LEFT, y, max(width, 1), ROW - 6, palette.rank_colour(0), tip=tip)
             parts.append(bar)
-        parts.append(svg.text(LEFT + width + 8, y + 12, _items(count), colour=palette.MUTED))
+        parts.append(svg.text(LEFT + width + 8, y + 12, _amount(count), colour=palette.MUTED))
     line = f"Both ways together: {loads}."
     return [*parts, svg.text(svg.MARGIN, LINK_Y, line, colour=palette.MUTED, size=11)]
 
 
-def _items(count: float) -> str:
+def _amount(count: float) -> str:
     return words.size(count) if count else "nothing"
 
 

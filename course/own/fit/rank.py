@@ -9,26 +9,22 @@ from typing import Any
 import torch
 import torch.distributed as dist
 import torch.distributed.optim  # before torch.tensor is replaced, which it compiles
-from torch import nn
 from torch.distributed import checkpoint, device_mesh
 from torch.distributed import distributed_c10d as c10d
 from torch.optim import optimizer, swa_utils
 from torch.utils.data import DataLoader
 
 from course.core import insides
-from course.own.fit import reducer
+from course.own.fit import moves, reducer
 from course.own.fit.ledger import Ledger
 from course.own.fit.torch_insides import (
     LIST_TYPES,
     FakeStore,
     FakeTensor,
     list_devices,
-    parse_to,
     unset_fake_temporarily,
 )
 from course.pretended import pretend_torch_cuda
-
-FSDP = "torch/distributed/fsdp/_fully_shard/"
 
 
 def install(ranks: int, ledger: Ledger) -> None:
@@ -45,7 +41,7 @@ def install(ranks: int, ledger: Ledger) -> None:
     pretend_torch_cuda(ranks)
     _install_autocast()
     _install_loader()
-    _install_moves(ledger)
+    moves.install(ledger)
     _install_lists(ledger)
     for home in (torch, checkpoint):  # nothing is written over what the user has
         home.save = lambda *args, **kwargs: None
@@ -69,14 +65,16 @@ def _install_group(ranks: int) -> None:
     _replace("all_reduce", _with_result(c10d.all_reduce))
     _replace("barrier", lambda *args, **kwargs: None)
     _replace("monitored_barrier", lambda *args, **kwargs: None)
-    device_mesh.DeviceMesh.__init__ = _for_cpu(device_mesh.DeviceMesh.__init__)
+    device_mesh.DeviceMesh.__init__ = _mesh_init_on_cpu(device_mesh.DeviceMesh.__init__)
     init = device_mesh.init_device_mesh
     for module in list(sys.modules.values()):  # also those of FSDP, which has its own name for it
         if getattr(module, "__dict__", {}).get("init_device_mesh") is init:
-            module.init_device_mesh = _on_cpu(init)
+            module.init_device_mesh = _init_device_mesh_on_cpu(init)
 
 
-def _on_cpu(init: Callable) -> Callable:
+def _init_device_mesh_on_cpu(init: Callable) -> Callable:
+    """Wrap the function that makes a mesh, and first a process group if there is none."""
+
     @wraps(init)
     def init_device_mesh(device_type: str, *args: Any, **kwargs: Any) -> Any:
         if not dist.is_initialized():
@@ -87,13 +85,15 @@ def _on_cpu(init: Callable) -> Callable:
     return init_device_mesh
 
 
-def _for_cpu(init: Callable) -> Callable:
+def _mesh_init_on_cpu(init: Callable) -> Callable:
+    """Wrap the method `__init__` of a mesh."""
+
     @wraps(init)
-    def made(self: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
+    def init_on_cpu(self: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
         with unset_fake_temporarily():
             init(self, "cpu", *args, **kwargs)
 
-    return made
+    return init_on_cpu
 
 
 class _Done:
@@ -156,69 +156,6 @@ def _install_autocast() -> None:
     torch.amp.autocast_mode.autocast.__init__ = on_cpu
 
 
-def _install_moves(ledger: Ledger) -> None:
-    """Let a move to a GPU make a copy on the CPU that counts as lying there, since there is no GPU.
-
-    The device of every tensor is the CPU. So `x.to(y.device)` moves nothing, and only the word
-    "cpu", `cpu()` and FSDP's own code bring a tensor back to the host.
-    """
-    to, empty, to_all = torch.Tensor.to, nn.Module.to_empty, nn.Module.to
-
-    def placed(tensor: torch.Tensor, dtype: Any = None, copy: bool = False) -> torch.Tensor:
-        new = copy or not (hasattr(tensor, "_local_tensor") or ledger.lies_on_gpu(tensor))
-        result = to(tensor, dtype=dtype or tensor.dtype, copy=new)
-        ledger.put_on_gpu(result)
-        return result
-
-    def returned(tensor: torch.Tensor, dtype: Any = None, copy: bool = False) -> torch.Tensor:
-        from_gpu = ledger.lies_on_gpu(tensor)
-        result = to(tensor, dtype=dtype or tensor.dtype, copy=copy or from_gpu)
-        if from_gpu:
-            ledger.take_from_gpu(result)
-        return result
-
-    @wraps(to)
-    def moved(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
-        if args and isinstance(args[0], int):  # the index of a GPU
-            args = (torch.device("cuda", args[0]), *args[1:])
-        copy = kwargs.pop("copy", False)
-        device, dtype, _, _ = parse_to(*args, **kwargs)
-        if device is not None and device.type == "cuda":
-            return placed(self, dtype, copy)
-        if _names_cpu(*args, **kwargs):
-            return returned(self, dtype, copy)
-        by_fsdp = FSDP in sys._getframe(1).f_code.co_filename  # it offloads
-        if device is not None and by_fsdp and ledger.record.uses_gpu:
-            move = returned if ledger.lies_on_gpu(self) else placed
-            return move(self, dtype, copy)
-        return to(self, *args, copy=copy, **kwargs)
-
-    @wraps(to_all)
-    def moved_all(self: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
-        if _names_cpu(*args, **kwargs):
-            self.cpu()
-        return to_all(self, *args, **kwargs)
-
-    @wraps(empty)
-    def emptied(self: nn.Module, *, device: Any, recurse: bool = True) -> nn.Module:
-        empty(self, device="cpu", recurse=recurse)
-        if device is not None and torch.device(device).type == "cuda":
-            for tensor in (*self.parameters(recurse), *self.buffers(recurse)):
-                ledger.put_on_gpu(tensor)
-        return self
-
-    torch.Tensor.to, nn.Module.to, nn.Module.to_empty = moved, moved_all, emptied
-    torch.Tensor.cuda = lambda self, *args, **kwargs: placed(self)
-    torch.Tensor.cpu = lambda self, *args, **kwargs: returned(self)
-    for name in ("tensor", "as_tensor", "asarray"):
-        setattr(torch, name, _made_there(getattr(torch, name), moved))
-
-
-def _names_cpu(device: Any = None, *args: Any, **kwargs: Any) -> bool:
-    """Whether the first argument of a move is the word "cpu"."""
-    return isinstance(device, str) and device.startswith("cpu")
-
-
 def _install_lists(ledger: Ledger) -> None:
     """Let optimizers work on lists of tensors by default (`foreach`), as torch does on a GPU.
 
@@ -234,23 +171,12 @@ def _install_lists(ledger: Ledger) -> None:
         insides.replace(home, "_get_foreach_kernels_supported_devices", devices)
 
 
-def _made_there(make: Callable, moved: Callable) -> Callable:
-    """Wrap a function that makes a tensor of values, and that may name a GPU for it."""
-
-    @wraps(make)
-    def made(*args: Any, device: Any = None, **kwargs: Any) -> torch.Tensor:
-        tensor = make(*args, **kwargs)
-        return tensor if device is None else moved(tensor, device)
-
-    return made
-
-
 def _install_loader() -> None:
     """Let loaders read in this process, because a worker would lack what is replaced here."""
     init = DataLoader.__init__
 
     @wraps(init)
-    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+    def init_without_workers(self: Any, *args: Any, **kwargs: Any) -> None:
         for name in ("persistent_workers", "prefetch_factor", "timeout", "pin_memory"):
             kwargs.pop(name, None)
         if len(args) > 5:
@@ -259,7 +185,7 @@ def _install_loader() -> None:
             kwargs["num_workers"] = 0
         init(self, *args, **kwargs)
 
-    DataLoader.__init__ = made
+    DataLoader.__init__ = init_without_workers
 
 
 def _replace(name: str, new: Any) -> None:

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from course.core import insides
 from course.own.numerics.context import RankContext
-from course.own.numerics.stacking import Unlike, stack
+from course.own.numerics.stacking import CannotStack, stack
 from course.own.numerics.training import COMMAND, KEPT_BATCHES
 from course.own.watch import samples
 from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
@@ -29,8 +29,8 @@ BYTES = 2**30  # of batches that a rank keeps
 class Batches:
     """Keeps batches in `folder`, or gives those that are there.
 
-    A batch is identified by its loader's iteration and its place in that, both counted from 0. The
-    same script comes to the same iterations on one process.
+    A batch is identified by the number of its pass over a loader and by its own number in that
+    pass, both counted from 0. The same script makes the same passes on one process.
     """
 
     def __init__(self, folder: Path, context: RankContext, is_over: Callable[[], bool]) -> None:
@@ -40,7 +40,9 @@ class Batches:
         self._is_alone = os.environ.get("WORLD_SIZE") == "1"
         self._ranks = sorted(ranks) if self._is_alone else []  # whose batches are given
         self._opened = self._bytes = 0
-        self._going: dict[int, tuple[int, int]] = {}  # by iterator: its number, batches so far
+        self._by_iterator: dict[
+            int, tuple[int, int]
+        ] = {}  # by iterator: its number, batches so far
         self._hooks = HookSet()  # without a reference they would be gone
 
     def install(self) -> None:
@@ -58,36 +60,36 @@ class Batches:
     def _open(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         iterator = real(*args, **kwargs)
         if self._fence.is_ours:
-            self._going[id(iterator)] = self._opened, 0
+            self._by_iterator[id(iterator)] = self._opened, 0
             self._opened += 1
         return iterator
 
     def _draw(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         batch = real(*args, **kwargs)
-        if not self._fence.is_ours or self._is_over() or id(args[0]) not in self._going:
+        if not self._fence.is_ours or self._is_over() or id(args[0]) not in self._by_iterator:
             return batch
-        iteration, number = self._going[id(args[0])]
-        self._going[id(args[0])] = iteration, number + 1
+        pass_number, number = self._by_iterator[id(args[0])]
+        self._by_iterator[id(args[0])] = pass_number, number + 1
         with self._fence.around(KEPT_BATCHES):
             try:
                 if self._ranks:
-                    return self._of_all(batch, iteration, number)
-                self._keep(batch, iteration, number)
-            except Unlike as error:
+                    return self._of_all(batch, pass_number, number)
+                self._keep(batch, pass_number, number)
+            except CannotStack as error:
                 self._report.unseen.setdefault(KEPT_BATCHES, f"the batches {error}")
         return batch
 
-    def _keep(self, batch: object, iteration: int, number: int) -> None:
+    def _keep(self, batch: object, pass_number: int, number: int) -> None:
         if self._bytes < BYTES:
-            path = self._folder / f"{self._report.rank}-{iteration}-{number}.pt"
+            path = self._folder / f"{self._report.rank}-{pass_number}-{number}.pt"
             torch.save(stack([batch]), path)  # a copy: of a view, the whole would be saved
             self._bytes += path.stat().st_size
 
-    def _of_all(self, batch: object, iteration: int, number: int) -> object:
+    def _of_all(self, batch: object, pass_number: int, number: int) -> object:
         place = next((tensor.device for tensor in samples.tensors(batch)), None)
-        paths = [self._folder / f"{rank}-{iteration}-{number}.pt" for rank in self._ranks]
+        paths = [self._folder / f"{rank}-{pass_number}-{number}.pt" for rank in self._ranks]
         if not all(path.exists() for path in paths):
-            raise Unlike("do not come from the same loaders on all ranks")
+            raise CannotStack("do not come from the same loaders on all ranks")
         return stack([torch.load(path, place, weights_only=False) for path in paths])
 
     def _normalize(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from course.own.numerics.context import RankContext
-from course.own.numerics.optimizers import OptimizerProbe
+from course.own.numerics.registry import OptimizerRegistry
 from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
 
 CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")
@@ -13,9 +13,9 @@ CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")
 class Clipping:
     """Watches torch's functions for what comes between a backward pass and a step."""
 
-    def __init__(self, context: RankContext, optimizers: dict[int, OptimizerProbe]) -> None:
+    def __init__(self, context: RankContext, registry: OptimizerRegistry) -> None:
         _, self._lines, self._fence = context
-        self._optimizers = optimizers
+        self._optimizers = registry
         self.scaled = self._unscaled = False
 
     def install(self, hooks: HookSet) -> None:
@@ -35,7 +35,7 @@ class Clipping:
         return real(*args, **kwargs)
 
     def _note(self, line: str) -> None:
-        for probe in self._optimizers.values():
+        for probe in self._optimizers.probes:
             probe.look_first()
             if probe.got or probe.report.sharded:
                 probe.clips.append(line)
@@ -50,6 +50,6 @@ class Clipping:
         self._unscaled = True
         if self._fence.is_ours:
             with self._fence.around("own gradient"):
-                for probe in self._optimizers.values():
+                for probe in self._optimizers.probes:
                     probe.look_first()
         return real(*args, **kwargs)

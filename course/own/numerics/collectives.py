@@ -7,7 +7,7 @@ from itertools import takewhile
 import torch.distributed as dist
 
 from course.own.numerics.context import RankContext
-from course.own.numerics.training import LoaderPass
+from course.own.numerics.training import Evaluation
 from course.own.watch import frames, samples
 from course.own.watch.hook_set import (
     COLLECTIVES,
@@ -27,19 +27,18 @@ SUMS = 256  # numbers that are kept of an evaluation
 class Collectives:
     """Counts the collectives of all ranks; `order` is the same on all ranks at the same moment.
 
-    `phase` says what goes on, such as a forward pass. `evaluates` returns the pass over a loader
-    that has just been evaluated. Its messages are counted to the end of the script, all others
-    until `close`.
+    `phase` says what goes on, such as a forward pass. `evaluation` returns the one that
+    goes on, if any. Its messages are counted to the end of the script, all others until `close`.
     """
 
     def __init__(
         self,
         context: RankContext,
         phase: Callable[[], str],
-        evaluates: Callable[[], LoaderPass | None],
+        evaluation: Callable[[], Evaluation | None],
     ) -> None:
         self._report, self._lines, self._fence = context
-        self._phase, self._evaluates, self._closed = phase, evaluates, False
+        self._phase, self._evaluation, self._closed = phase, evaluation, False
         self._pending: dict[int, tuple[object, str]] = {}
         self.order = 0
 
@@ -74,7 +73,7 @@ class Collectives:
         return work
 
     def _note_evaluation(self, name: str, args: Args) -> None:
-        evaluation = self._evaluates()
+        evaluation = self._evaluation()
         if evaluation is None or name.startswith("broadcast"):  # which adds nothing up
             return
         evaluation.messages += 1

@@ -19,14 +19,14 @@ from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, Ra
 from course.own.numerics import sample_choice
 from course.own.numerics.context import RankContext
 from course.own.numerics.loop_counters import Counts, counts
-from course.own.numerics.training import LoaderPass
+from course.own.numerics.training import Evaluation, LoaderPass
 from course.own.watch import frames, samples
 from course.own.watch.hook_set import Args, Around, Function, HookSet, Kwargs
 from course.own.watch.loader_facts import length, sampler_of
 
-FIRST = 64  # indices of an iteration that are kept
-BATCHES = 8  # of an iteration whose samples are kept
-KEPT = 64  # iterations of a run
+FIRST = 64  # indices of a pass that are kept
+BATCHES = 8  # of a pass whose samples are kept
+KEPT = 64  # passes of a run
 LOOKED = 2  # batches of a worker
 ALL = 2**20  # samples of a batch
 TORCHS = ("RandomSampler", "SequentialSampler", "DistributedSampler", "WeightedRandomSampler")
@@ -42,9 +42,9 @@ class Loaders:
         self._made: dict[int, str] = {}
         self._numbers: dict[int, tuple[weakref.ref[Any], int]] = {}  # of loaders and samplers
         self._count = self._fetches = 0
-        self._going: dict[int, LoaderPass] = {}
+        self._by_iterator: dict[int, LoaderPass] = {}
         self._last: LoaderPass | None = None
-        self._counts: dict[int, Counts] = {}  # by iteration: what was counted before it
+        self._counts: dict[int, Counts] = {}  # by loader pass: what was counted before it
 
     def install(self, hooks: HookSet) -> None:
         """Begin."""
@@ -70,17 +70,19 @@ class Loaders:
     def note_inference(self) -> None:
         """Note that a model is called without gradients, on what was drawn last."""
         if self._last is not None:
-            self._last.asks += 1
+            self._last.evaluation.calls += 1
 
     @property
-    def evaluation(self) -> LoaderPass | None:
-        """The pass over a loader that was evaluated last, if nothing came after it."""
-        return self._last if self._last is not None and self._last.asks else None
+    def evaluation(self) -> Evaluation | None:
+        """The evaluation on what was drawn last."""
+        last = self._last
+        return last.evaluation if last is not None and last.evaluation.calls else None
 
     def note_report(self) -> None:
         """Note that the script prints or writes something, perhaps the result of an evaluation."""
-        if (evaluation := self.evaluation) is not None and evaluation.is_over:
-            evaluation.reports += 1
+        last = self._last
+        if last is not None and last.is_over and last.evaluation.calls:
+            last.evaluation.reports += 1
 
     def _print(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
         if self._fence.is_ours:
@@ -95,19 +97,19 @@ class Loaders:
 
     def _open(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         iterator = real(*args, **kwargs)
-        if self._fence.is_ours and len(self._report.iterations) < KEPT:
+        if self._fence.is_ours and len(self._report.loader_passes) < KEPT:
             with self._fence.around("loaders"):
-                started = self._describe(args[0])
-                self._report.iterations.append(started)
-                self._going[id(iterator)] = started
+                loader_pass = self._describe(args[0])
+                self._report.loader_passes.append(loader_pass)
+                self._by_iterator[id(iterator)] = loader_pass
                 if before := counts(sys._getframe(1), self._lines.is_own):
-                    self._counts[id(started)] = before
+                    self._counts[id(loader_pass)] = before
         return iterator
 
     def _describe(self, loader: DataLoader[Any]) -> LoaderPass:
         stream = isinstance(loader.dataset, IterableDataset)
         sampler = sampler_of(loader)
-        started = LoaderPass(
+        loader_pass = LoaderPass(
             self._number(loader),
             self._number(loader if sampler is None or stream else sampler),
             "" if stream or sampler is None else type(sampler).__name__,
@@ -119,13 +121,13 @@ class Loaders:
             library=_library(),
         )
         if isinstance(sampler, DistributedSampler):
-            started.twice = type(loader.batch_sampler).__name__ == "BatchSamplerShard"
-            started.epoch, started.seed = sampler.epoch, sampler.seed
-            started.rank, started.replicas = sampler.rank, sampler.num_replicas
-            started.shuffles, started.total = sampler.shuffle, sampler.total_size
+            loader_pass.twice = type(loader.batch_sampler).__name__ == "BatchSamplerShard"
+            loader_pass.epoch, loader_pass.seed = sampler.epoch, sampler.seed
+            loader_pass.rank, loader_pass.replicas = sampler.rank, sampler.num_replicas
+            loader_pass.shuffles, loader_pass.total = sampler.shuffle, sampler.total_size
         if isinstance(sampler, RandomSampler):
-            started.shuffles, started.replaces = True, sampler.replacement
-        return started
+            loader_pass.shuffles, loader_pass.replaces = True, sampler.replacement
+        return loader_pass
 
     def _number(self, source: object) -> int:
         entry = self._numbers.get(id(source))
@@ -135,23 +137,23 @@ class Loaders:
         return entry[1]
 
     def _draw(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
-        iteration = self._going.get(id(args[0]))
+        loader_pass = self._by_iterator.get(id(args[0]))
         try:
             batch = real(*args, **kwargs)
         except StopIteration:
-            if iteration is not None:
-                iteration.is_over = True
-                self._note_counts(iteration)
+            if loader_pass is not None:
+                loader_pass.is_over = True
+                self._note_counts(loader_pass)
             raise
-        if iteration is not None and self._fence.is_ours:
-            self._last = iteration
-            iteration.drawn += 1
+        if loader_pass is not None and self._fence.is_ours:
+            self._last = loader_pass
+            loader_pass.drawn += 1
             with self._fence.around("samples"):
-                if len(iteration.rows) < BATCHES:
-                    iteration.rows.append(samples.rows(batch))
-                if iteration.stream:
-                    sample_choice.choose(iteration, samples.rows(batch, ALL))
-                    iteration.given += 1
+                if len(loader_pass.rows) < BATCHES:
+                    loader_pass.rows.append(samples.rows(batch))
+                if loader_pass.stream:
+                    sample_choice.choose(loader_pass, samples.rows(batch, ALL))
+                    loader_pass.given += 1
         return batch
 
     def _end(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
@@ -160,7 +162,9 @@ class Loaders:
             with self._fence.around("evaluation"):
                 number = self._number(getattr(args[0], "base_dataloader", args[0]))
                 of_it = [
-                    iteration for iteration in self._report.iterations if iteration.loader == number
+                    loader_pass
+                    for loader_pass in self._report.loader_passes
+                    if loader_pass.loader == number
                 ]
                 if of_it and of_it[-1].is_over:
                     self._note_counts(of_it[-1])
@@ -168,28 +172,29 @@ class Loaders:
 
     def _gather(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         if self._last is not None and self._fence.is_ours:
-            self._last.cuts = True
+            self._last.evaluation.cuts = True
         return real(*args, **kwargs)
 
-    def _note_counts(self, iteration: LoaderPass) -> None:
+    def _note_counts(self, loader_pass: LoaderPass) -> None:
         """Note, at the end of a pass, by how much the numbers around it have grown."""
         with self._fence.around("evaluation"):
-            before = self._counts.get(id(iteration))
+            before = self._counts.get(id(loader_pass))
             after = counts(sys._getframe(1), self._lines.is_own)
-            if before and after and iteration.asks:
-                iteration.counted = before.grown(after)[:FIRST]
-                iteration.cuts |= after.can_cut
+            evaluation = loader_pass.evaluation
+            if before and after and evaluation.calls:
+                evaluation.counted = before.grown(after)[:FIRST]
+                evaluation.cuts |= after.can_cut
 
     def _choose(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         indices = real(*args, **kwargs)
-        iteration = self._going.get(id(args[0]))
-        if iteration is not None and self._fence.is_ours and not iteration.stream:
+        loader_pass = self._by_iterator.get(id(args[0]))
+        if loader_pass is not None and self._fence.is_ours and not loader_pass.stream:
             with self._fence.around("samples"):
                 marks = samples.marks(indices, ALL)
-                iteration.indices += marks[: max(0, FIRST - len(iteration.indices))]
-                if iteration.kind not in TORCHS:
-                    sample_choice.choose(iteration, marks)
-                iteration.given += len(marks)
+                loader_pass.indices += marks[: max(0, FIRST - len(loader_pass.indices))]
+                if loader_pass.kind not in TORCHS:
+                    sample_choice.choose(loader_pass, marks)
+                loader_pass.given += len(marks)
         return indices
 
     def _fetch(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:

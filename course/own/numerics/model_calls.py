@@ -58,7 +58,7 @@ class ModelCalls:
         self.made: dict[int, str] = {}
         self.others: dict[int, InferenceModel] = {}  # models that were called without gradients
         self.first_weights: dict[int, int] = {}  # the identity of each such model's first weight
-        self.pass_ = BackwardPass()  # what is known of the next backward pass
+        self.next_pass = BackwardPass()  # what is known of the next backward pass
         self.in_backward = False
         self._depth = 0
         self._inside_ddp: set[int] = set()  # modules inside of a model in DDP
@@ -143,7 +143,7 @@ class ModelCalls:
             self._report.wrapped.append(wrapped)
             self._wrapped[id(ddp)] = wrapped
             self._inside_ddp |= {id(submodule) for submodule in ddp.module.modules()}
-            ddp.module.register_forward_pre_hook(ModuleHook(self._asks))
+            ddp.module.register_forward_pre_hook(ModuleHook(self._note_inference))
             self._root(ddp)
 
     # -- how they are called -----------------------------------------------------------------------
@@ -176,12 +176,12 @@ class ModelCalls:
                 self.names.setdefault(id(parameter), name)
             self._report.tensor_parallel |= module_state.is_split(module)
             root.buffers = [buffer for buffer in module.buffers() if buffer.is_floating_point()]
-        module.register_forward_pre_hook(ModuleHook(self._asks))
+        module.register_forward_pre_hook(ModuleHook(self._note_inference))
         module.register_forward_pre_hook(ModuleHook(self._before), prepend=True, with_kwargs=True)
         module.register_forward_hook(ModuleHook(self._after), always_call=True)
         return root
 
-    def _asks(self, module: nn.Module, args: Args) -> None:
+    def _note_inference(self, module: nn.Module, args: Args) -> None:
         """Note that a model is called, perhaps after the window; these hooks are never removed."""
         if not torch.is_grad_enabled() and self._fence.is_ours:
             self._on_inference()
@@ -199,7 +199,7 @@ class ModelCalls:
 
     def _note_generator(self, grad: bool) -> None:
         """Note, as a model is called, whether it draws random numbers."""
-        self._random = _generator() if grad and not self._closed and not self.pass_.noise else 0
+        self._random = _generator() if grad and not self._closed and not self.next_pass.noise else 0
 
     def _after(self, module: nn.Module, *_: object) -> None:
         if not self._fence.is_ours or self.in_backward:
@@ -209,7 +209,7 @@ class ModelCalls:
             return
         self._look_out()
         if self._random and self._random != _generator():
-            self.pass_.noise = self._random
+            self.next_pass.noise = self._random
 
     def _on_call(self, module: nn.Module, args: Args, kwargs: Kwargs, grad: bool) -> None:
         """Note that the script calls a model of its own, with gradients or without."""
@@ -219,26 +219,26 @@ class ModelCalls:
         if not grad or not any(parameter.requires_grad for parameter in module.parameters()):
             self._without_gradients(module)
             return
-        pass_, line = self.pass_, self._lines.here()
-        if not pass_.called:
-            pass_.called = line
-            pass_.modes = module_state.modes(module, root.modules)
-            pass_.precision = module_state.precision(module)
+        backward_pass, line = self.next_pass, self._lines.here()
+        if not backward_pass.called:
+            backward_pass.called = line
+            backward_pass.modes = module_state.modes(module, root.modules)
+            backward_pass.precision = module_state.precision(module)
             with self._fence.around("buffers"):
                 if root.buffers and not getattr(module, "broadcast_buffers", False):
                     marks = [tensor_samples.values(buffer, 8) for buffer in root.buffers]
-                    pass_.buffers = zlib.crc32(
+                    backward_pass.buffers = zlib.crc32(
                         tensor_samples.together(marks).cpu().numpy().tobytes()
                     )
         ddp = isinstance(module, DistributedDataParallel)
-        pass_.syncs |= ddp and bool(module.require_backward_grad_sync)
+        backward_pass.syncs |= ddp and bool(module.require_backward_grad_sync)
         if not ddp and id(module) in self._inside_ddp:
-            pass_.bypassed = pass_.bypassed or line
+            backward_pass.bypassed = backward_pass.bypassed or line
         if (wrapped := self._wrapped.get(id(module))) and not wrapped.first:
             tied = [(n, p) for n, p in module_state.named(module) if n in set(wrapped.names)]
             wrapped.first = module_state.marks(tied)
         with self._fence.around("samples"):
-            pass_.rows += samples.rows((args, kwargs))
+            backward_pass.rows += samples.rows((args, kwargs))
 
     def _without_gradients(self, module: nn.Module) -> None:
         if not module.training:

@@ -147,17 +147,18 @@ def finish(probe: OptimizerProbe, step: OptimizerStep) -> None:
         step.scale = float(used @ first) / square if square and len(used) == len(first) else 0.0
     if not probe.entries:
         return
-    step.entries = [
+    gradients = step.gradients
+    gradients.entries = [
         (place, new.numel(), 0 if old is None else old.numel()) for place, new, old in probe.entries
     ]
     parts = [gradient for entry in probe.entries for gradient in entry[1:] if gradient is not None]
-    step.keep("entries", tensor_samples.together(parts).cpu().numpy())
-    for place, gradients in (("first", probe.first or probe.used), ("used", probe.used)):
-        step.keep(place, spread(gradients[0].cpu().numpy(), gradients[1], counts))
+    gradients.keep("entries", tensor_samples.together(parts).cpu().numpy())
+    for name, (flat, sizes) in (("first", probe.first or probe.used), ("used", probe.used)):
+        gradients.keep(name, spread(flat.cpu().numpy(), sizes, counts))
     if probe.hooked:
-        step.hooked = [(place, new.numel(), line) for place, line, new, _ in probe.hooked]
+        gradients.hooked = [(place, new.numel(), line) for place, line, new, _ in probe.hooked]
         parts = [gradient for hook in probe.hooked for gradient in hook[2:]]
-        step.keep("hooked", tensor_samples.together(parts).cpu().numpy())
+        gradients.keep("hooked", tensor_samples.together(parts).cpu().numpy())
     parameters = map(tensor_samples.local, probe.parameters)
     norms = [torch.linalg.vector_norm(parameter, dtype=torch.float32) for parameter in parameters]
     step.norms = torch.stack(norms).cpu().tolist()

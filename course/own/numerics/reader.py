@@ -1,82 +1,57 @@
 """Read the report of a rank, and add up its gradients, which it wrote pass by pass."""
 
 import json
-from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import numpy as np
 
-from course.own.numerics.training import (
-    BackwardPass,
-    DdpModel,
-    InferenceModel,
-    LoadedFile,
-    LoaderPass,
-    LooseParameter,
-    LossTerm,
-    OptimizerReport,
-    OptimizerStep,
-    RandomWorker,
-    TrainingReport,
-    WeightChange,
-    WrittenFile,
-)
-
-LISTS = {
-    "wrapped": DdpModel,
-    "iterations": LoaderPass,
-    "loose": LooseParameter,
-    "others": InferenceModel,
-    "written": WrittenFile,
-    "loads": LoadedFile,
-    "changes": WeightChange,
-    "workers": RandomWorker,
-}
+from course.own.numerics.training import StepGradients, TrainingReport
 
 
 def read(path: Path) -> TrainingReport:
     """Read the report of a rank."""
-    raw = json.loads(path.read_text())
-    lists = {name: [kind(**entry) for entry in raw[name]] for name, kind in LISTS.items()}
-    optimizers = [_optimizer(entry) for entry in raw["optimizers"]]
-    return TrainingReport(**raw | lists | {"optimizers": optimizers})
-
-
-def _optimizer(raw: dict[str, Any]) -> OptimizerReport:
-    report = OptimizerReport(**raw | {"watched": [_step(entry) for entry in raw["watched"]]})
-    for step in report.watched:
-        if step.entries:
-            flat = step.samples("entries")
-            own, base, step.clean = _add_up(flat, step.entries, report.counts)
-            step.keep("own", own)
-            step.keep("base", base)
+    report = _filled(TrainingReport, json.loads(path.read_text()))
+    for optimizer in report.optimizers:
+        for step in optimizer.watched:
+            if step.gradients.entries:
+                _add_up(step.gradients, optimizer.counts)
     return report
 
 
-def _step(raw: dict[str, Any]) -> OptimizerStep:
-    return OptimizerStep(**raw | {"latest": [_pass(entry) for entry in raw["latest"]]})
+def _filled(kind: type, raw: dict[str, Any]) -> Any:
+    """An object of a dataclass, made from plain data as `asdict` returns it."""
+    values = dict(raw)
+    for name, (inner, in_list) in _inner(kind).items():
+        values[name] = (
+            [_filled(inner, entry) for entry in raw[name]] if in_list else _filled(inner, raw[name])
+        )
+    return kind(**values)
 
 
-def _pass(raw: dict[str, Any]) -> BackwardPass:
-    parts = raw["parts"]
-    return BackwardPass(**raw | {"parts": parts and [LossTerm(**entry) for entry in parts]})
+@cache
+def _inner(kind: type) -> dict[str, tuple[type, bool]]:
+    """The fields with objects of another dataclass: of which, and whether with a list of them."""
+    inner: dict[str, tuple[type, bool]] = {}
+    for part in fields(kind):
+        in_list = get_origin(part.type) is list
+        item = get_args(part.type)[0] if in_list else part.type
+        if isinstance(item, type) and is_dataclass(item):
+            inner[part.name] = item, in_list
+    return inner
 
 
-def _add_up(
-    flat: np.ndarray, entries: Sequence[Sequence[int]], counts: Sequence[int]
-) -> tuple[np.ndarray, np.ndarray, list[bool]]:
-    """A rank's own gradients of a step, what was there before, and which began at zero.
-
-    For each entry, `flat` has samples of a gradient and of what was there before it. An entry has
-    the place of its parameter, then the numbers of both.
-    """
+def _add_up(gradients: StepGradients, counts: list[int]) -> None:
+    """Make a rank's own gradients of the entries, and what was there before the first of them."""
     starts = np.cumsum([0, *counts])
     own, base = np.zeros(starts[-1], np.float32), np.zeros(starts[-1], np.float32)
     clean = [True] * len(counts)
+    flat = gradients.samples("entries")
     seen: set[int] = set()
     at = 0
-    for place, size, before in entries:
+    for place, size, before in gradients.entries:
         new, old = flat[at : at + size], flat[at + size : at + size + before]
         at += size + before
         part = slice(starts[place], starts[place + 1])
@@ -89,4 +64,6 @@ def _add_up(
         else:
             own[part] += new
         seen.add(place)
-    return own, base, clean
+    gradients.keep("own", own)
+    gradients.keep("base", base)
+    gradients.clean = clean

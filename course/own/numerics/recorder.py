@@ -14,12 +14,13 @@ from course.own.numerics.collectives import Collectives
 from course.own.numerics.context import RankContext
 from course.own.numerics.files import Files
 from course.own.numerics.loaders import Loaders
-from course.own.numerics.loose import LooseSearch
 from course.own.numerics.loss_graph import Reduction
 from course.own.numerics.model_calls import ModelCalls
 from course.own.numerics.optimizers import EACH, WHOLE, GradientProbes, OptimizerProbe, finish
+from course.own.numerics.registry import OptimizerRegistry
 from course.own.numerics.schedules import Schedules, note_rate
-from course.own.numerics.training import BackwardPass, OptimizerReport, OptimizerStep
+from course.own.numerics.training import BackwardPass, OptimizerStep
+from course.own.numerics.unoptimized import UnoptimizedSearch
 from course.own.numerics.user_hooks import UserHooks
 from course.own.numerics.weight_changes import WeightChanges
 from course.own.watch.hook_set import Args, Function, HookSet, Kwargs
@@ -43,12 +44,12 @@ class NumericsRecorder:
         self._files = Files(context, loaders.note_report)
         self._collectives = Collectives(context, self._phase, lambda: loaders.evaluation)
         self._gradients = GradientProbes(self._on_gradient)
-        self._optimizers: dict[int, OptimizerProbe] = {}  # by identity
-        self._made_at: dict[int, str] = {}
-        self._places: dict[int, tuple[OptimizerProbe, int]] = {}  # by parameter
+        self._unoptimized = UnoptimizedSearch(self.report, self._models)
+        self._optimizers = OptimizerRegistry(
+            context, self._models, self._gradients, self._unoptimized
+        )
         # Passes whose numbers are not read yet, with the reductions of the loss, and the loss.
         self._unread: list[tuple[BackwardPass, list[Reduction] | None, Tensor | None]] = []
-        self._loose = LooseSearch(self.report, self._models)
         self._schedules = Schedules(context)
         self._clipping = Clipping(context, self._optimizers)
         self._changes = WeightChanges(context)
@@ -67,8 +68,7 @@ class NumericsRecorder:
         self._clipping.install(window)
         self._user_hooks.install(window)
         self._changes.install(window)
-        whole.around(self._make, ("__init__",), Optimizer)
-        whole.around(self._restore, ("load_state_dict",), Optimizer)
+        self._optimizers.install(whole)
         self._schedules.install(whole)
         self._loaders.install(whole)
         self._files.install(whole)
@@ -83,9 +83,9 @@ class NumericsRecorder:
             self._models.close()
             self._collectives.close()
             self._window.remove()
-            homes = {home for probe in self._optimizers.values() for home in probe.places}
-            self._changes.keep(homes | self._places.keys())
-            for probe in self._optimizers.values():
+            homes = {home for probe in self._optimizers.probes for home in probe.places}
+            self._changes.keep(homes | self._optimizers.places.keys())
+            for probe in self._optimizers.probes:
                 probe.clear()
                 probe.views.clear()
                 probe.places.clear()
@@ -100,11 +100,11 @@ class NumericsRecorder:
 
     def _note_others(self) -> None:
         for key, other in self._models.others.items():
-            other.trains = self._models.first_weights[key] in self._places
+            other.trains = self._models.first_weights[key] in self._optimizers.places
         self.report.others = list(self._models.others.values())
 
     def _steps(self) -> int:
-        return sum(probe.report.steps for probe in self._optimizers.values())
+        return sum(probe.report.steps for probe in self._optimizers.probes)
 
     def _phase(self) -> str:
         """The part of a step that goes on, for the count of messages."""
@@ -118,10 +118,10 @@ class NumericsRecorder:
     def _backward(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         if not self._fence.is_ours or self._models.in_backward:
             return real(*args, **kwargs)
-        pass_, self._models.pass_ = self._models.pass_, BackwardPass()
+        backward_pass, self._models.next_pass = self._models.next_pass, BackwardPass()
         handles: list[RemovableHandle] = []
         with self._fence.around("backward passes"):
-            self._begin_pass(pass_)
+            self._begin_pass(backward_pass)
         parts, root = None, loss_graph.root(args, kwargs)
         with self._fence.around("what one target counts"):
             parts = loss_graph.reductions(root, handles.append)
@@ -133,52 +133,52 @@ class NumericsRecorder:
             for handle in handles:
                 handle.remove()
             with self._fence.around("what one target counts"):
-                self._end_pass(pass_, parts, root)
+                self._end_pass(backward_pass, parts, root)
 
-    def _begin_pass(self, pass_: BackwardPass) -> None:
+    def _begin_pass(self, backward_pass: BackwardPass) -> None:
         self.report.passes += 1
-        self._collectives.order += pass_.syncs
-        pass_.line, pass_.scaled = self._lines.here(), self._clipping.scaled
+        self._collectives.order += backward_pass.syncs
+        backward_pass.line, backward_pass.scaled = self._lines.here(), self._clipping.scaled
         self._loaders.note_training()
         if self.report.passes <= EACH or self.report.passes % EACH == 0:
             self._gradients.add(self._models.parameters())
             self._gradients.add_thawed()
-        for probe in self._optimizers.values():
-            self._settle(probe)
+        for probe in self._optimizers.probes:
+            self._optimizers.settle(probe)
         self._gradients.got.clear()
         self._gradients.looks = self.report.passes <= WHOLE or any(
-            probe.is_whole for probe in self._optimizers.values()
+            probe.is_whole for probe in self._optimizers.probes
         )
         if self._depth:
-            for probe in self._optimizers.values():
+            for probe in self._optimizers.probes:
                 probe.closure |= probe.inside
 
     def _end_pass(
-        self, pass_: BackwardPass, parts: list[Reduction] | None, root: Tensor | None
+        self, backward_pass: BackwardPass, parts: list[Reduction] | None, root: Tensor | None
     ) -> None:
         loss = root.detach() if root is not None and root.numel() == 1 else None
-        for probe in self._optimizers.values():
+        for probe in self._optimizers.probes:
             probe.got |= self._gradients.got & probe.identities
             if probe.got or probe.report.sharded:
                 probe.first = probe.gradients() if probe.report.sharded and probe.is_whole else None
                 if len(probe.passes) < PASSES:
-                    probe.passes.append(pass_)
-        self._unread.append((pass_, parts, loss))
+                    probe.passes.append(backward_pass)
+        self._unread.append((backward_pass, parts, loss))
 
     def _read(self) -> None:
         """Read the numbers of the passes, once they can be had without waiting for a device."""
-        for pass_, parts, loss in self._unread:
-            pass_.loss = None if loss is None else float(loss)
+        for backward_pass, parts, loss in self._unread:
+            backward_pass.loss = None if loss is None else float(loss)
             if parts is not None and all(reduction.factor is not None for reduction in parts):
-                pass_.parts = [loss_graph.part(reduction) for reduction in parts]
+                backward_pass.parts = [loss_graph.part(reduction) for reduction in parts]
         self._unread.clear()
 
     def _on_gradient(self, parameter: nn.Parameter, gradient: Tensor) -> None:
         with self._fence.around("own gradient"):
-            entry = self._places.get(id(parameter))
+            entry = self._optimizers.places.get(id(parameter))
             if entry is None:
-                if self._optimizers:
-                    self._loose.note_gradient(parameter, self._places.keys())
+                if self._optimizers.probes:
+                    self._unoptimized.note_gradient(parameter, self._optimizers.places.keys())
                 return
             probe, place = entry
             if probe.is_whole:
@@ -187,60 +187,27 @@ class NumericsRecorder:
                 probe.entries.append((place, new, old))
 
     def _sample(self, parameter: int, gradient: Tensor) -> Tensor | None:
-        entry = self._places.get(parameter)
+        entry = self._optimizers.places.get(parameter)
         if entry is None or not (self._gradients.looks and entry[0].is_whole):
             return None
         return tensor_samples.copied(gradient, entry[0].share)
 
     def _note_hooked(self, parameter: int, line: str, before: Tensor, after: Tensor) -> None:
-        probe, place = self._places[parameter]
+        probe, place = self._optimizers.places[parameter]
         probe.hooked.append((place, line, before, after))
 
     # -- optimizers --------------------------------------------------------------------------------
-
-    def _make(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
-        real(*args, **kwargs)
-        if self._fence.is_ours:
-            with self._fence.around("lines"):
-                self._loose.optimizer_made()
-                self._made_at[id(args[0])] = self._lines.here()
-                self._know(args[0])
-
-    def _restore(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
-        if self._fence.is_ours:
-            with self._fence.around("resume"):
-                state = args[1] if len(args) > 1 else kwargs["state_dict"]
-                report = self._know(args[0]).report
-                if state["state"] and not report.steps:  # accelerate's prepare loads an empty one
-                    report.restored = report.restored or self._lines.here()
-        return real(*args, **kwargs)
-
-    def _know(self, optimizer: Optimizer) -> OptimizerProbe:
-        probe = self._optimizers.get(id(optimizer))
-        if probe is None:
-            made_at = self._made_at.get(id(optimizer), "")
-            report = OptimizerReport(type(optimizer).__name__, made_at)
-            probe = self._optimizers[id(optimizer)] = OptimizerProbe(optimizer, report)
-        return probe
-
-    def _settle(self, probe: OptimizerProbe) -> None:
-        before = len(probe.parameters)
-        probe.settle(self._models.name, self._models.made_at)
-        if len(probe.parameters) != before:
-            for place, parameter in enumerate(probe.parameters):
-                self._places[id(parameter)] = probe, place
-            self._gradients.add(probe.parameters)
 
     def _before_step(self, optimizer: Optimizer, *_: object) -> None:
         self._depth += 1
         if self._depth > 1 or not self._fence.is_ours:  # of one that shares out its work
             return
         with self._fence.around("steps"):
-            probe = self._know(optimizer)
+            probe = self._optimizers.probe(optimizer)
             self._loaders.note_training()  # also after the window, in which a backward pass says so
             note_rate(probe)
             if not self.is_full:
-                self._settle(probe)
+                self._optimizers.settle(probe)
                 probe.inside = True
                 if probe.is_whole and (probe.entries or probe.report.sharded):
                     probe.used = probe.gradients()
@@ -251,7 +218,7 @@ class NumericsRecorder:
         if self._depth or not self._fence.is_ours:
             return
         with self._fence.around("steps"):
-            self._take_step(self._know(optimizer))
+            self._take_step(self._optimizers.probe(optimizer))
 
     def _take_step(self, probe: OptimizerProbe) -> None:
         report = probe.report

@@ -18,14 +18,14 @@ def is_chosen(value: int, one_in: int) -> bool:
     return ((value * MIX & WORD) >> 32) % one_in == 0
 
 
-def choose(iteration: LoaderPass, values: Iterable[int]) -> None:
+def choose(loader_pass: LoaderPass, values: Iterable[int]) -> None:
     """Add the chosen samples of a batch. Once there are too many, choose fewer of all."""
-    iteration.chosen += [
-        (value, iteration.given) for value in values if is_chosen(value, iteration.one_in)
+    loader_pass.chosen += [
+        (value, loader_pass.given) for value in values if is_chosen(value, loader_pass.one_in)
     ]
-    while len(iteration.chosen) > MOST and iteration.one_in < RAREST:
-        iteration.one_in *= 2
-        iteration.chosen = [
-            pair for pair in iteration.chosen if is_chosen(pair[0], iteration.one_in)
+    while len(loader_pass.chosen) > MOST and loader_pass.one_in < RAREST:
+        loader_pass.one_in *= 2
+        loader_pass.chosen = [
+            pair for pair in loader_pass.chosen if is_chosen(pair[0], loader_pass.one_in)
         ]
-    del iteration.chosen[MOST:]
+    del loader_pass.chosen[MOST:]

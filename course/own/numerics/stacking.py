@@ -10,7 +10,7 @@ from torch import Tensor
 PLAIN = (str, bytes, int, float)  # of which a list has one for each sample
 
 
-class Unlike(ValueError):
+class CannotStack(ValueError):
     """Raised for batches that cannot be joined; its text says why, after "the batches"."""
 
 
@@ -18,17 +18,17 @@ def stack(batches: Sequence[Any]) -> Any:
     """One batch with the samples of all; the batches themselves stay as they are.
 
     A list or a tuple has a field at each place, as DataLoader's own collation makes it, unless it
-    is a list of texts or numbers. Raises `Unlike`; nothing is padded, because a script's padding
-    is unknown.
+    is a list of texts or numbers. Raises `CannotStack`; nothing is padded, because a script's
+    padding is unknown.
     """
     first = batches[0]
     if len({type(batch) for batch in batches}) > 1:
-        raise Unlike("are of several types")
+        raise CannotStack("are of several types")
     if isinstance(first, Tensor):
         return _tensors(batches)
     if isinstance(first, Mapping):
         if len({tuple(batch) for batch in batches}) > 1:
-            raise Unlike("have different keys")
+            raise CannotStack("have different keys")
         whole: Any = copy.copy(first)
         for key in first:
             whole[key] = stack([batch[key] for batch in batches])
@@ -37,22 +37,24 @@ def stack(batches: Sequence[Any]) -> Any:
         return _lists(batches)
     if isinstance(first, (*PLAIN, type(None))):
         if any(batch != first for batch in batches):
-            raise Unlike("have a number or a text of their own on each rank")
+            raise CannotStack("have a number or a text of their own on each rank")
         return first
-    raise Unlike(f"have a {type(first).__name__}")
+    raise CannotStack(f"have a {type(first).__name__}")
 
 
 def _tensors(batches: Sequence[Tensor]) -> Tensor:
     first = batches[0]
     if first.ndim == 0:
         if any(not torch.equal(batch, first) for batch in batches):
-            raise Unlike("have a number of their own on each rank")
+            raise CannotStack("have a number of their own on each rank")
         return first.clone()
     if first.layout is not torch.strided or first.is_nested:
-        raise Unlike("have sparse or nested tensors")
+        raise CannotStack("have sparse or nested tensors")
     shapes = sorted({tuple(batch.shape) for batch in batches})
     if len({(batch.shape[1:], batch.dtype) for batch in batches}) > 1:
-        raise Unlike(f"have different shapes, such as {list(shapes[0])} and {list(shapes[-1])}")
+        raise CannotStack(
+            f"have different shapes, such as {list(shapes[0])} and {list(shapes[-1])}"
+        )
     return torch.cat(list(batches))
 
 
@@ -61,6 +63,6 @@ def _lists(batches: Sequence[Any]) -> Any:
     if first and all(isinstance(item, PLAIN) for batch in batches for item in batch):
         return type(first)(item for batch in batches for item in batch)
     if len({len(batch) for batch in batches}) > 1:
-        raise Unlike("have lists of different lengths")
+        raise CannotStack("have lists of different lengths")
     fields = [stack(items) for items in zip(*batches, strict=True)]
     return type(first)(*fields) if hasattr(first, "_fields") else type(first)(fields)

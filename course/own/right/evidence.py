@@ -10,8 +10,11 @@ from course.own.numerics.training import (
     OptimizerStep,
     TrainingReport,
 )
-from course.own.right.compared import MEAN, OTHER, Compared, Kind
+from course.own.right.gradient_kinds import MEAN, OTHER, GradientKind
+from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.thresholds import MAJORITY
+
+NO_STEP = "no step of an optimizer was seen"
 
 
 class Evidence:
@@ -20,16 +23,16 @@ class Evidence:
     def __init__(self, ranks: Sequence[TrainingReport]) -> None:
         self.ranks = sorted(ranks, key=lambda rank: rank.rank)
         self.count = len(self.ranks)
-        self.numbers = [rank.rank for rank in self.ranks]
+        self.rank_ids = [rank.rank for rank in self.ranks]
 
     @cached_property
-    def optimizers(self) -> list[Compared]:
+    def optimizers(self) -> list[OptimizerOnRanks]:
         """The optimizers that all ranks have in common."""
-        common = []
-        for number, on_rank in enumerate(zip(*[r.optimizers for r in self.ranks], strict=False)):
-            if len({_form(optimizer) for optimizer in on_rank}) == 1:
-                common.append(Compared(number, on_rank, self.numbers))
-        return common
+        return [
+            OptimizerOnRanks(on_rank)
+            for on_rank in zip(*[rank.optimizers for rank in self.ranks], strict=False)
+            if len({_form(optimizer) for optimizer in on_rank}) == 1
+        ]
 
     @cached_property
     def step_rows(self) -> list[tuple[OptimizerStep, ...]]:
@@ -37,7 +40,7 @@ class Evidence:
         return [row for optimizer in self.optimizers for row in optimizer.steps]
 
     @cached_property
-    def used(self) -> list[Kind]:
+    def used(self) -> list[GradientKind]:
         """What each gradient was when its optimizer used it."""
         return [
             step.used[p]
@@ -101,10 +104,13 @@ class Evidence:
 
     @property
     def why_untied(self) -> str:
-        """Why the ranks need not do the same, if nothing ties them or no step was seen."""
-        if not self.steps:
-            return "no step of an optimizer was seen"
+        """Why the ranks need not do the same, if nothing ties them."""
         return self.is_split or "nothing was seen that ties the ranks"
+
+    @property
+    def why_no_steps(self) -> str:
+        """Why no steps are compared, if none was seen or nothing ties the ranks."""
+        return self.why_untied if self.steps else NO_STEP
 
     @property
     def pairs(self) -> Iterator[tuple[int, int]]:
@@ -113,15 +119,22 @@ class Evidence:
             for second in range(first + 1, self.count):
                 yield first, second
 
-    def training(self, place: int) -> list[LoaderPass]:
+    def training_passes(self, place: int) -> list[LoaderPass]:
         """The passes over loaders that fed the training of a rank."""
-        return [iteration for iteration in self.ranks[place].iterations if iteration.batches]
+        loader_passes = self.ranks[place].loader_passes
+        return [loader_pass for loader_pass in loader_passes if loader_pass.batches]
 
-    def loader(self) -> LoaderPass | None:
-        """The pass that fed the first steps of the first rank."""
-        return next(iter(self.training(0)), None)
+    @property
+    def training_rows(self) -> list[tuple[LoaderPass, ...]]:
+        """The passes over loaders that fed the training: a row has the same pass of each rank."""
+        return list(zip(*map(self.training_passes, range(self.count)), strict=False))
 
-    def passes(self, row: Sequence[OptimizerStep]) -> list[tuple[BackwardPass, ...]]:
+    @property
+    def first_training_pass(self) -> LoaderPass | None:
+        """The pass over a loader that fed the first steps of the first rank."""
+        return next(iter(self.training_passes(0)), None)
+
+    def backward_passes(self, row: Sequence[OptimizerStep]) -> list[tuple[BackwardPass, ...]]:
         """The backward passes of a step: a row has the same pass of each rank."""
         return list(zip(*[step.latest for step in row], strict=False))
 
@@ -134,14 +147,16 @@ class Evidence:
         by_rank = [[c.line for c in rank.changes if a <= c.passes < b] for rank, a, b in spans]
         for lines in by_rank:
             for line in reversed(lines):
-                ranks = [n for n, has in zip(self.numbers, by_rank, strict=True) if line in has]
+                ranks = [
+                    rank for rank, has in zip(self.rank_ids, by_rank, strict=True) if line in has
+                ]
                 if len(ranks) < self.count:
                     return line, ranks
         return "", []
 
     def by_rank(self, values: Sequence[object]) -> str:
         """The value of each rank, in words."""
-        pairs = zip(self.numbers, values, strict=True)
+        pairs = zip(self.rank_ids, values, strict=True)
         return ", ".join(f"rank {rank}: {value}" for rank, value in pairs)
 
     def unseen(self, look: str) -> str:

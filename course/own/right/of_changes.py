@@ -6,9 +6,10 @@ import numpy as np
 
 from course.own.finding import Finding
 from course.own.right import causes, table
-from course.own.right.compared import APART, BROKEN, MEAN, NONE, OTHER, OWN, Compared, Kind
 from course.own.right.evidence import Evidence
+from course.own.right.gradient_kinds import APART, BROKEN, MEAN, NONE, OTHER, OWN, GradientKind
 from course.own.right.of_gradients import why_no_gradients
+from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 from course.own.right.thresholds import EXACT, FACTOR, MAJORITY, ROUNDING_16_BIT, ROUNDING_OF_ZERO
 
@@ -32,7 +33,7 @@ def between(evidence: Evidence) -> Result:
         yield Row(table.BETWEEN, NOT_SEEN, "no gradient was seen to be averaged")
 
 
-def _early_clip(evidence: Evidence, optimizer: Compared) -> Finding | None:
+def _early_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     lines = [step.early_clip for row in optimizer.steps for step in row]
     if sum(map(bool, lines)) <= MAJORITY * max(1, len(lines)):
         return None
@@ -47,7 +48,7 @@ def _early_clip(evidence: Evidence, optimizer: Compared) -> Finding | None:
     )
 
 
-def _clips_before(evidence: Evidence, optimizer: Compared) -> Finding | None:
+def _clips_before(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     """Find that each rank clips its own gradient, and that the clipped ones are then combined."""
     clipped = changed = 0
     where = ""
@@ -73,7 +74,7 @@ def _clips_before(evidence: Evidence, optimizer: Compared) -> Finding | None:
     )
 
 
-def _hooks_clip(evidence: Evidence, optimizer: Compared) -> Finding | None:
+def _hooks_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     """Find hooks of the script that clip each rank's own gradient, before DDP sends it."""
     averaged = set(optimizer.mostly(MEAN) + optimizer.mostly(OTHER))
     looked, clipped = 0, []
@@ -123,7 +124,7 @@ def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
     return not alike and not one_each
 
 
-def _changed(evidence: Evidence, optimizer: Compared) -> Finding | None:
+def _changed(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     """Find that one rank changes its own gradients, which are equal at first, or should be."""
     changes: list[tuple[int, list[int]]] = []
     looked = 0
@@ -140,7 +141,7 @@ def _changed(evidence: Evidence, optimizer: Compared) -> Finding | None:
     if len(changes) < 2 or len(changes) <= MAJORITY * looked:
         return None
     number, ranks = changes[0]
-    rank = evidence.numbers[ranks[0]] if len(ranks) == 1 else None
+    rank = evidence.rank_ids[ranks[0]] if len(ranks) == 1 else None
     row = dict(optimizer.whole)[number]
     clips = [step.clips for step in row]
     on = f"on rank {rank}" if rank is not None else "on each rank in another way"
@@ -164,7 +165,9 @@ def _changed(evidence: Evidence, optimizer: Compared) -> Finding | None:
     )
 
 
-def _who(places: list[int], first: list[Kind], used: list[Kind], count: int) -> list[int]:
+def _who(
+    places: list[int], first: list[GradientKind], used: list[GradientKind], count: int
+) -> list[int]:
     """The places of ranks whose gradient changed, or is not what the others have."""
     wrong: set[int] = set()
     for place in places:
@@ -176,7 +179,7 @@ def _who(places: list[int], first: list[Kind], used: list[Kind], count: int) -> 
     return sorted(wrong) if len(wrong) < count or count == 2 else list(range(count))
 
 
-def _others_have_the_mean(places: list[int], used: list[Kind]) -> bool:
+def _others_have_the_mean(places: list[int], used: list[GradientKind]) -> bool:
     """Whether at least one rank uses the mean, so that the ranks do average."""
     return all(
         any(r <= ROUNDING_16_BIT and abs(f - 1) <= FACTOR

@@ -37,7 +37,10 @@ def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
     """The share of steps in which two ranks have the same samples, and of how many."""
     same = looked = 0
     for row in evidence.step_rows:
-        ours, theirs = ([r for pass_ in row[p].latest for r in pass_.rows] for p in (first, second))
+        ours, theirs = (
+            [r for backward_pass in row[p].latest for r in backward_pass.rows]
+            for p in (first, second)
+        )
         if not ours or not theirs or len(set(ours)) <= MAJORITY * len(ours):
             continue
         common = sum((Counter(ours) & Counter(theirs)).values())
@@ -52,32 +55,32 @@ def _works_alike(evidence: Evidence) -> bool:
 
 
 def _same_data(evidence: Evidence, first: int, second: int, share: float) -> Result:
-    loader = evidence.loader()
-    ranks = [evidence.numbers[first], evidence.numbers[second]]
-    where = loader.made_at if loader else _called(evidence)
+    loader_pass = evidence.first_training_pass
+    ranks = [evidence.rank_ids[first], evidence.rank_ids[second]]
+    where = loader_pass.made_at if loader_pass else _called(evidence)
     yield Row(table.SAMPLES, EQUAL, f"ranks {ranks[0]} and {ranks[1]} draw the same")
     yield causes.SAME_DATA.finding(
         f"Ranks {ranks[0]} and {ranks[1]} compute on the same samples in {100 * share:.0f} % of "
         "the steps. Two ranks do the work of one, and the batch is smaller than you think.",
-        _cure(loader),
+        _cure(loader_pass),
         step=1,
         where=where,
     )
 
 
-def _cure(loader: LoaderPass | None) -> str:
-    if loader is None:
+def _cure(loader_pass: LoaderPass | None) -> str:
+    if loader_pass is None:
         return "Draw from a generator that is seeded with the rank as well, or divide the data."
-    if loader.stream:
+    if loader_pass.stream:
         return "Let the stream skip what belongs to other ranks and other workers."
-    if loader.replicas is not None:
+    if loader_pass.replicas is not None:
         return "Give DistributedSampler this process's own rank, or none, so that it finds it."
     return "Give the DataLoader a DistributedSampler, and call its set_epoch in each epoch."
 
 
 def _called(evidence: Evidence) -> str:
-    passes = [pass_ for row in evidence.step_rows for pass_ in row[0].latest]
-    return next((pass_.called for pass_ in passes if pass_.called), "")
+    passes = [backward_pass for row in evidence.step_rows for backward_pass in row[0].latest]
+    return next((backward_pass.called for backward_pass in passes if backward_pass.called), "")
 
 
 def _same_noise(evidence: Evidence) -> Result:
@@ -87,8 +90,8 @@ def _same_noise(evidence: Evidence) -> Result:
         for worker in rank.workers:
             seen.setdefault((worker.number, worker.kind, worker.state), set()).add(rank.rank)
     shared = {key: ranks for key, ranks in seen.items() if len(ranks) > 1}
-    loader = evidence.loader()
-    if not shared or loader is None or loader.library:
+    loader_pass = evidence.first_training_pass
+    if not shared or loader_pass is None or loader_pass.library:
         return
     (number, kind, _), ranks = next(iter(shared.items()))
     yield causes.SAME_DATA.finding(
@@ -99,7 +102,7 @@ def _same_noise(evidence: Evidence) -> Result:
         " rank's own.",
         lab="04e",
         step=1,
-        where=loader.made_at,
+        where=loader_pass.made_at,
     )
 
 

@@ -19,7 +19,11 @@ def share(evidence: Evidence) -> Result:
     if evidence.is_split:
         yield Row(table.SHARE, NOT_SEEN, evidence.is_split)
         return
-    rows = [iteration for place in range(evidence.count) for iteration in evidence.training(place)]
+    rows = [
+        loader_pass
+        for place in range(evidence.count)
+        for loader_pass in evidence.training_passes(place)
+    ]
     if not rows:
         yield Row(table.SHARE, NOT_SEEN, "no DataLoader fed the training")
         return
@@ -37,58 +41,58 @@ def share(evidence: Evidence) -> Result:
 
 def _repeats(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     """Find a loader of which each worker gives the whole stream."""
-    for iteration in rows:
-        if not iteration.stream or iteration.workers < 2:
+    for loader_pass in rows:
+        if not loader_pass.stream or loader_pass.workers < 2:
             continue
         groups = [
-            [tuple(batch) for batch in iteration.rows[at : at + iteration.workers]]
-            for at in range(0, len(iteration.rows) - iteration.workers + 1, iteration.workers)
+            [tuple(batch) for batch in loader_pass.rows[at : at + loader_pass.workers]]
+            for at in range(0, len(loader_pass.rows) - loader_pass.workers + 1, loader_pass.workers)
         ]
         groups = [group for group in groups if group[0]]
         if len(groups) > 1 and all(len(set(group)) == 1 for group in groups):
             if len({group[0] for group in groups}) == 1:
                 continue  # constant data
             return causes.REPEATED_DATA.finding(
-                f"Each of the {iteration.workers} workers gives the whole stream: every batch "
-                f"comes {iteration.workers} times, one after the other.",
+                f"Each of the {loader_pass.workers} workers gives the whole stream: every batch "
+                f"comes {loader_pass.workers} times, one after the other.",
                 "In the data set's __iter__, skip what belongs to other workers: "
                 "torch.utils.data.get_worker_info() says which worker this is.",
                 lab="04d",
                 step=1,
-                where=iteration.made_at,
+                where=loader_pass.made_at,
             )
     return None
 
 
 def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
-    for iteration in rows:
-        if iteration.twice:
+    for loader_pass in rows:
+        if loader_pass.twice:
             return causes.PART_OF_THE_DATA.finding(
                 "accelerate divides the batches of a loader that a DistributedSampler has divided "
                 f"already: an epoch sees one in {evidence.count} samples.",
                 "Give accelerate a loader without DistributedSampler.",
                 lab="07b",
                 step=1,
-                where=iteration.made_at,
+                where=loader_pass.made_at,
             )
     mine = [
-        iteration
-        for iteration in evidence.training(0)
-        if iteration.replicas is not None and not iteration.workers
+        loader_pass
+        for loader_pass in evidence.training_passes(0)
+        if loader_pass.replicas is not None and not loader_pass.workers
     ]
     samples = _samples_by_index(mine)
     if samples is None:
         return None
     for place in range(1, evidence.count):
         theirs = [
-            iteration
-            for iteration in evidence.training(place)
-            if iteration.length == mine[0].length
+            loader_pass
+            for loader_pass in evidence.training_passes(place)
+            if loader_pass.length == mine[0].length
         ]
         both = [
             (row, samples[index])
-            for iteration in theirs
-            for index, row in zip(iteration.indices, _flat(iteration), strict=False)
+            for loader_pass in theirs
+            for index, row in zip(loader_pass.indices, _flat(loader_pass), strict=False)
             if index in samples
         ]
         if len(both) >= ENOUGH and not any(one == two for one, two in both):
@@ -107,33 +111,33 @@ def _samples_by_index(rows: Sequence[LoaderPass]) -> dict[int, int] | None:
     """What each index gives on a rank; None if that is unknown, or changes by chance."""
     samples: dict[int, int] = {}
     again = 0
-    for iteration in rows:
-        for index, row in zip(iteration.indices, _flat(iteration), strict=False):
+    for loader_pass in rows:
+        for index, row in zip(loader_pass.indices, _flat(loader_pass), strict=False):
             if samples.setdefault(index, row) != row:
                 return None
             again += 1
     return samples if again - len(samples) >= ENOUGH else None
 
 
-def _flat(iteration: LoaderPass) -> list[int]:
-    return [row for batch in iteration.rows for row in batch]
+def _flat(loader_pass: LoaderPass) -> list[int]:
+    return [row for batch in loader_pass.rows for row in batch]
 
 
 def _wrong_replicas(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
-    for iteration in rows:
+    for loader_pass in rows:
         if (
-            iteration.replicas is not None
-            and iteration.replicas != evidence.count
-            and not iteration.twice
+            loader_pass.replicas is not None
+            and loader_pass.replicas != evidence.count
+            and not loader_pass.twice
         ):
-            too_many = iteration.replicas > evidence.count
+            too_many = loader_pass.replicas > evidence.count
             cause = causes.PART_OF_THE_DATA if too_many else causes.REPEATED_DATA
             return cause.finding(
-                f"The DistributedSampler deals for {iteration.replicas} ranks, and there are "
+                f"The DistributedSampler deals for {loader_pass.replicas} ranks, and there are "
                 f"{evidence.count}.",
                 "Leave out num_replicas and rank: the sampler finds both by itself.",
                 step=1,
-                where=iteration.made_at,
+                where=loader_pass.made_at,
             )
     return None
 
@@ -141,7 +145,9 @@ def _wrong_replicas(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding |
 def _overlaps(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     """Find ranks that draw from the same samples without sharing them out."""
     for first, second in evidence.pairs:
-        for mine, theirs in zip(evidence.training(first), evidence.training(second), strict=False):
+        for mine, theirs in zip(
+            evidence.training_passes(first), evidence.training_passes(second), strict=False
+        ):
             if mine.kind not in DEALERS or mine.replaces or mine.length != theirs.length:
                 continue
             if mine.library:
@@ -155,7 +161,7 @@ def _overlaps(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
                 if mine.epoch != theirs.epoch:
                     continue  # the order of epochs says so
                 return causes.REPEATED_DATA.finding(
-                    f"Ranks {evidence.numbers[first]} and {evidence.numbers[second]} have "
+                    f"Ranks {evidence.rank_ids[first]} and {evidence.rank_ids[second]} have "
                     f"{words.plural(len(common), 'sample')} of the same epoch in common"
                     f"{_by_seed(mine, theirs)}: in an epoch some samples come several times.",
                     "Give all ranks a DistributedSampler with the same seed.",
@@ -173,14 +179,14 @@ def _by_seed(mine: LoaderPass, theirs: LoaderPass) -> str:
 
 def order(evidence: Evidence) -> Result:
     """Has each epoch an order of its own, which is the same on all ranks?"""
-    mine = evidence.training(0)
+    mine = evidence.training_passes(0)
     shuffled = [
-        iteration
-        for iteration in mine
-        if iteration.kind == "DistributedSampler" and iteration.shuffles
+        loader_pass
+        for loader_pass in mine
+        if loader_pass.kind == "DistributedSampler" and loader_pass.shuffles
     ]
-    for ours, *others in zip(*[evidence.training(p) for p in range(evidence.count)], strict=False):
-        epochs = [ours.epoch, *[iteration.epoch for iteration in others]]
+    for ours, *others in evidence.training_rows:
+        epochs = [ours.epoch, *[loader_pass.epoch for loader_pass in others]]
         if ours.replicas is not None and len(set(epochs)) > 1:
             yield Row(table.EPOCHS, DIFFERS, "the ranks set different epochs")
             yield causes.ORDER_OF_EPOCHS.finding(
@@ -192,10 +198,10 @@ def order(evidence: Evidence) -> Result:
             )
             return
     by_sampler: dict[int, list[LoaderPass]] = {}
-    for iteration in shuffled:
-        by_sampler.setdefault(iteration.sampler, []).append(iteration)
+    for loader_pass in shuffled:
+        by_sampler.setdefault(loader_pass.sampler, []).append(loader_pass)
     for rows in by_sampler.values():
-        if len(rows) > 1 and len({iteration.epoch for iteration in rows}) == 1:
+        if len(rows) > 1 and len({loader_pass.epoch for loader_pass in rows}) == 1:
             yield Row(table.EPOCHS, EQUAL, f"the same in {len(rows)} epochs")
             yield causes.ORDER_OF_EPOCHS.finding(
                 f"The sampler dealt the same order in {len(rows)} epochs, since its epoch is "

@@ -16,7 +16,7 @@ ACCELERATE = "accelerate"
 
 def evaluation(evidence: Evidence) -> Result:
     """How many of the samples does an evaluation count, and how often?"""
-    by_rank = [list(filter(_is_one, rank.iterations)) for rank in evidence.ranks]
+    by_rank = [list(filter(_is_one, rank.loader_passes)) for rank in evidence.ranks]
     if not any(by_rank):
         yield Row(table.EVALUATION, NOT_SEEN, "no pass over a loader was seen that only evaluates")
         return
@@ -36,22 +36,24 @@ def evaluation(evidence: Evidence) -> Result:
     yield _row(evidence, by_rank)
 
 
-def _is_one(iteration: LoaderPass) -> bool:
+def _is_one(loader_pass: LoaderPass) -> bool:
     """Whether a pass came to its end, and a model was called only without gradients."""
-    return bool(iteration.asks and iteration.is_over and not iteration.batches)
+    return bool(loader_pass.evaluation.calls and loader_pass.is_over and not loader_pass.batches)
 
 
-def _is_dealt(evidence: Evidence, iteration: LoaderPass) -> bool:
+def _is_dealt(evidence: Evidence, loader_pass: LoaderPass) -> bool:
     """Whether a sampler gives this rank a share of known size."""
     return (
-        iteration.replicas == evidence.count
-        and bool(iteration.length and iteration.total)
-        and not iteration.twice
+        loader_pass.replicas == evidence.count
+        and bool(loader_pass.length and loader_pass.total)
+        and not loader_pass.twice
     )
 
 
-def _share(evidence: Evidence, iteration: LoaderPass) -> str:
-    return f"{iteration.total // evidence.count:,} of {words.plural(iteration.length, 'sample')}"
+def _share(evidence: Evidence, loader_pass: LoaderPass) -> str:
+    return (
+        f"{loader_pass.total // evidence.count:,} of {words.plural(loader_pass.length, 'sample')}"
+    )
 
 
 def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
@@ -59,8 +61,8 @@ def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fin
     places = [place for place, rows in enumerate(by_rank) if rows]
     if len(places) > 1:
         return None
-    rank, first = evidence.numbers[places[0]], by_rank[places[0]][0]
-    if not _is_dealt(evidence, first) or first.messages:
+    rank, first = evidence.rank_ids[places[0]], by_rank[places[0]][0]
+    if not _is_dealt(evidence, first) or first.evaluation.messages:
         return None
     return causes.EVALUATION.finding(
         f"Only rank {rank} evaluates, and its sampler gives it a share: the result is that of "
@@ -77,12 +79,12 @@ def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fi
     rows = list(zip(*by_rank, strict=False))
     reporters = []
     for row in rows:
-        reports = [iteration.reports for iteration in row]
-        dealt = all(_is_dealt(evidence, iteration) for iteration in row)
-        apart = len({iteration.rank for iteration in row}) == evidence.count
+        reports = [loader_pass.evaluation.reports for loader_pass in row]
+        dealt = all(_is_dealt(evidence, loader_pass) for loader_pass in row)
+        apart = len({loader_pass.rank for loader_pass in row}) == evidence.count
         if dealt and apart and sum(map(bool, reports)) == 1:
             reporters.append(row[reports.index(max(reports))])
-    if any(iteration.messages for row in rows for iteration in row):
+    if any(loader_pass.evaluation.messages for row in rows for loader_pass in row):
         return None
     writers = [rank.rank for rank in evidence.ranks if rank.written]
     if not reporters or len(reporters) <= MAJORITY * len(rows) or len(writers) > 1:
@@ -100,20 +102,20 @@ def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fi
 def _repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """Find that the ranks add up a count that includes the repeated samples."""
     for rows in by_rank:
-        for iteration in rows:
-            more = iteration.total - iteration.length
-            sums = iteration.sums
-            if not _is_dealt(evidence, iteration) or more <= 0:
+        for loader_pass in rows:
+            more = loader_pass.total - loader_pass.length
+            sums = loader_pass.evaluation.sums
+            if not _is_dealt(evidence, loader_pass) or more <= 0:
                 continue
-            if iteration.total not in sums or iteration.length in sums:
+            if loader_pass.total not in sums or loader_pass.length in sums:
                 continue
             return causes.EVALUATION.finding(
-                f"The evaluation counts {iteration.total:,} samples, and there are "
-                f"{iteration.length:,}: the sampler repeats {more}, so that all ranks have as "
+                f"The evaluation counts {loader_pass.total:,} samples, and there are "
+                f"{loader_pass.length:,}: the sampler repeats {more}, so that all ranks have as "
                 "many.",
                 "Give each rank its share without repeats, such as "
                 "range(rank, len(data), world_size), and add up sums and counts.",
-                where=iteration.opened_at,
+                where=loader_pass.opened_at,
             )
     return None
 
@@ -121,20 +123,24 @@ def _repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding
 def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """Find that the ranks gather what each has, and the script counts all of it, repeats too."""
     for row in zip(*by_rank, strict=False):
-        iteration, total = row[0], sum(rank.given for rank in row)
-        if any(rank.stream or rank.cuts or not rank.messages for rank in row):
+        loader_pass, total = row[0], sum(rank.given for rank in row)
+        if any(rank.stream or rank.evaluation.cuts or not rank.evaluation.messages for rank in row):
             continue
-        counted = {number for rank in row for number in rank.counted}
-        if 0 < iteration.length < total and total in counted and iteration.length not in counted:
+        counted = {number for rank in row for number in rank.evaluation.counted}
+        if (
+            0 < loader_pass.length < total
+            and total in counted
+            and loader_pass.length not in counted
+        ):
             return causes.EVALUATION.finding(
-                f"The evaluation counts {total:,} samples, and there are {iteration.length:,}: "
-                f"{total - iteration.length} were repeated, so that all ranks have as many, and "
+                f"The evaluation counts {total:,} samples, and there are {loader_pass.length:,}: "
+                f"{total - loader_pass.length} were repeated, so that all ranks have as many, and "
                 "none is dropped once they are gathered.",
                 "Gather with accelerator.gather_for_metrics, which drops what was repeated."
-                if iteration.library
+                if loader_pass.library
                 else "Keep as many of the gathered samples as there are.",
-                lab="07b" if iteration.library else "04",
-                where=iteration.opened_at,
+                lab="07b" if loader_pass.library else "04",
+                where=loader_pass.opened_at,
             )
     return None
 
@@ -142,27 +148,29 @@ def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> 
 def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
     """The row for an evaluation with which nothing is wrong."""
     firsts = [rows[0] for rows in by_rank if rows]
-    iteration = firsts[0]
-    if iteration.library:
-        if all(first.cuts and first.length in first.counted for first in firsts):
-            says = f"{words.plural(iteration.length, 'sample')} are counted, each once"
+    loader_pass = firsts[0]
+    if loader_pass.library:
+        if all(
+            first.evaluation.cuts and first.length in first.evaluation.counted for first in firsts
+        ):
+            says = f"{words.plural(loader_pass.length, 'sample')} are counted, each once"
             return Row(table.EVALUATION, EQUAL, says)
-        says = f"{iteration.library} divides it, and can drop what it repeats"
+        says = f"{loader_pass.library} divides it, and can drop what it repeats"
         return Row(table.EVALUATION, NOT_SEEN, says)
-    count = words.plural(iteration.length, "sample")
+    count = words.plural(loader_pass.length, "sample")
     if all(_is_dealt(evidence, first) for first in firsts) and len(firsts) == evidence.count:
-        more = iteration.total - iteration.length
+        more = loader_pass.total - loader_pass.length
         if more > 0:
             says = f"the sampler repeats {more}; whether they count is not seen"
             return Row(table.EVALUATION, NOT_SEEN, says)
-        if not all(first.messages for first in firsts):
+        if not all(first.evaluation.messages for first in firsts):
             return Row(table.EVALUATION, NOT_SEEN, "each rank has a share, and nothing was sent")
         if more < 0:
-            says = f"{iteration.total:,} of {count}; a second loader may have the rest"
+            says = f"{loader_pass.total:,} of {count}; a second loader may have the rest"
             return Row(table.EVALUATION, NOT_SEEN, says)
         return Row(table.EVALUATION, EQUAL, f"each of the {count} on one rank, and sent")
     if all(
-        first.kind == "SequentialSampler" and first.length == iteration.length for first in firsts
+        first.kind == "SequentialSampler" and first.length == loader_pass.length for first in firsts
     ):
         who = "each rank" if len(firsts) == evidence.count else "one rank"
         return Row(table.EVALUATION, EQUAL, f"{who} evaluates {count}, all that its loader has")

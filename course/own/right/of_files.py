@@ -38,8 +38,8 @@ def files(evidence: Evidence) -> Result:
 
 def noise(evidence: Evidence) -> Result:
     """Do models of several ranks draw the same random numbers?"""
-    rows = [passes for row in evidence.step_rows for passes in evidence.passes(row)]
-    drawn = [[pass_.noise for pass_ in passes] for passes in rows]
+    rows = [passes for row in evidence.step_rows for passes in evidence.backward_passes(row)]
+    drawn = [[backward_pass.noise for backward_pass in passes] for passes in rows]
     drawn = [marks for marks in drawn if all(marks)]
     same = [marks for marks in drawn if len(set(marks)) == 1]
     if not drawn:

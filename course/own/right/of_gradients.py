@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.numerics.training import BackwardPass
+from course.own.numerics.training import BackwardPass, OptimizerStep
 from course.own.right import causes, table
-from course.own.right.compared import MEAN, OTHER, OWN, Compared
 from course.own.right.evidence import Evidence
+from course.own.right.gradient_kinds import MEAN, OTHER, OWN
+from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 from course.own.right.thresholds import MAJORITY
 
@@ -86,7 +87,7 @@ def _says_mean(evidence: Evidence) -> str:
     return f"on all ranks{times}"
 
 
-def _factors(optimizer: Compared) -> list[float]:
+def _factors(optimizer: OptimizerOnRanks) -> list[float]:
     kinds = [step.first[place] for step in optimizer.kinds for place in optimizer.has]
     return [kind.factor for kind in kinds if kind.name == MEAN]
 
@@ -101,7 +102,9 @@ def _not_waited_for(evidence: Evidence) -> str:
     return ""
 
 
-def _not_averaged(evidence: Evidence, optimizer: Compared, alone: list[int]) -> Finding | None:
+def _not_averaged(
+    evidence: Evidence, optimizer: OptimizerOnRanks, alone: list[int]
+) -> Finding | None:
     """Why each rank has its own gradients of these parameters; None if it may have."""
     wraps = evidence.ranks[0].wrapped
     ignored = {name for wrap in wraps for name in wrap.ignored}
@@ -109,8 +112,10 @@ def _not_averaged(evidence: Evidence, optimizer: Compared, alone: list[int]) -> 
         return None
     if len(alone) < len(optimizer.has):
         return _some_alone(optimizer, alone)
-    passes = [pass_ for _, row in optimizer.whole for pass_ in row[0].latest]
-    bypassed = next((pass_.bypassed for pass_ in passes if pass_.bypassed), "")
+    passes = [backward_pass for _, row in optimizer.whole for backward_pass in row[0].latest]
+    bypassed = next(
+        (backward_pass.bypassed for backward_pass in passes if backward_pass.bypassed), ""
+    )
     inside = {name for wrap in wraps for name in wrap.names}
     if wraps and (bypassed or any(optimizer.names[place] in inside for place in alone)):
         steps = _steps_alone(optimizer, alone)
@@ -120,7 +125,7 @@ def _not_averaged(evidence: Evidence, optimizer: Compared, alone: list[int]) -> 
     return _nothing_averaged(evidence, optimizer, passes)
 
 
-def _steps_alone(optimizer: Compared, alone: list[int]) -> str:
+def _steps_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> str:
     """The number of steps in which none of these gradients was combined."""
     steps = [
         step
@@ -130,7 +135,7 @@ def _steps_alone(optimizer: Compared, alone: list[int]) -> str:
     return f"{len(steps)} of {len(optimizer.kinds)} steps looked at"
 
 
-def _some_alone(optimizer: Compared, alone: list[int]) -> Finding | None:
+def _some_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> Finding | None:
     """Find that some parameters are averaged, and these are not."""
     if not optimizer.starts_equal:
         return None
@@ -160,7 +165,7 @@ def _past_ddp(steps: str, bypassed: str) -> Finding:
 
 def _in_ddp(steps: str, passes: Sequence[BackwardPass]) -> Finding:
     """Find that the model is in DDP, which averages in none of the passes."""
-    if passes and not any(pass_.syncs for pass_ in passes):
+    if passes and not any(backward_pass.syncs for backward_pass in passes):
         return causes.NOT_AVERAGED.finding(
             f"No gradient is averaged in {steps}: DDP's no_sync was on in every forward pass, "
             "or the model was not called through DDP.",
@@ -178,7 +183,7 @@ def _in_ddp(steps: str, passes: Sequence[BackwardPass]) -> Finding:
 
 
 def _nothing_averaged(
-    evidence: Evidence, optimizer: Compared, passes: Sequence[BackwardPass]
+    evidence: Evidence, optimizer: OptimizerOnRanks, passes: Sequence[BackwardPass]
 ) -> Finding:
     """Find that nothing averages the gradients, or that the average misses the optimizer."""
     sent = sum(evidence.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
@@ -204,15 +209,12 @@ def zeroed(evidence: Evidence) -> Result:
         dirty: list[set[int]] = []
         for _, row in optimizer.whole[1:]:
             looked = True
-            dirty.append({
-                place for place, step in enumerate(row)
-                if sum(not clean for clean in step.clean) > MAJORITY * max(1, sum(step.got))
-            })  # fmt: skip
+            dirty.append({place for place, step in enumerate(row) if _is_dirty(step)})
         ranks = [
             p for p in range(evidence.count) if sum(p in d for d in dirty) > MAJORITY * len(dirty)
         ]
         if ranks:
-            one_rank = evidence.numbers[ranks[0]] if len(ranks) == 1 else None
+            one_rank = evidence.rank_ids[ranks[0]] if len(ranks) == 1 else None
             on = "" if one_rank is None else f" on rank {one_rank}"
             where = optimizer.steps[0][ranks[0]].line
             yield Row(table.ZERO, DIFFERS, f"those of the step before are still there{on}")
@@ -228,6 +230,11 @@ def zeroed(evidence: Evidence) -> Result:
         yield Row(table.ZERO, EQUAL, "on all ranks")
     else:
         yield Row(table.ZERO, NOT_SEEN, why_no_gradients(evidence))
+
+
+def _is_dirty(step: OptimizerStep) -> bool:
+    """Whether most gradients of a rank were not zero when the step began."""
+    return step.gradients.clean.count(False) > MAJORITY * max(1, sum(step.got))
 
 
 RULES: tuple[Callable[[Evidence], Result], ...] = (own, averaged, zeroed)

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from course.own.finding import Finding
 from course.own.numerics.training import BackwardPass, LossTerm, OptimizerStep
 from course.own.right import causes, table
-from course.own.right.compared import MEAN, OTHER, Compared
-from course.own.right.evidence import Evidence
+from course.own.right.evidence import NO_STEP, Evidence
+from course.own.right.gradient_kinds import MEAN, OTHER
+from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 from course.own.right.thresholds import FACTOR, MAJORITY, UNEVEN
 
@@ -20,7 +21,7 @@ def targets(evidence: Evidence) -> Result:
     """Does each target count as much as any other, and do all together count once?"""
     optimizer = next((candidate for candidate in evidence.optimizers if candidate.steps), None)
     if optimizer is None or evidence.is_split:
-        yield Row(table.TARGET, NOT_SEEN, evidence.is_split or "no step of an optimizer was seen")
+        yield Row(table.TARGET, NOT_SEEN, evidence.is_split or NO_STEP)
         return
     if not evidence.is_sharded and not (optimizer.mostly(MEAN) or optimizer.mostly(OTHER)):
         yield Row(table.TARGET, NOT_SEEN, "the gradients were not seen to be averaged")
@@ -29,7 +30,7 @@ def targets(evidence: Evidence) -> Result:
         yield Row(table.TARGET, DIFFERS, finding.says)
         yield finding
         return
-    several = evidence.loader() is not None
+    several = evidence.first_training_pass is not None
     weights = [(n, _weights(row, several)) for n, row in enumerate(optimizer.steps, 1)]
     weights = [(n, lists) for n, lists in weights if lists]
     if len(weights) <= MAJORITY * len(optimizer.steps):
@@ -44,7 +45,7 @@ def targets(evidence: Evidence) -> Result:
     terms = [[_divisor(p.parts[0]) for p in step.latest if p.parts] for step in row]
     shares = "; ".join(
         f"rank {rank}: {', '.join(counts)}"
-        for rank, counts in zip(evidence.numbers, terms, strict=True)
+        for rank, counts in zip(evidence.rank_ids, terms, strict=True)
     )
     times = _times(by_line)
     line = row[0].latest[-1].called or row[0].latest[-1].line
@@ -71,22 +72,23 @@ def _weights(row: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]
     """
     by_line: dict[str, list[BackwardPass]] = {}
     for step in row:
-        for pass_ in step.latest:
-            by_line.setdefault(pass_.line, []).append(pass_)
+        for backward_pass in step.latest:
+            by_line.setdefault(backward_pass.line, []).append(backward_pass)
     weights = [
-        [_relative(pass_, group[0], several) for pass_ in group] for group in by_line.values()
+        [_relative(backward_pass, group[0], several) for backward_pass in group]
+        for group in by_line.values()
     ]
     whole = all(step.latest for step in row) and all(map(all, weights))
     return weights if whole else []
 
 
-def _relative(pass_: BackwardPass, first: BackwardPass, several: bool) -> float:
+def _relative(backward_pass: BackwardPass, first: BackwardPass, several: bool) -> float:
     """How many times as much a target counts in a pass as in another.
 
     It is 0 if a loss was not read, or if the answer differs between its parts: each of these may
     then be divided by another number.
     """
-    ours, theirs = pass_.parts or [], first.parts or []
+    ours, theirs = backward_pass.parts, first.parts
     if [part.name for part in ours] != [part.name for part in theirs]:
         return 0.0
     if len(ours) > 1 and not several:
@@ -102,14 +104,14 @@ def _times(weights: list[list[float]]) -> float:
     return max(max(group) / min(group) for group in weights)
 
 
-def _weight(pass_: BackwardPass) -> float:
+def _weight(backward_pass: BackwardPass) -> float:
     """What a target counts; 0 if the loss was not read, or has several parts."""
-    if not pass_.parts or len(pass_.parts) > 1 or not pass_.parts[0].terms:
+    if len(backward_pass.parts) != 1 or not backward_pass.parts[0].terms:
         return 0.0
-    return pass_.parts[0].weight
+    return backward_pass.parts[0].weight
 
 
-def _factor(evidence: Evidence, optimizer: Compared) -> Finding | None:
+def _factor(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     """Find whether the gradients are N, 1/N or k times those of the mean, and why."""
     if not optimizer.kinds:
         return None
@@ -166,7 +168,7 @@ def sum_of_weights(step: OptimizerStep) -> float:
     return sum(_weight(p) * p.parts[0].terms for p in step.latest)
 
 
-def _total(optimizer: Compared) -> tuple[float, int, str]:
+def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
     """What all targets of a step count together on a rank, its passes, and their line.
 
     It is 0 if the losses were not read, are scaled, come from several lines, or are not means.
@@ -185,11 +187,11 @@ def _total(optimizer: Compared) -> tuple[float, int, str]:
     return middle, counts.pop(), lines.pop()
 
 
-def _fed_anew(optimizer: Compared) -> bool:
+def _fed_anew(optimizer: OptimizerOnRanks) -> bool:
     """Whether each pass of a step has its own samples, so that they share one batch."""
     for row in optimizer.steps:
         for step in row:
-            fed = [tuple(pass_.rows) for pass_ in step.latest]
+            fed = [tuple(backward_pass.rows) for backward_pass in step.latest]
             if not all(fed) or len(set(fed)) < len(fed):
                 return False
     return True

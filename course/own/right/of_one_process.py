@@ -18,9 +18,10 @@ from course.own.numerics.training import (
     TrainingReport,
 )
 from course.own.right import causes, of_gradients, of_losses, table
-from course.own.right.compared import OWN, Compared, multiple
-from course.own.right.evidence import Evidence
+from course.own.right.evidence import NO_STEP, Evidence
+from course.own.right.gradient_kinds import OWN, multiple
 from course.own.right.of_losses import near
+from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 from course.own.right.thresholds import CLOSER, ROUNDING_16_BIT, ROUNDING_OF_ZERO, UNEVEN
 
@@ -52,7 +53,7 @@ def hindrance(ranks: Sequence[TrainingReport], batches: int) -> str:
     """
     evidence = Evidence(ranks)
     if not evidence.steps:
-        return "no step of an optimizer was seen on all ranks"
+        return f"{NO_STEP} on all ranks"
     seen = all(optimizer.whole and optimizer.whole[0][0] == 1 for optimizer in evidence.optimizers)
     if evidence.is_split or evidence.is_sharded or not seen:
         return of_gradients.why_no_gradients(evidence)
@@ -69,7 +70,7 @@ def of(ranks: Sequence[TrainingReport], alone: TrainingReport) -> Outcome:
     pairs = list(zip(evidence.optimizers, alone.optimizers, strict=False))
     if not pairs or any(not o.watched or o.counts != c.on_rank[0].counts for c, o in pairs):
         return not_compared("the script has other parameters on one process, or takes no step")
-    outcomes = [_Pair(evidence, compared, report, alone).outcome() for compared, report in pairs]
+    outcomes = [_Pair(evidence, on_ranks, report, alone).outcome() for on_ranks, report in pairs]
     order = [DIFFERS, NOT_SEEN, EQUAL]
     first = min(
         outcomes, key=lambda outcome: (not outcome.findings, order.index(outcome.row.state))
@@ -89,11 +90,17 @@ class _Pair:
     """An optimizer on all ranks, and on one process."""
 
     def __init__(
-        self, evidence: Evidence, ranks: Compared, report: OptimizerReport, alone: TrainingReport
+        self,
+        evidence: Evidence,
+        ranks: OptimizerOnRanks,
+        report: OptimizerReport,
+        alone: TrainingReport,
     ) -> None:
-        self._evidence, self._ranks, self._alone, self._of_one = evidence, ranks, alone, report
+        self._evidence, self._ranks, self._alone = evidence, ranks, alone
+        self._of_one = OptimizerOnRanks([report])
         self._row, self._step = ranks.steps[0], report.watched[0]
-        clips = any(step.clips or any(p.scaled for p in step.latest) for step in self._row)
+        self._passes = [backward_pass for step in self._row for backward_pass in step.latest]
+        clips = any(step.clips for step in self._row) or any(p.scaled for p in self._passes)
         # Before what depends on the size of a gradient.
         self._place = "first" if clips else "used"
         self._own = ranks.samples(self._row, "own")
@@ -101,10 +108,11 @@ class _Pair:
 
     def _both(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """The gradients of a step that the ranks use, and those of one process."""
-        compared = Compared(self._ranks.number, [self._of_one], [0])
-        row = self._ranks.steps[number]
-        used = self._ranks.samples(row, self._place)
-        return used, compared.samples((self._of_one.watched[number],), self._place)[0]
+        used, one = (
+            optimizer.samples(optimizer.steps[number], self._place)
+            for optimizer in (self._ranks, self._of_one)
+        )
+        return used, one[0]
 
     def outcome(self) -> Outcome:
         """Compare, and return the outcome."""
@@ -133,7 +141,7 @@ class _Pair:
     def _mean_of_means(self, mean: np.ndarray, residual: float) -> Outcome | None:
         """Find that one process has the mean over all targets, and the ranks the mean of means."""
         passes = [step.latest for step in self._row]
-        if any(len(latest) != 1 or len(latest[0].parts or []) != 1 for latest in passes):
+        if any(len(latest) != 1 or len(latest[0].parts) != 1 for latest in passes):
             return None
         terms = [latest[0].parts[0].terms for latest in passes]
         if min(terms) < 1 or min(terms) == max(terms):
@@ -144,7 +152,7 @@ class _Pair:
         if exact > ROUNDING_16_BIT or used > ROUNDING_16_BIT or exact > residual / CLOSER:
             return None
         counts = ", ".join(
-            f"rank {r}: {n}" for r, n in zip(self._evidence.numbers, terms, strict=True)
+            f"rank {r}: {n}" for r, n in zip(self._evidence.rank_ids, terms, strict=True)
         )
         by = f"by {100 * residual:.1f} %"
         says = f"{by}: each rank divides by its own number of targets ({counts})"
@@ -166,11 +174,10 @@ class _Pair:
             return why
         if any(rank.batch_norm for rank in ranks):
             return "batch norm uses the statistics of each rank's own batch"
-        passes = [pass_ for step in (*self._row, self._step) for pass_ in step.latest]
-        if any(pass_.noise for pass_ in passes):
+        if any(backward_pass.noise for backward_pass in (*self._passes, *self._step.latest)):
             return "the model draws random numbers that are no dropout"
-        rows = {mark for step in self._row for pass_ in step.latest for mark in pass_.rows}
-        if not {mark for pass_ in self._step.latest for mark in pass_.rows} <= rows:
+        rows = {mark for backward_pass in self._passes for mark in backward_pass.rows}
+        if not {mark for backward_pass in self._step.latest for mark in backward_pass.rows} <= rows:
             return (
                 "the model is called with other samples on one process: they do not come from a "
                 "DataLoader alone"
@@ -214,7 +221,7 @@ class _Pair:
         Otherwise two steps are too few to decide: the ranks may average their weights later, or
         have parts of their own, which are equal at the start only because of our seed.
         """
-        if not any(pass_.bypassed for step in self._row for pass_ in step.latest):
+        if not any(backward_pass.bypassed for backward_pass in self._passes):
             return []
         return [
             finding
@@ -259,7 +266,7 @@ class _Pair:
         rates, alone = self._row[0].rates, self._step.rates
         if rates != alone:
             return f"; the learning rate is {rates[0]:g}, and {alone[0]:g} on one process"
-        if any(len(steps) < STEPS for steps in (self._ranks.whole, self._of_one.watched)):
+        if any(len(steps) < STEPS for steps in (self._ranks.whole, self._of_one.steps)):
             return ""
         used, one = self._both(1)
         away = float(np.linalg.norm(used - one, axis=1).max() / np.linalg.norm(one))
@@ -284,5 +291,6 @@ class _Pair:
 
 
 def _is_uneven(row: Sequence[OptimizerStep]) -> bool:
-    terms = [pass_.parts[0].terms for step in row for pass_ in step.latest if pass_.parts]
+    passes = [backward_pass for step in row for backward_pass in step.latest]
+    terms = [backward_pass.parts[0].terms for backward_pass in passes if backward_pass.parts]
     return bool(terms) and max(terms) > UNEVEN * min(terms)

@@ -46,8 +46,8 @@ def common(first: LoaderPass, second: LoaderPass) -> Common:
     """Compare the samples that a hash has chosen of two passes."""
     rare = max(first.one_in, second.one_in)
     chosen = [
-        [pair for pair in iteration.chosen if is_chosen(pair[0], rare)]
-        for iteration in (first, second)
+        [pair for pair in loader_pass.chosen if is_chosen(pair[0], rare)]
+        for loader_pass in (first, second)
     ]
     ours, theirs = (dict(reversed(pairs)) for pairs in chosen)  # a sample, and where it comes first
     if not ours or not theirs:
@@ -64,9 +64,7 @@ def common(first: LoaderPass, second: LoaderPass) -> Common:
 def own_order(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     """Find that the script's own sampler deals from another order on each rank."""
     passes = [
-        row
-        for row in zip(*map(evidence.training, range(evidence.count)), strict=False)
-        if all(map(_is_known, row)) and _is_shared_out(row)
+        row for row in evidence.training_rows if all(map(_is_known, row)) and _is_shared_out(row)
     ]
     alike = [row for row in passes if _is_by_chance(row)]
     if not evidence.is_tied or len(alike) <= MAJORITY * len(passes):
@@ -75,8 +73,8 @@ def own_order(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     share = common(first, second).share
     return causes.REPEATED_DATA.finding(
         f"The ranks deal an epoch out, {first.given:,} of {first.length:,} samples to rank "
-        f"{evidence.numbers[0]}, but {100 * share:.0f} % of these also go to rank "
-        f"{evidence.numbers[1]}, as many as chance would give: each rank takes its part of an "
+        f"{evidence.rank_ids[0]}, but {100 * share:.0f} % of these also go to rank "
+        f"{evidence.rank_ids[1]}, as many as chance would give: each rank takes its part of an "
         "order of its own. So some samples come several times in an epoch, and others never.",
         "Shuffle alike on all ranks before each takes its part, with a generator that is seeded "
         "with the epoch, such as random.Random(epoch).",
@@ -85,17 +83,17 @@ def own_order(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     )
 
 
-def _is_known(iteration: LoaderPass) -> bool:
+def _is_known(loader_pass: LoaderPass) -> bool:
     """Whether all that the script's own sampler gave, to an epoch's end, is known."""
-    return bool(iteration.chosen and not iteration.stream and iteration.is_over)
+    return bool(loader_pass.chosen and not loader_pass.stream and loader_pass.is_over)
 
 
 def _is_shared_out(row: Sequence[LoaderPass]) -> bool:
     """Whether the ranks together draw about as many samples as there are."""
-    length, drawn = row[0].length, sum(iteration.given for iteration in row)
-    batch = max(iteration.given / max(1, iteration.drawn) for iteration in row)
+    length, drawn = row[0].length, sum(loader_pass.given for loader_pass in row)
+    batch = max(loader_pass.given / max(1, loader_pass.drawn) for loader_pass in row)
     slack = max(len(row) * batch, (1 - SAME) * length)
-    return len({iteration.length for iteration in row}) == 1 and abs(drawn - length) <= slack
+    return len({loader_pass.length for loader_pass in row}) == 1 and abs(drawn - length) <= slack
 
 
 def _is_by_chance(row: Sequence[LoaderPass]) -> bool:
@@ -110,12 +108,12 @@ def _is_by_chance(row: Sequence[LoaderPass]) -> bool:
 
 def one_stream(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     """Find ranks that each read one whole stream, in orders that differ a little."""
-    for row in zip(*map(evidence.training, range(evidence.count)), strict=False):
-        if not evidence.is_tied or not all(iteration.stream for iteration in row):
+    for row in evidence.training_rows:
+        if not evidence.is_tied or not all(loader_pass.stream for loader_pass in row):
             continue
         for places in evidence.pairs:
             first, second = (row[place] for place in places)
-            ranks = [evidence.numbers[place] for place in places]
+            ranks = [evidence.rank_ids[place] for place in places]
             both = common(first, second)
             if both.samples < MANY or _is_aligned(first, second):
                 continue

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from course.own.finding import Finding
 from course.own.numerics.training import LoadedFile, LoaderPass
 from course.own.right import causes, table
-from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one
+from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 
 Result = Iterator[Finding | Row]
@@ -15,9 +15,7 @@ Result = Iterator[Finding | Row]
 def resume(evidence: Evidence) -> Result:
     """Do all ranks continue from the same state, and from all of it?"""
     if not evidence.is_tied:
-        yield Row(
-            table.RESUME, NOT_SEEN, evidence.is_split or "nothing was seen that ties the ranks"
-        )
+        yield Row(table.RESUME, NOT_SEEN, evidence.why_untied)
         return
     for judge in (_some_ranks, _other_steps, _no_state, _first_epoch):
         if finding := judge(evidence):
@@ -39,22 +37,22 @@ def _some_ranks(evidence: Evidence) -> Finding | None:
         lines = [report.restored for report in optimizer.on_rank]
         if all(lines) or not any(lines) or evidence.is_sharded or not _parts(optimizer):
             continue
-        ranks = [rank for rank, line in zip(evidence.numbers, lines, strict=True) if line]
-        others = [rank for rank in evidence.numbers if rank not in ranks]
+        ranks = [rank for rank, line in zip(evidence.rank_ids, lines, strict=True) if line]
+        others = [rank for rank in evidence.rank_ids if rank not in ranks]
         where = next(filter(None, lines))
         return causes.RESUME.finding(
             f"The optimizer's state is loaded on {listed(ranks)} (at {where}), and {listed(others)}"
             f" begin{'s' if len(others) == 1 else ''} without: DDP sends weights, and no state of "
             "an optimizer, so equal gradients make different weights.",
             "Load the checkpoint on all ranks.",
-            rank=odd_one([bool(line) for line in lines], evidence.numbers),
+            rank=odd_one([bool(line) for line in lines], evidence.rank_ids),
             step=1,
             where=where,
         )
     return None
 
 
-def _parts(optimizer: Compared) -> bool:
+def _parts(optimizer: OptimizerOnRanks) -> bool:
     """Whether equal weights diverge in the first step."""
     return optimizer.starts_equal and len({tuple(step.after) for step in optimizer.steps[0]}) > 1
 
@@ -75,7 +73,7 @@ def _other_steps(evidence: Evidence) -> Finding | None:
                 f"The ranks go on from different checkpoints: the {key} is not the same "
                 f"({evidence.by_rank(values)}).",
                 "Let rank 0 choose the checkpoint and broadcast its name, or its content.",
-                rank=odd_one(values, evidence.numbers),
+                rank=odd_one(values, evidence.rank_ids),
                 step=1,
                 where=row[0].line,
             )
@@ -114,7 +112,7 @@ def _first_epoch(evidence: Evidence) -> Finding | None:
         optimizer.on_rank[0].restored for optimizer in evidence.optimizers
     ):
         return None
-    mine = [iteration for iteration in evidence.training(0) if _shuffles(iteration)]
+    mine = [loader_pass for loader_pass in evidence.training_passes(0) if _shuffles(loader_pass)]
     loads = _of_training(evidence.ranks[0].loads)
     epochs = [load.numbers.get("epoch", 0) for load in loads]
     if not mine or not epochs or epochs[-1] < 2 or mine[0].epoch != 0:
@@ -128,8 +126,8 @@ def _first_epoch(evidence: Evidence) -> Finding | None:
     )
 
 
-def _shuffles(iteration: LoaderPass) -> bool:
-    return iteration.kind == "DistributedSampler" and iteration.shuffles
+def _shuffles(loader_pass: LoaderPass) -> bool:
+    return loader_pass.kind == "DistributedSampler" and loader_pass.shuffles
 
 
 RULES: tuple[Callable[[Evidence], Result], ...] = (resume,)

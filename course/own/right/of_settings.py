@@ -16,9 +16,9 @@ def modes(evidence: Evidence) -> Result:
     difference = yield from _described(evidence, "modes", table.MODE)
     if difference:
         step, values, line = difference
-        rank = odd_one(values, evidence.numbers)
+        rank = odd_one(values, evidence.rank_ids)
         if rank is None and values.count("evaluation") == 1:
-            rank = evidence.numbers[values.index("evaluation")]
+            rank = evidence.rank_ids[values.index("evaluation")]
         yield causes.MODE.finding(
             f"The ranks call the model in different modes since step {step} "
             f"({evidence.by_rank(values)}): dropout and batch norm do something else on each.",
@@ -59,33 +59,33 @@ def precision(evidence: Evidence) -> Result:
         yield causes.PRECISION.finding(
             f"The ranks compute in different precision since step {step} "
             f"({evidence.by_rank(values)}).",
-            rank=odd_one(values, evidence.numbers),
+            rank=odd_one(values, evidence.rank_ids),
             step=step,
             where=line,
         )
 
 
 def _described(
-    evidence: Evidence, what: str, row: str
+    evidence: Evidence, what: str, name: str
 ) -> Iterator[Row]:  # and returns the first step that differs, its values, the line
     if not evidence.is_tied:
-        yield Row(row, NOT_SEEN, evidence.is_split or "nothing was seen that ties the ranks")
+        yield Row(name, NOT_SEEN, evidence.why_untied)
         return None
     differing, looked = [], 0
     for optimizer in evidence.optimizers:
         for number, steps in enumerate(optimizer.steps, 1):
-            for passes in evidence.passes(steps):
-                values = [getattr(pass_, what) for pass_ in passes]
+            for passes in evidence.backward_passes(steps):
+                values = [getattr(backward_pass, what) for backward_pass in passes]
                 looked += all(values)
                 if all(values) and len(set(values)) > 1:
                     differing.append((number, values, passes[-1].called))
     if len({number for number, _, _ in differing}) >= SINCE:
-        yield Row(row, DIFFERS, f"since step {differing[0][0]}")
+        yield Row(name, DIFFERS, f"since step {differing[0][0]}")
         return differing[0]
     if looked:
-        yield Row(row, EQUAL, "at each call of the model")
+        yield Row(name, EQUAL, "at each call of the model")
     else:
-        yield Row(row, NOT_SEEN, "no call of a model with gradients was seen")
+        yield Row(name, NOT_SEEN, "no call of a model with gradients was seen")
     return None
 
 
@@ -97,7 +97,7 @@ def settings(evidence: Evidence) -> Result:
 
 def _settings(evidence: Evidence) -> Result:
     if not evidence.is_tied or not evidence.steps:
-        yield Row(table.SETTINGS, NOT_SEEN, evidence.why_untied)
+        yield Row(table.SETTINGS, NOT_SEEN, evidence.why_no_steps)
         return
     for optimizer in evidence.optimizers:
         for number, row in enumerate(optimizer.steps, 1):
@@ -109,9 +109,9 @@ def _settings(evidence: Evidence) -> Result:
                 yield Row(table.SETTINGS, DIFFERS, f"since step {number}")
                 yield causes.SETTINGS.finding(
                     f"The optimizers have different settings since step {number}: "
-                    f"{_difference(values, evidence.numbers)}. The ranks turn equal gradients into "
-                    "different weights.",
-                    rank=odd_one(values, evidence.numbers),
+                    f"{_difference(values, evidence.rank_ids)}. The ranks turn equal gradients "
+                    "into different weights.",
+                    rank=odd_one(values, evidence.rank_ids),
                     step=number,
                     where=where,
                 )
@@ -130,7 +130,7 @@ def _difference(values: list[str], ranks: list[int]) -> str:
 
 def _rates(evidence: Evidence) -> Result:
     if not evidence.is_tied or not evidence.steps:
-        yield Row(table.RATE, NOT_SEEN, evidence.why_untied)
+        yield Row(table.RATE, NOT_SEEN, evidence.why_no_steps)
         return
     for optimizer in evidence.optimizers:
         for number, row in enumerate(optimizer.steps, 1):
@@ -139,13 +139,13 @@ def _rates(evidence: Evidence) -> Result:
                 scheduled = next((s.schedule_line for s in row if s.schedule_line), "")
                 where = optimizer.on_rank[-1].made_at if number == 1 or not scheduled else scheduled
                 rates = ", ".join(
-                    f"rank {r}: {v[0]:g}" for r, v in zip(evidence.numbers, values, strict=True)
+                    f"rank {r}: {v[0]:g}" for r, v in zip(evidence.rank_ids, values, strict=True)
                 )
                 yield Row(table.RATE, DIFFERS, f"since step {number}: {rates}")
                 yield causes.LEARNING_RATE.finding(
                     f"The ranks have different learning rates since step {number} ({rates}), so "
                     "equal gradients make different weights.",
-                    rank=odd_one(values, evidence.numbers),
+                    rank=odd_one(values, evidence.rank_ids),
                     step=number,
                     where=where,
                 )

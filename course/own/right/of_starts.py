@@ -1,14 +1,14 @@
 """Rules on the weights with which ranks begin: of the trained model, and of other models."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.numerics.training import InferenceModel
+from course.own.numerics.training import DdpModel, InferenceModel
 from course.own.right import causes, table
-from course.own.right.compared import Compared
-from course.own.right.evidence import Evidence, listed, odd_one
+from course.own.right.evidence import NO_STEP, Evidence, listed, odd_one
+from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 
 Result = Iterator[Finding | Row]
@@ -22,84 +22,100 @@ def weights(evidence: Evidence) -> Result:
     if evidence.is_sharded:
         yield Row(table.START, NOT_SEEN, "each rank keeps a shard of its own")
         return
-    for number in range(min(len(rank.wrapped) for rank in evidence.ranks)):
-        wraps = [rank.wrapped[number] for rank in evidence.ranks]
-        if len({tuple(wrap.first) for wrap in wraps if wrap.first}) < 2:
-            continue
-        names = _unlike(wraps[0].names, [wrap.first for wrap in wraps])
-        changed = [wrap.first != wrap.then for wrap in wraps]
-        ranks = [
-            rank for rank, has_changed in zip(evidence.numbers, changed, strict=True) if has_changed
-        ]
-        odd_rank = (
-            ranks[0]
-            if len(ranks) == 1
-            else odd_one([str(w.first) for w in wraps], evidence.numbers)
-        )
-        where = _changed_at(evidence, ranks or evidence.numbers) or wraps[0].made_at
-        on = f"rank {odd_rank}" if odd_rank is not None else "the ranks"
-        yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
-        yield causes.START.finding(
-            f"The weights differ when training starts ({some(names)}): {on} changed them at "
-            f"{where} after DDP had made them equal. DDP averages gradients and never looks at the "
-            "weights again, so the ranks train different models.",
-            "Change weights before you wrap the model in DDP, or change them on all ranks alike.",
-            rank=odd_rank,
-            step=1,
-            where=where,
-        )
-        return
+    for wraps in zip(*[rank.wrapped for rank in evidence.ranks], strict=False):
+        if len({tuple(wrap.first) for wrap in wraps if wrap.first}) > 1:
+            yield from _unlike_in_ddp(evidence, wraps)
+            return
     for optimizer in evidence.optimizers:
         tied = set(optimizer.unlike) - optimizer.own_parts
         if tied and (evidence.averages or evidence.ranks[0].wrapped):
             yield from _unlike_start(evidence, optimizer)
             return
+    yield _row_of_start(evidence)
+
+
+def _row_of_start(evidence: Evidence) -> Row:
+    """The row for a start with which nothing is wrong."""
+    optimizers = evidence.optimizers
     if not evidence.steps:
-        yield Row(table.START, NOT_SEEN, "no step of an optimizer was seen")
-    elif all(optimizer.starts_equal for optimizer in evidence.optimizers):
-        yield Row(table.START, EQUAL, "on all ranks before the first step")
-    elif evidence.is_tied and all(
-        set(optimizer.unlike) <= optimizer.own_parts for optimizer in evidence.optimizers
+        return Row(table.START, NOT_SEEN, NO_STEP)
+    if all(optimizer.starts_equal for optimizer in optimizers):
+        return Row(table.START, EQUAL, "on all ranks before the first step")
+    if evidence.is_tied and all(
+        set(optimizer.unlike) <= optimizer.own_parts for optimizer in optimizers
     ):
-        yield Row(table.START, EQUAL, "but for a part of the model that each rank has of its own")
-    else:
-        yield Row(table.START, NOT_SEEN, "they differ, and nothing was seen that ties the ranks")
+        says = "but for a part of the model that each rank has of its own"
+        return Row(table.START, EQUAL, says)
+    return Row(table.START, NOT_SEEN, f"they differ, and {evidence.why_untied}")
 
 
-def _unlike_start(evidence: Evidence, optimizer: Compared) -> Result:
-    befores = [step.before for step in optimizer.steps[0]]
-    names = _unlike(optimizer.names, befores)
-    yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
-    line, ranks = evidence.changed(
-        _equal_until(evidence, optimizer), [step.passes for step in optimizer.steps[0]]
+def _unlike_in_ddp(evidence: Evidence, wraps: Sequence[DdpModel]) -> Result:
+    """Find that weights were changed after DDP had made them equal."""
+    names = _unlike(wraps[0].names, [wrap.first for wrap in wraps])
+    ranks = [
+        rank for rank, wrap in zip(evidence.rank_ids, wraps, strict=True) if wrap.first != wrap.then
+    ]
+    rank = (
+        ranks[0]
+        if len(ranks) == 1
+        else odd_one([str(wrap.first) for wrap in wraps], evidence.rank_ids)
     )
-    if line:
-        yield causes.START.finding(
-            f"The weights differ before the first step of an optimizer ({some(names)}), since only "
-            f"{listed(ranks)} changed them at {line}. Equal gradients then train different models.",
-            "Change weights on all ranks alike, or send them from one rank to all with "
-            "dist.broadcast.",
-            rank=ranks[0] if len(ranks) == 1 else None,
-            step=1,
-            where=line,
-        )
-        return
-    rank = odd_one([tuple(marks) for marks in befores], evidence.numbers)
-    place = next(p for p in range(len(optimizer.names)) if len({marks[p] for marks in befores}) > 1)
-    lines = optimizer.on_rank[0].made
-    where = (lines[place] if place < len(lines) else "") or optimizer.on_rank[0].made_at
+    where = _changed_at(evidence, ranks or evidence.rank_ids) or wraps[0].made_at
+    on = f"rank {rank}" if rank is not None else "the ranks"
+    yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
     yield causes.START.finding(
-        f"The weights differ before the first step ({some(names)}), though the ranks combine "
-        "their gradients: each rank applies the same updates to another model.",
-        "Send rank 0's weights to all ranks before the first step "
-        "(dist.broadcast for each parameter), or let DDP do so.",
+        f"The weights differ when training starts ({some(names)}): {on} changed them at {where} "
+        "after DDP had made them equal. DDP averages gradients and never looks at the weights "
+        "again, so the ranks train different models.",
+        "Change weights before you wrap the model in DDP, or change them on all ranks alike.",
         rank=rank,
         step=1,
         where=where,
     )
 
 
-def _equal_until(evidence: Evidence, optimizer: Compared) -> list[int]:
+def _unlike_start(evidence: Evidence, optimizer: OptimizerOnRanks) -> Result:
+    """Find that an optimizer begins with weights that differ, though its ranks train together."""
+    names = _unlike(optimizer.names, [step.before for step in optimizer.steps[0]])
+    yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
+    line, ranks = evidence.changed(
+        _equal_until(evidence, optimizer), [step.passes for step in optimizer.steps[0]]
+    )
+    if line:
+        yield _changed_by_some(names, line, ranks)
+    else:
+        yield _never_equal(evidence, optimizer, names)
+
+
+def _changed_by_some(names: list[str], line: str, ranks: list[int]) -> Finding:
+    """Find that only some ranks came through a line that changes weights."""
+    return causes.START.finding(
+        f"The weights differ before the first step of an optimizer ({some(names)}), since only "
+        f"{listed(ranks)} changed them at {line}. Equal gradients then train different models.",
+        "Change weights on all ranks alike, or send them from one rank to all with dist.broadcast.",
+        rank=ranks[0] if len(ranks) == 1 else None,
+        step=1,
+        where=line,
+    )
+
+
+def _never_equal(evidence: Evidence, optimizer: OptimizerOnRanks, names: list[str]) -> Finding:
+    """Find that nothing has made the weights equal."""
+    first = optimizer.on_rank[0]
+    made_at = first.made[optimizer.unlike[0]] if first.made else ""
+    befores = [tuple(step.before) for step in optimizer.steps[0]]
+    return causes.START.finding(
+        f"The weights differ before the first step ({some(names)}), though the ranks combine "
+        "their gradients: each rank applies the same updates to another model.",
+        "Send rank 0's weights to all ranks before the first step "
+        "(dist.broadcast for each parameter), or let DDP do so.",
+        rank=odd_one(befores, evidence.rank_ids),
+        step=1,
+        where=made_at or first.made_at,
+    )
+
+
+def _equal_until(evidence: Evidence, optimizer: OptimizerOnRanks) -> list[int]:
     """How many backward passes each rank had made when weights were last equal, or 0."""
     rows = [
         row
@@ -141,9 +157,7 @@ def drifted(evidence: Evidence) -> int:
 def others(evidence: Evidence) -> Result:
     """Is a model that is only evaluated, such as a teacher, the same on all ranks?"""
     if not evidence.is_tied:
-        yield Row(
-            table.OTHERS, NOT_SEEN, evidence.is_split or "nothing was seen that ties the ranks"
-        )
+        yield Row(table.OTHERS, NOT_SEEN, evidence.why_untied)
         return
     alike = _called_alike(evidence)
     for row in alike:
@@ -160,7 +174,7 @@ def others(evidence: Evidence) -> Result:
         yield causes.OTHER_MODEL.finding(
             f"The {first.name} that is called without gradients at {first.line}{when} has other "
             "weights on each rank, so its answers differ from rank to rank.",
-            rank=odd_one(marks, evidence.numbers),
+            rank=odd_one(marks, evidence.rank_ids),
             step=max(1, first.steps),
             where=first.made_at or first.line,
         )

@@ -9,9 +9,9 @@ from course.core import words
 from course.own.finding import Finding
 from course.own.numerics.training import OptimizerStep
 from course.own.right import causes, table
-from course.own.right.compared import Compared
-from course.own.right.evidence import Evidence, listed, odd_one
+from course.own.right.evidence import NO_STEP, Evidence, listed, odd_one
 from course.own.right.of_gradients import why_no_gradients
+from course.own.right.optimizer_on_ranks import OptimizerOnRanks
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 from course.own.right.thresholds import EXACT, MAJORITY
 
@@ -21,12 +21,12 @@ Result = Iterator[Finding | Row]
 def taken(evidence: Evidence) -> Result:
     """Does each rank take a step when the others do?"""
     if not evidence.is_tied or not evidence.steps:
-        yield Row(table.STEPS, NOT_SEEN, evidence.why_untied)
+        yield Row(table.STEPS, NOT_SEEN, evidence.why_no_steps)
         return
     for optimizer in evidence.optimizers:
         if optimizer.skip:
             number, place = optimizer.skip
-            rank = evidence.numbers[place]
+            rank = evidence.rank_ids[place]
             other = optimizer.on_rank[0 if place else 1].watched
             line = other[min(number, len(other)) - 1].line
             yield Row(table.STEPS, DIFFERS, f"rank {rank} leaves out step {number}")
@@ -55,7 +55,7 @@ def finite(evidence: Evidence) -> Result:
             broken = any(not step.finite for step in row)
             if not any(bad) and not broken:
                 continue
-            ranks = [rank for rank, is_bad in zip(evidence.numbers, bad, strict=True) if is_bad]
+            ranks = [rank for rank, is_bad in zip(evidence.rank_ids, bad, strict=True) if is_bad]
             rank = ranks[0] if len(ranks) == 1 else None
             line = next((p.line for step in row for p in step.latest), "")
             on = f"of rank {rank}" if rank is not None else "of the ranks"
@@ -71,11 +71,12 @@ def finite(evidence: Evidence) -> Result:
     if looked:
         yield Row(table.FINITE, EQUAL, "all losses and weights are finite")
     else:
-        yield Row(table.FINITE, NOT_SEEN, "no step of an optimizer was seen")
+        yield Row(table.FINITE, NOT_SEEN, NO_STEP)
 
 
 def _is_finite(step: OptimizerStep) -> bool:
-    return "own" not in step.gradients or bool(np.isfinite(step.samples("own")).all())
+    gradients = step.gradients
+    return "own" not in gradients.encoded or bool(np.isfinite(gradients.samples("own")).all())
 
 
 def weights(evidence: Evidence) -> Result:
@@ -88,7 +89,7 @@ def weights(evidence: Evidence) -> Result:
         yield Row(table.AFTER, EQUAL, f"the ranks average them, first before step {meets[0]}")
         return
     if not evidence.is_tied:
-        yield Row(table.AFTER, NOT_SEEN, "nothing was seen that ties the ranks")
+        yield Row(table.AFTER, NOT_SEEN, evidence.why_untied)
         return
     for optimizer in evidence.optimizers:
         for number, row in enumerate(optimizer.steps, 1):
@@ -99,7 +100,7 @@ def weights(evidence: Evidence) -> Result:
     yield Row(table.AFTER, EQUAL, f"in all {words.plural(evidence.steps, 'step')}")
 
 
-def _apart(optimizer: Compared, row: tuple) -> str:
+def _apart(optimizer: OptimizerOnRanks, row: tuple) -> str:
     marks = list(zip(*[step.after for step in row], strict=True))
     places = [place for place, column in enumerate(marks) if len(set(column)) > 1]
     norms = list(zip(*[step.norms for step in row], strict=False))
@@ -110,7 +111,7 @@ def _apart(optimizer: Compared, row: tuple) -> str:
     return some([optimizer.names[place] for place in places if place not in optimizer.own_parts])
 
 
-def _drift(evidence: Evidence, optimizer: Compared, number: int, names: str) -> Finding:
+def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: str) -> Finding:
     row = optimizer.steps[number - 1]
     before = optimizer.steps[number - 2] if number > 1 else None
     equal_before = len({tuple(step.before) for step in row}) == 1
@@ -130,7 +131,7 @@ def _drift(evidence: Evidence, optimizer: Compared, number: int, names: str) -> 
     moment = "in the step itself" if equal_before else "between two steps"
     if not before and not equal_before:
         moment = "before the first step"
-    rank = odd_one([tuple(step.after) for step in row], evidence.numbers)
+    rank = odd_one([tuple(step.after) for step in row], evidence.rank_ids)
     return causes.DRIFT.finding(
         f"The weights are no longer equal after step {number} ({names}), and nothing else that was "
         f"looked at explains it: they part {moment}.",

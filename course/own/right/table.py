@@ -1,6 +1,6 @@
 """The table of what was compared: a row for each thing, equal, different, or not seen and why."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 EQUAL, DIFFERS, NOT_SEEN = "equal", "differs", "not seen"
 
@@ -19,7 +19,7 @@ STEPS = "steps per backward pass"
 AFTER = "weights after each step"
 OTHERS = "models called without gradients"
 BUFFERS = "buffers"
-LOOSE = "parameters in no optimizer"
+UNOPTIMIZED = "parameters in no optimizer"
 FINITE = "non-finite gradients"
 EPOCHS = "order of epochs"
 SHARE = "samples of an epoch"
@@ -32,22 +32,22 @@ ONE = "one process"  # of `right --deep`
 
 ORDER = (
     START, MODE, PRECISION, SETTINGS, RATE, SAMPLES, OWN, USED, TARGET, ZERO, BETWEEN, STEPS, AFTER,
-    OTHERS, BUFFERS, LOOSE, FINITE, EPOCHS, SHARE, SCHEDULE, NOISE, EVALUATION, FILES, RESUME,
+    OTHERS, BUFFERS, UNOPTIMIZED, FINITE, EPOCHS, SHARE, SCHEDULE, NOISE, EVALUATION, FILES, RESUME,
 )  # fmt: skip
 MUST_DIFFER = (SAMPLES, OWN, EPOCHS)  # between ranks that share out a batch; between epochs
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: what was compared, what came of it, and a sentence about it."""
+    """A row of the table: its name says what was compared, `says` what came of it."""
 
-    row: str
+    name: str
     state: str
     says: str
 
-    def plain(self) -> dict:
+    def plain(self) -> dict[str, str]:
         """The row as JSON."""
-        return asdict(self)
+        return {"row": self.name, "state": self.state, "says": self.says}
 
 
 def some(names: list[str]) -> str:

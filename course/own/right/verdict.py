@@ -66,13 +66,13 @@ def of(ranks: Sequence[TrainingReport]) -> Verdict:
     for rule in RULES:
         for result in rule(evidence):
             if isinstance(result, Row):
-                rows[result.row] = result
+                rows[result.name] = result
             else:
                 findings.append(result)
     for name in table.ORDER:
         rows.setdefault(name, Row(name, NOT_SEEN, "nothing of it was seen"))
     ordered = sorted(_causes(findings), key=_place)
-    return Verdict(ordered, [rows[name] for name in table.ORDER], evidence.numbers, evidence.steps)
+    return Verdict(ordered, [rows[name] for name in table.ORDER], evidence.rank_ids, evidence.steps)
 
 
 def _causes(findings: list[Finding]) -> list[Finding]:

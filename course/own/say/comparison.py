@@ -90,7 +90,7 @@ class Comparison:
             for finding in map(with_place, self.findings)
         )
         rows = "".join(
-            f"<tr><td style='text-align:left'>{html.escape(row.row)}</td><td>{state(row)}</td>"
+            f"<tr><td style='text-align:left'>{html.escape(row.name)}</td><td>{state(row)}</td>"
             f"<td style='text-align:left'>{html.escape(row.says)}</td></tr>"
             for row in self.rows
         )
@@ -99,7 +99,7 @@ class Comparison:
 
 def state(row: Row) -> str:
     """The state of a row, as the table shows it."""
-    if row.row in MUST_DIFFER and row.state != NOT_SEEN:
+    if row.name in MUST_DIFFER and row.state != NOT_SEEN:
         return "differs ✓" if row.state == DIFFERS else "equal ✗"
     return row.state
 
@@ -113,5 +113,5 @@ def with_place(finding: Finding) -> Finding:
 
 def line(row: Row) -> str:
     """A row in lines of text."""
-    head = f"  {row.row:{NAME}}{state(row):{STATE}}"
+    head = f"  {row.name:{NAME}}{state(row):{STATE}}"
     return paragraph(row.says, head, " " * len(head))

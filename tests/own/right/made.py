@@ -12,6 +12,7 @@ from course.own.finding import Finding
 from course.own.numerics.training import (
     BackwardPass,
     DdpModel,
+    Evaluation,
     InferenceModel,
     LoadedFile,
     LoaderPass,
@@ -53,8 +54,8 @@ def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool
             step = OptimizerStep(
                 number * passes, number, LINE, [0.1], "momentum=0", marks(weights[place]), [], True
             )
-            step.latest = [_pass(place, number, index, passes) for index in range(passes)]
-            step.got = step.clean = [True, True]
+            step.latest = [_backward_pass(place, number, index, passes) for index in range(passes)]
+            step.got = step.gradients.clean = [True, True]
             happens = {"own": own, "first": own.mean(0), "used": own.mean(0), "step": step,
                        "base": np.zeros(sum(COUNTS)), "weights": weights[place]}  # fmt: skip
             if fault:
@@ -62,9 +63,10 @@ def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool
             weights[place] = happens["weights"] - step.rates[0] * happens["used"]
             step.after = marks(weights[place])
             step.norms = [float(np.linalg.norm(weights[place]))] * 2
-            step.keep("own", happens["own"][place])
-            for name in ("first", "used", "base"):
-                step.keep(name, happens[name] + (happens["base"] if name != "base" else 0))
+            step.gradients.keep("own", happens["own"][place])
+            step.gradients.keep("base", happens["base"])
+            for name in ("first", "used"):
+                step.gradients.keep(name, happens[name] + happens["base"])
             rank.optimizers[0].watched.append(step)
         rank.optimizers[0].steps = number
     for rank, first in zip(made, weights, strict=True):
@@ -85,7 +87,7 @@ def _rank(number: int, count: int, ddp: bool) -> TrainingReport:
     return rank
 
 
-def _pass(rank: int, step: int, index: int, passes: int) -> BackwardPass:
+def _backward_pass(rank: int, step: int, index: int, passes: int) -> BackwardPass:
     rows = [zlib.crc32(f"{rank} {step} {index} {row}".encode()) for row in range(BATCH)]
     part = LossTerm("NllLoss", BATCH, 1 / BATCH / passes)
     return BackwardPass(
@@ -93,7 +95,7 @@ def _pass(rank: int, step: int, index: int, passes: int) -> BackwardPass:
     )
 
 
-def iteration(rank: int, epoch: int = 0, **more: object) -> LoaderPass:
+def loader_pass(rank: int, epoch: int = 0, **more: object) -> LoaderPass:
     """A pass over a loader with a DistributedSampler, whose samples no other rank has."""
     rows = [
         [zlib.crc32(f"{rank} {epoch} {batch} {row}".encode()) for row in range(BATCH)]
@@ -106,10 +108,15 @@ def iteration(rank: int, epoch: int = 0, **more: object) -> LoaderPass:
 
 
 def evaluation(rank: int, **more: object) -> LoaderPass:
-    """A pass over a loader whose 1,000 samples were dealt to evaluate them, and sent."""
-    plain = {"total": 1000, "shuffles": False, "batches": 0, "asks": 4, "is_over": True,
+    """A pass over a loader whose 1,000 samples were dealt to evaluate them, and sent.
+
+    `more` are fields of the pass, or of its evaluation.
+    """
+    plain = {"total": 1000, "shuffles": False, "batches": 0, "is_over": True, "calls": 4,
              "messages": 1, "sums": [1000.0], "reports": int(rank == 0)}  # fmt: skip
-    return iteration(rank, **plain | more)
+    plain |= more
+    inside = {name: plain.pop(name) for name in vars(Evaluation()) if name in plain}
+    return loader_pass(rank, evaluation=Evaluation(**inside), **plain)
 
 
 def load(**more: object) -> LoadedFile:

@@ -21,9 +21,9 @@ def one_process(
     """
     alone = made.ranks(1)[0]
     for number, step in enumerate(alone.optimizers[0].watched):
-        own = [rank.optimizers[0].watched[number].samples("own") for rank in ranks]
+        own = [rank.optimizers[0].watched[number].gradients.samples("own") for rank in ranks]
         for place in ("own", "first", "used"):
-            step.keep(place, times * np.average(np.stack(own), axis=0, weights=by))
+            step.gradients.keep(place, times * np.average(np.stack(own), axis=0, weights=by))
     return alone
 
 
@@ -69,7 +69,7 @@ def test_a_loss_that_grows_with_the_batch_is_not_judged() -> None:
     """A sum over a rank's batch, or one that is divided by a fixed number."""
     ranks = made.ranks()
     alone = one_process(ranks, 2)
-    for parts in ([LossTerm("NllLoss", 16, 1 / 8)], [LossTerm("NllLoss", 16, 1.0)], None):
+    for parts in ([LossTerm("NllLoss", 16, 1 / 8)], [LossTerm("NllLoss", 16, 1.0)], []):
         alone.optimizers[0].watched[0].latest[0].parts = parts
         outcome = of_one_process.of(ranks, alone)
         assert outcome.row.state == DIFFERS and outcome.findings == []
@@ -169,7 +169,7 @@ def test_neither_are_other_passes_other_parameters_or_broken_gradients() -> None
     more, other, broken = one_process(ranks), one_process(ranks), one_process(ranks)
     _first(more).latest.append(_first(more).latest[0])
     other.optimizers[0].counts = [48]
-    _first(broken).keep("used", np.full(sum(made.COUNTS), np.nan))
+    _first(broken).gradients.keep("used", np.full(sum(made.COUNTS), np.nan))
     for alone in (more, other, broken):
         assert of_one_process.of(ranks, alone).row.state == NOT_SEEN
 

@@ -44,4 +44,4 @@ def test_a_model_that_is_right_is_left_alone(
 ) -> None:
     answer = judge(SCRIPT, make, fault, count=count)
     finds_nothing(answer)
-    assert next(row.state for row in answer.rows if row.row == table.OTHERS) == state
+    assert next(row.state for row in answer.rows if row.name == table.OTHERS) == state

@@ -16,7 +16,9 @@ def with_epochs(*epochs: list[int], **more: object) -> list[TrainingReport]:
     """Two ranks whose samplers are in these epochs."""
     ranks = made.ranks()
     for rank, mine in zip(ranks, epochs, strict=True):
-        rank.iterations = [made.iteration(rank.rank, **{"epoch": epoch} | more) for epoch in mine]
+        rank.loader_passes = [
+            made.loader_pass(rank.rank, **{"epoch": epoch} | more) for epoch in mine
+        ]
     return ranks
 
 
@@ -35,13 +37,13 @@ def test_each_sample_comes_once_in_an_epoch() -> None:
     ranks = with_epochs([0], [0])
     for rank in ranks:
         rows = [list(range(at, at + 8)) for at in range(rank.rank * 10, 40, 8)]
-        rank.iterations = [replace(rank.iterations[0], rows=rows, **plain)]
+        rank.loader_passes = [replace(rank.loader_passes[0], rows=rows, **plain)]
     assert named(ranks) == [("repeated data", None)]
     for rank in ranks:
-        rank.iterations[0].library = "accelerate"  # which repeats some at the end
+        rank.loader_passes[0].library = "accelerate"  # which repeats some at the end
     assert named(ranks) == []
     for rank in ranks:
-        rank.iterations[0].library, rank.iterations[0].replaces = "", True
+        rank.loader_passes[0].library, rank.loader_passes[0].replaces = "", True
     assert named(ranks) == []
 
 
@@ -60,7 +62,7 @@ def test_workers_of_two_ranks_that_draw_the_same() -> None:
     ranks[1].workers[0].state = 98
     assert named(ranks) == []
     for rank in ranks:  # accelerate seeds them so by itself
-        rank.workers[0].state, rank.iterations[0].library = 99, "accelerate"
+        rank.workers[0].state, rank.loader_passes[0].library = 99, "accelerate"
     assert named(ranks) == []
 
 
@@ -78,13 +80,13 @@ def with_evaluations(count: int = 2, **more: object) -> list[TrainingReport]:
     ranks = made.ranks(count)
     for rank in ranks:
         plain = {"replicas": count} | more
-        rank.iterations = [made.evaluation(rank.rank, **plain)]
+        rank.loader_passes = [made.evaluation(rank.rank, **plain)]
     return ranks
 
 
 def row(ranks: list[TrainingReport], name: str) -> str:
     """The state of a row of the table."""
-    return next(entry.state for entry in verdict.of(ranks).rows if entry.row == name)
+    return next(entry.state for entry in verdict.of(ranks).rows if entry.name == name)
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -95,8 +97,8 @@ def test_an_evaluation_counts_each_sample_once(count: int) -> None:
     assert named(with_evaluations(count, total=1002, sums=[1002.0])) == [("evaluation", None)]
     ranks = with_evaluations(count)
     for rank in ranks[1:]:
-        rank.iterations = []
-    ranks[0].iterations[0].messages = 0
+        rank.loader_passes = []
+    ranks[0].loader_passes[0].evaluation.messages = 0
     assert named(ranks) == [("evaluation", 0)]
 
 
@@ -108,7 +110,7 @@ def test_an_evaluation_is_not_judged_where_the_script_may_see_to_it() -> None:
         {"total": 1002, "sums": [1002.0, 1000.0]},  # both counts
         {"total": 998, "sums": [998.0]},  # a second loader may have the rest
         {"total": 1002, "sums": [1002.0], "library": "accelerate"},
-        {"messages": 0, "asks": 0},  # no model was called
+        {"messages": 0, "calls": 0},  # no model was called
         {"messages": 0, "is_over": False},
     ]
     for more in quiet:
@@ -143,7 +145,7 @@ def with_own_samplers(*orders: list[int], **more: object) -> list[TrainingReport
         plain = {"kind": "", "replicas": None, "epoch": None, "is_over": True, "length": 64,
                  "drawn": 4, "given": len(order), "rows": [],
                  "chosen": [(index, place) for place, index in enumerate(order)]}  # fmt: skip
-        rank.iterations = [made.iteration(rank.rank, **plain | more)]
+        rank.loader_passes = [made.loader_pass(rank.rank, **plain | more)]
     return ranks
 
 
@@ -161,7 +163,7 @@ def test_a_sampler_deals_from_one_order_on_all_ranks() -> None:
     for rank in apart:
         rank.wrapped = []
         for step in rank.optimizers[0].watched:
-            step.keep("used", step.samples("own"))
+            step.gradients.keep("used", step.gradients.samples("own"))
     assert "repeated data" not in [what for what, _ in named(apart)]  # nothing ties the ranks
 
 
@@ -180,7 +182,7 @@ def test_ranks_that_read_one_stream() -> None:
 def test_one_rank_may_evaluate_all_samples() -> None:
     ranks = made.ranks()
     plain = {"kind": "SequentialSampler", "replicas": None, "total": 0, "messages": 0}
-    ranks[0].iterations = [made.evaluation(0, **plain)]
+    ranks[0].loader_passes = [made.evaluation(0, **plain)]
     assert named(ranks) == [] and row(ranks, table.EVALUATION) == EQUAL
 
 
@@ -212,10 +214,10 @@ def test_the_ranks_go_on_from_the_same_step_and_epoch() -> None:
     ranks = resumed("train.py:15", "train.py:15")
     for rank in ranks:
         rank.loads = [made.load(numbers={"epoch": 3})]
-        rank.iterations = [made.iteration(rank.rank, epoch) for epoch in (0, 1)]
+        rank.loader_passes = [made.loader_pass(rank.rank, epoch) for epoch in (0, 1)]
     assert named(ranks) == [("resume", None)]
     for rank in ranks:
-        rank.iterations = [made.iteration(rank.rank, epoch) for epoch in (3, 4)]
+        rank.loader_passes = [made.loader_pass(rank.rank, epoch) for epoch in (3, 4)]
     assert named(ranks) == []
 
 

@@ -44,4 +44,4 @@ def test_a_right_loss_of_parts_is_left_alone(
 ) -> None:
     answer = judge(SCRIPT, make, fault, count=count)
     finds_nothing(answer)
-    assert next(row.state for row in answer.rows if row.row == table.TARGET) == state
+    assert next(row.state for row in answer.rows if row.name == table.TARGET) == state

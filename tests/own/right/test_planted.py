@@ -123,7 +123,7 @@ def test_what_looks_suspicious_around_a_training_is_left_alone(
 def test_without_a_fault_nothing_is_named(judge: object, tmp_path: Path, make: str) -> None:
     answer = judge(PLANTS / f"{make}.py", "none", str(tmp_path), count=3)
     finds_nothing(answer)
-    states = {row.row: row.state for row in answer.rows}
+    states = {row.name: row.state for row in answer.rows}
     assert states[table.USED] == states[table.AFTER] == states[table.RATE] == "equal"
     assert states[table.OWN] == states[table.SAMPLES] == "differs"
     assert states[table.RESUME] == NOT_SEEN
@@ -132,7 +132,7 @@ def test_without_a_fault_nothing_is_named(judge: object, tmp_path: Path, make: s
 def test_of_shards_all_is_compared_but_weights_and_gradients(judge: object) -> None:
     answer = judge(PLANTS / "sharded.py", "none", count=3)
     finds_nothing(answer)
-    states = {row.row: row.state for row in answer.rows}
+    states = {row.name: row.state for row in answer.rows}
     assert states[table.MODE] == states[table.RATE] == states[table.TARGET] == "equal"
     assert states[table.SAMPLES] == "differs"
     assert states[table.START] == states[table.USED] == states[table.AFTER] == NOT_SEEN
@@ -165,4 +165,4 @@ def test_what_all_ranks_obey_alike_is_not_seen(judge: object) -> None:
     """Rank 0 alone decides which batch is skipped, for all (ecmwf/WeatherGenerator#2724)."""
     answer = judge(STRANGERS / "skip_by_rank_0.py")
     finds_nothing(answer)
-    assert next(row.state for row in answer.rows if row.row == table.STEPS) == "equal"
+    assert next(row.state for row in answer.rows if row.name == table.STEPS) == "equal"

@@ -17,7 +17,7 @@ from course.own.right.verdict import Verdict
 
 def state(judgement: Verdict, row: str) -> str:
     """The state of a row of the table."""
-    return next(entry.state for entry in judgement.rows if entry.row == row)
+    return next(entry.state for entry in judgement.rows if entry.name == row)
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -25,8 +25,8 @@ def state(judgement: Verdict, row: str) -> str:
 def test_a_right_training_has_no_finding_and_a_whole_table(count: int, passes: int) -> None:
     judgement = verdict.of(made.ranks(count, passes=passes))
     assert judgement.findings == []
-    assert [row.row for row in judgement.rows] == list(table.ORDER)
-    states = {row.row: row.state for row in judgement.rows}
+    assert [row.name for row in judgement.rows] == list(table.ORDER)
+    states = {row.name: row.state for row in judgement.rows}
     assert states[table.USED] == states[table.AFTER] == states[table.TARGET] == "equal"
     assert states[table.OWN] == states[table.SAMPLES] == "differs"
     assert states[table.EVALUATION] == states[table.RESUME] == NOT_SEEN
@@ -78,7 +78,7 @@ def test_a_sum_that_the_loss_has_divided_is_right() -> None:
 def test_a_sum_of_losses_that_could_not_be_read_is_not_judged() -> None:
     def unread(rank: int, step: int, happens: dict) -> None:
         added(rank, step, happens)
-        happens["step"].latest[0].parts = None
+        happens["step"].latest[0].parts = []
 
     judgement = verdict.of(made.ranks(fault=unread, ddp=False))
     assert judgement.findings == [] and state(judgement, table.TARGET) == NOT_SEEN

@@ -33,7 +33,12 @@ from own.right.wrong import (
 )
 
 from course.core import CourseError
-from course.own.numerics.training import LooseParameter, TrainingReport, WeightChange
+from course.own.numerics.training import (
+    StepGradients,
+    TrainingReport,
+    UnoptimizedParameter,
+    WeightChange,
+)
 from course.own.right import causes, verdict
 
 # The fault, how the training is made, what is named first, on which rank.
@@ -142,18 +147,22 @@ def test_models_that_are_called_late_are_compared_at_the_same_call() -> None:
 
 
 def test_parameters_that_no_optimizer_has() -> None:
-    def with_loose(**more: object) -> list[TrainingReport]:
+    def with_unoptimized(**more: object) -> list[TrainingReport]:
         ranks = made.ranks()
-        loose = LooseParameter("head.bias", "train.py:11", 12, late=False, of=4, missing=1)
+        parameter = UnoptimizedParameter(
+            "head.bias", "train.py:11", 12, late=False, of=4, missing=1
+        )
         for rank in ranks:
-            rank.loose = [replace(loose, **more)]
+            rank.unoptimized = [replace(parameter, **more)]
         return ranks
 
-    assert named(with_loose()) == [("never updated", None)]
-    assert named(with_loose(late=True, missing=3)) == [("never updated", None)]
-    assert named(with_loose(missing=3)) == []  # a body that is left as it is, on purpose
-    assert named(with_loose(missing=4)) == []  # a network that only measures, such as a teacher
-    assert named(with_loose(passes=2)) == []
+    assert named(with_unoptimized()) == [("never updated", None)]
+    assert named(with_unoptimized(late=True, missing=3)) == [("never updated", None)]
+    assert named(with_unoptimized(missing=3)) == []  # a body that is left as it is, on purpose
+    assert (
+        named(with_unoptimized(missing=4)) == []
+    )  # a network that only measures, such as a teacher
+    assert named(with_unoptimized(gradients=2)) == []
 
 
 @pytest.mark.parametrize(("frozen", "found"), [(False, [("never updated", None)]), (True, [])])
@@ -163,7 +172,7 @@ def test_an_optimizer_that_steps_for_nothing(frozen: bool, found: list) -> None:
     for rank in ranks:
         other = replace(rank.optimizers[0], made_at="train.py:21", frozen=frozen)
         other.watched = [
-            replace(step, got=[False] * len(step.got), after=step.before, entries=[], latest=[])
+            replace(step, got=[False] * len(step.got), after=step.before, latest=[])
             for step in other.watched
         ]
         rank.optimizers.append(other)
@@ -197,7 +206,7 @@ def test_shards_that_are_scaled_each_by_its_own_norm() -> None:
     for rank in ranks:
         rank.optimizers[0].sharded = True
         for step in rank.optimizers[0].watched:
-            step.gradients = {}
+            step.gradients = StepGradients()
     assert named(ranks) == [("clip", None)]
 
 

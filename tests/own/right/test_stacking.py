@@ -5,7 +5,7 @@ from collections import UserDict, namedtuple
 import pytest
 import torch
 
-from course.own.numerics.stacking import Unlike, stack
+from course.own.numerics.stacking import CannotStack, stack
 
 Pair = namedtuple("Pair", "x y")
 
@@ -43,5 +43,5 @@ def test_the_batches_stay_as_they_are() -> None:
     ],
 )
 def test_what_cannot_be_stack(batches: list, why: str) -> None:
-    with pytest.raises(Unlike, match=why):
+    with pytest.raises(CannotStack, match=why):
         stack(batches)

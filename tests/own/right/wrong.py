@@ -53,8 +53,8 @@ def clips_before(rank: int, step: int, happens: dict) -> None:
 def hook(before: np.ndarray, after: np.ndarray, step: OptimizerStep) -> None:
     """A hook of the script changes the gradient of the first parameter."""
     size = made.COUNTS[0]
-    step.hooked = [(0, size, "train.py:18")]
-    step.keep("hooked", np.concatenate([before[:size], after[:size]]))
+    step.gradients.hooked = [(0, size, "train.py:18")]
+    step.gradients.keep("hooked", np.concatenate([before[:size], after[:size]]))
 
 
 def hooks_clip(rank: int, step: int, happens: dict) -> None:
@@ -71,7 +71,8 @@ def clips_scaled(rank: int, step: int, happens: dict) -> None:
 def keeps(rank: int, step: int, happens: dict) -> None:
     """The gradients are not zeroed."""
     if step > 1:
-        happens["step"].clean, happens["base"] = [False, False], np.ones(sum(made.COUNTS))
+        happens["step"].gradients.clean = [False, False]
+        happens["base"] = np.ones(sum(made.COUNTS))
 
 
 def rate(rank: int, step: int, happens: dict) -> None:
@@ -133,8 +134,8 @@ def unequal_targets(rank: int, step: int, happens: dict) -> None:
 
 def undivided(rank: int, step: int, happens: dict) -> None:
     """The losses of several passes are not divided."""
-    for pass_ in happens["step"].latest:
-        pass_.parts = [LossTerm("NllLoss", 8, 1 / 8)]
+    for backward_pass in happens["step"].latest:
+        backward_pass.parts = [LossTerm("NllLoss", 8, 1 / 8)]
 
 
 def too_fast(rank: int, step: int, happens: dict) -> None:

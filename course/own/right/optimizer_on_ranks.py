@@ -1,80 +1,31 @@
-"""Compare one optimizer between all ranks: its steps, and what became of each gradient."""
+"""One optimizer on all ranks: its steps side by side, and what became of each gradient."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from course.own.numerics.training import OptimizerReport, OptimizerStep
-from course.own.right.thresholds import DISTINCT, EXACT, MAJORITY, ROUNDING_16_BIT
-
-MEAN, OWN, APART, OTHER, NONE, BROKEN = "mean", "own", "apart", "other", "none", "not finite"
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What a gradient, at one place among its parameters, is on all ranks.
-
-    ``mean``: equal on all ranks, and `factors` times the mean of their own. ``own``: each rank has
-    its own, times its factor. ``apart``: unequal, and neither. ``other``: equal, and not the mean.
-    ``none``: there is none. `residuals` say how far each rank is from a multiple of the mean.
-    """
-
-    name: str
-    factors: tuple[float, ...] = ()
-    residuals: tuple[float, ...] = ()
-    distinct: bool = False  # whether the ranks' own gradients differ
-
-    @property
-    def factor(self) -> float:
-        """The first rank's factor."""
-        return self.factors[0] if self.factors else 1.0
+from course.own.numerics.training import OptimizerReport, OptimizerStep, StepGradients
+from course.own.right.gradient_kinds import NONE, OWN, GradientKind, gradient_kind
+from course.own.right.thresholds import MAJORITY
 
 
 class StepKinds(NamedTuple):
     """What each parameter's gradient was in a step: `first`, after the last pass, and when used."""
 
     number: int
-    first: list[Kind]
-    used: list[Kind]
+    first: list[GradientKind]
+    used: list[GradientKind]
 
 
-def kind(own: np.ndarray, now: np.ndarray) -> Kind:
-    """Compare the ranks' own gradients with the current ones; both have a row for each rank."""
-    if not (np.isfinite(own).all() and np.isfinite(now).all()):
-        return Kind(BROKEN)
-    size = np.linalg.norm(own, axis=1)
-    if not size.any() or not now.size:
-        return Kind(NONE)
-    distinct = bool(np.abs(own - own[0]).max() > DISTINCT * np.abs(own).max())
-    mean = own.mean(0)
-    multiples = [multiple(gradient, mean) for gradient in now]
-    factors, residuals = zip(*multiples, strict=True)
-    if np.abs(now - now[0]).max() <= EXACT * np.abs(now).max():
-        name = MEAN if residuals[0] < ROUNDING_16_BIT and now.any() else OTHER
-        return Kind(name, factors, residuals, distinct)
-    multiples = [multiple(gradient, mine) for gradient, mine in zip(now, own, strict=True)]
-    if distinct and all(residual < ROUNDING_16_BIT for _, residual in multiples):
-        return Kind(OWN, tuple(factor for factor, _ in multiples), residuals, distinct)
-    return Kind(APART, factors, residuals, distinct)
-
-
-def multiple(now: np.ndarray, of: np.ndarray) -> tuple[float, float]:
-    """Which multiple of `of` a gradient is, and how far from it, relative to its size."""
-    square, size = float(of @ of), float(np.linalg.norm(now))
-    factor = float(now @ of) / square if square else 0.0
-    return factor, float(np.linalg.norm(now - factor * of)) / size if size else 0.0
-
-
-def _hooked(step: OptimizerStep) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
+def _hooked(gradients: StepGradients) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
     """What all hooks together have made of each gradient in the last pass."""
     by_place: dict[int, tuple[str, np.ndarray, np.ndarray]] = {}
-    flat = step.samples("hooked") if step.hooked else np.zeros(0)
+    flat = gradients.samples("hooked") if gradients.hooked else np.zeros(0)
     at = 0
-    for place, size, line in step.hooked:
+    for place, size, line in gradients.hooked:
         before, after = flat[at : at + size], flat[at + size : at + 2 * size]
         at += 2 * size
         previous = by_place.get(place)
@@ -86,13 +37,11 @@ def _hooked(step: OptimizerStep) -> dict[int, tuple[str, np.ndarray, np.ndarray]
     return by_place
 
 
-class Compared:
-    """An optimizer of the script on all ranks; `number` counts optimizers in the order of steps."""
+class OptimizerOnRanks:
+    """An optimizer of the script: what each of the ranks, in order, reports of it."""
 
-    def __init__(
-        self, number: int, on_rank: Sequence[OptimizerReport], ranks: Sequence[int]
-    ) -> None:
-        self.number, self.on_rank, self.ranks = number, on_rank, ranks
+    def __init__(self, on_rank: Sequence[OptimizerReport]) -> None:
+        self.on_rank = on_rank
 
     @property
     def names(self) -> list[str]:
@@ -127,7 +76,7 @@ class Compared:
         return [
             (number, row)
             for number, row in enumerate(self.steps, 1)
-            if all(step.gradients for step in row) and not any(step.closure for step in row)
+            if all(step.gradients.encoded for step in row) and not any(step.closure for step in row)
         ]
 
     def parts(self, flat: np.ndarray) -> Iterator[np.ndarray]:
@@ -136,11 +85,11 @@ class Compared:
         for start, end in pairwise(np.cumsum([0, *counts])):
             yield flat[..., start:end]
 
-    def samples(self, row: Sequence[OptimizerStep], place: str) -> np.ndarray:
-        """The samples of a place, a row for each rank, without what preceded the step."""
-        values = np.stack([step.samples(place) for step in row])
-        if place in ("first", "used"):
-            values = values - np.stack([step.samples("base") for step in row])
+    def samples(self, row: Sequence[OptimizerStep], name: str) -> np.ndarray:
+        """The gradients of this name, a row for each rank, without what preceded the step."""
+        values = np.stack([step.gradients.samples(name) for step in row])
+        if name in ("first", "used"):
+            values = values - np.stack([step.gradients.samples("base") for step in row])
         return values
 
     @cached_property
@@ -151,7 +100,7 @@ class Compared:
             own = list(self.parts(self.samples(row, "own")))
             places = [list(self.parts(self.samples(row, place))) for place in ("first", "used")]
             first, used = (
-                [kind(o, n) for o, n in zip(own, place, strict=True)] for place in places
+                [gradient_kind(o, n) for o, n in zip(own, place, strict=True)] for place in places
             )
             kinds.append(StepKinds(number, first, used))
         return kinds
@@ -211,7 +160,7 @@ class Compared:
 
         Each array has a row for each rank. On a rank without such a hook both are 1.
         """
-        by_rank = [_hooked(step) for step in row]
+        by_rank = [_hooked(step.gradients) for step in row]
         by_place = {}
         for place in sorted(set().union(*by_rank)):
             line, size = next(
