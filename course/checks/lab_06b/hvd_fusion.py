@@ -4,7 +4,7 @@ import itertools
 
 from course.checks.lab_06b import on_rank_hvd_fusion as on_rank
 from course.checks.tools.hint import Fault, hint
-from course.given.horovod.collectives import DTYPES
+from course.given.horovod import DTYPES
 
 STAY_OPEN = "All messages stay open until the end. Do you look only at the last one?"
 

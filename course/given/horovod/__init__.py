@@ -11,6 +11,7 @@ from course.given.horovod.basics import (
     start_timeline,
     stop_timeline,
 )
+from course.given.horovod.collectives import DTYPES
 from course.given.horovod.compression import Compression
 from course.given.horovod.engine import HorovodInternalError
 from course.given.horovod.objects import pickled, unpickled
@@ -40,6 +41,7 @@ from course.given.horovod.process_sets import ProcessSet, global_process_set
 from course.given.horovod.requests import Answer, Request
 
 __all__ = [
+    "DTYPES",
     "Answer",
     "Average",
     "Compression",
