@@ -83,7 +83,7 @@ class ShardedUnit(Unit):
             self.work = all_gather(self.full, shard, group=self.group, async_op=True)
 
     def gather(self) -> None:
-        """When the flat buffer is whole."""
+        """Return when the flat buffer is whole."""
         self.start()
         if self.work is not None:
             self.work.wait()

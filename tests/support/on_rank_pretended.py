@@ -105,7 +105,7 @@ def wrong(name: str) -> str:
 
 
 def await_the_other() -> None:
-    """When both ranks are here: a rank still connecting may miss one that leaves earlier."""
+    """Return when both ranks are here: a rank still connecting may miss one that leaves earlier."""
     store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
     store.set(os.environ["RANK"], "is here")
     store.wait(["0", "1"])

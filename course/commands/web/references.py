@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from course.lessons import Lesson
 
+UNSEARCHED = "---\nnosearch: true\n---"  # the labs have these words, and search loads them all
 ABOUT = "The links of each lab, and what we read in the documents behind them."
 LINK = re.compile(r"\[(?P<words>[^\]]+)\]\((?P<link>https?://[^)\s]+)\)")
 
@@ -36,7 +37,7 @@ def read_sources(root: Path) -> list[Source]:
 
 def references(labs: Sequence[Lesson], sources: Sequence[Source]) -> str:
     """The page, as Markdown: an item for each link of a lab, then its other sources."""
-    parts = [f"# References\n\n{ABOUT}"]
+    parts = [UNSEARCHED, f"# References\n\n{ABOUT}"]
     for lab in labs:
         linked = links_of(lab)
         known = {source.link: source for source in sources if source.lesson == lab.name}

@@ -29,7 +29,7 @@ def backend() -> str:
 
 
 def finish(work: dist.Work, device: torch.device) -> None:
-    """When the data has arrived. A GPU's stream does not wait: it goes on computing.
+    """Return when the data has arrived. A GPU's stream does not wait: it goes on computing.
 
     Raises ConnectionError if the reason is that another rank cannot be reached.
     """

@@ -68,7 +68,7 @@ def _fault(kind: str, tensors: Sequence[Tensor], process_set: ProcessSet) -> str
 
 
 def poll(handle):
-    """At once whether the operation is done; the engine works on without you."""
+    """Return at once whether the operation is done; the engine works on without you."""
     return handle.done
 
 
@@ -202,7 +202,7 @@ def allgather(tensor, name=None, process_set=global_process_set):
 
 
 def barrier(process_set=global_process_set):
-    """When all ranks have called it."""
+    """Return when all ranks have called it."""
     synchronize(_submit("barrier", [], None, process_set))
 
 

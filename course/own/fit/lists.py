@@ -51,7 +51,7 @@ def _is_list(argument: Any) -> bool:
 
 
 def _is_by_places(schema: Any, lists: list) -> bool:
-    """Return whether an operation takes lists of one length, and treats each place by itself."""
+    """Whether an operation takes lists of one length, and treats each place by itself."""
     return (
         schema.op.name().startswith(ON_LISTS)
         and _is_list(schema.args_schema[0])

@@ -44,7 +44,7 @@ class Work:
     _tensor: Tensor
 
     def wait(self) -> None:
-        """When it is done."""
+        """Return when it is done."""
         self._of._finish(self._post, self._tensor)
 
 
