@@ -22,20 +22,24 @@ def keep(model: dict[str, Any], path: str, contents_manager: "ContentsManager") 
     """Before a notebook is saved, add the states of what it shows from the file on the disk."""
     if model["type"] != "notebook":
         return
+    notebook = model["content"]
+    metadata = notebook["metadata"]
+    states = metadata.get("widgets", {}).get(STATES, {}).get("state", {})
+    missing = [name for name in _shown(notebook) if name not in states]
+    if not missing:
+        return
     try:
         file = Path(contents_manager.root_dir, path.lstrip("/"))
         before = json.loads(file.read_text())["metadata"]["widgets"][STATES]
     except (OSError, ValueError, KeyError, TypeError):
-        return  # it is new, has no saved widgets, or is no notebook
-    notebook = model["content"]
-    widgets = notebook["metadata"].setdefault("widgets", {})
+        return  # it is new, or has no saved widgets
+    widgets = metadata.setdefault("widgets", {})
     states = widgets.setdefault(STATES, {**before, "state": {}})["state"]
-    shown = list(_shown(notebook))
-    while shown:
-        name = shown.pop()
+    while missing:
+        name = missing.pop()
         if name not in states and name in before["state"]:
             states[name] = before["state"][name]
-            shown += REFERENCE.findall(json.dumps(states[name]))
+            missing += REFERENCE.findall(json.dumps(states[name]))
 
 
 def _shown(notebook: dict[str, Any]) -> set[str]:
