@@ -5,6 +5,7 @@ operation that torch runs, and so each collective under any name; that takes tim
 """
 
 import contextlib
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from course.core import dist_names, insides, interceptor
 
+_signature = functools.cache(inspect.signature)  # or each call would read it again
 # Flattens nested lists and dictionaries; torch has no public name for it.
 tree_leaves = insides.inside(insides.module("torch.utils._pytree"), "tree_leaves")
 
@@ -41,7 +43,7 @@ def counted() -> Iterator[Sent]:
     total = Sent()
 
     def note(name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        arguments = inspect.signature(real).bind(*args, **kwargs).arguments
+        arguments = _signature(real).bind(*args, **kwargs).arguments
         tensor: Tensor = arguments[dist_names.GIVES[name]]
         total.messages += 1
         total.nbytes += tensor.nbytes
