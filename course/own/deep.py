@@ -101,7 +101,7 @@ def _cannot_start(command: dict | None) -> str:
 
 
 def _alone(env: dict[str, str]) -> dict[str, str]:
-    """Return the environment of rank 0, changed so that it is the only rank."""
+    """The environment of rank 0, changed so that it is the only rank."""
     environment = {name: value for name, value in env.items() if not name.startswith(OF_THE_GROUP)}
     for rank, world in shared.RANKS:
         environment |= {name: value for name, value in ((rank, "0"), (world, "1")) if name in env}

@@ -96,7 +96,7 @@ def _way(function: Any) -> int:
 
 
 def _faked(mode: Any, tensor: Tensor, device: torch.device) -> Tensor:
-    """Return a tensor that torch made without memory as a fake one; an argument is one already."""
+    """A tensor that torch made without memory as a fake one; an argument is one already."""
     return tensor if isinstance(tensor, FakeTensor) else FakeTensor(mode, tensor, device)
 
 

@@ -144,7 +144,7 @@ def _factor(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
             step=1,
             where=where,
         )
-    if near(middle, 1) and passes > 1 and near(total, passes) and _fed_anew(optimizer):
+    if near(middle, 1) and passes > 1 and near(total, passes) and _fed_again(optimizer):
         return causes.FACTOR.finding(
             f"The losses of the {passes} passes of a step are added, not averaged: the gradient is "
             f"{passes} times that of the mean over all samples. One process would do the same.",
@@ -187,7 +187,7 @@ def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
     return middle, counts.pop(), lines.pop()
 
 
-def _fed_anew(optimizer: OptimizerOnRanks) -> bool:
+def _fed_again(optimizer: OptimizerOnRanks) -> bool:
     """Whether each pass of a step has its own samples, so that they share one batch."""
     for row in optimizer.steps:
         for step in row:

@@ -22,7 +22,7 @@ class Parts:
 
 
 def parts(budget: Budget) -> Parts:
-    """Return what makes the messages long, without DDP's messages on unused parameters."""
+    """What makes the messages long, without DDP's messages on unused parameters."""
     whole = budget.price("gradients")
     if not whole:
         return Parts()

@@ -65,7 +65,7 @@ def test_each_result_is_that_of_one_tensor(name: str, lengths: list[int]) -> Non
     assert lengths == [2]
 
 
-def test_a_list_that_must_be_placed_anew_is_looked_at_whole(lengths: list[int]) -> None:
+def test_a_list_that_must_be_placed_again_is_looked_at_whole(lengths: list[int]) -> None:
     xs, ys = made(Replicate())
     assert forms(torch._foreach_add(xs, ys)) == forms(map(torch.add, xs, ys))
     assert lengths == [2, 6]
