@@ -1,5 +1,7 @@
-"""Fixtures of tests in several rooms."""
+"""Fixtures of tests in several rooms, and what holds for every fork of a test."""
 
+import gc
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +11,10 @@ import torch
 from support.chromium import CHROMIUM, FLAGS
 from support.lesson_samples import ELSEWHERE, GOOD, NEXT, WIDGET, built, course
 from support.patience import PATIENCE_S
+
+# A forked child that collects a destroyed Gloo group waits for the group's threads, which only the
+# parent has: a DataLoader's worker hung so, or ended by SIGSEGV.
+os.register_at_fork(before=gc.collect)
 
 
 @pytest.fixture
