@@ -28,6 +28,7 @@ from torch.optim import optimizer as optimizers
 
 from course.core import words
 from course.own.fit import overhead, stage
+from course.own.fit.account import Account
 from course.own.fit.command import Script
 
 SCRIPT = Path(__file__).parents[1] / "own" / "fit" / "scripts" / "cures.py"
@@ -56,9 +57,9 @@ def main() -> None:
         for cure in CURES:
             command = ["cuda", model, *filter(None, [cure])]
             with stage.stage(Script(str(SCRIPT), command)) as rehearsals:
-                peak = rehearsals.rehearse(RANKS).account.peak
+                account = rehearsals.rehearse(RANKS).account
             ranks = on_ranks([str(SCRIPT), *command])
-            print(compared(f"{model} {cure}", peak, before, ranks), flush=True)
+            print(compared(f"{model} {cure}", account, before, ranks), flush=True)
     text = toml(torch.cuda.get_device_name(), constants(before))
     print(text)
     if args.write:
@@ -87,11 +88,12 @@ def row(name: str, columns: Iterable[str]) -> str:
     return f"{name:20}" + "".join(f"{column:>12}" for column in columns)
 
 
-def compared(name: str, peak: int, before: int, ranks: list[dict]) -> str:
+def compared(name: str, account: Account, before: int, ranks: list[dict]) -> str:
     """The row of a run: what `fit` predicts, and the most that was measured."""
     allocated, reserved = (max(rank[key] for rank in ranks) for key in ("allocated", "reserved"))
     used = (max(rank["used"] for rank in ranks) - before) // len(ranks)
-    sizes = (peak, allocated, reserved, peak + overhead.nbytes(len(ranks)), used)
+    with_all = account.reserved + overhead.nbytes(len(ranks))
+    sizes = (account.peak, allocated, reserved, with_all, used)
     return row(name, [f"{size / words.MIB:.1f}" for size in sizes])
 
 

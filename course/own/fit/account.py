@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import asdict, dataclass
 
+from course.own.fit import allocator
 from course.own.fit.record import KINDS, Record
 
 POINTS = 300  # of the memory over the steps
@@ -27,7 +28,7 @@ class Account:
     last piece, in `step` (counted from 1), while the script was in `moment`.
     `series` has points of time, counted in steps, each with the bytes by kind. `host` is the most
     of weights, gradients and the optimizer's tensors that lies in the host's memory where the
-    script uses a GPU.
+    script uses a GPU. `reserved` is what torch's allocator needs of the GPU for all this.
     """
 
     peak: int
@@ -39,6 +40,7 @@ class Account:
     steps: int
     uses_gpu: bool
     host: int
+    reserved: int
     traffic: Traffic
 
     @classmethod
@@ -83,6 +85,7 @@ def add_up(record: Record) -> Account:
         len(record.steps),
         record.uses_gpu,
         host,
+        allocator.least([event for event in record.events if counts[event[0]]], peak),
         _traffic(record),
     )
 

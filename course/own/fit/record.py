@@ -1,6 +1,6 @@
 """What a ledger notes, as plain data, so that it can be read in a process without torch."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 # The first that applies is what a storage is for.
 KINDS = ("weights", "gradients", "optimizer", "buffers", "activations", "other")
@@ -39,3 +39,15 @@ class Record:
     moments: list[tuple[int, str]] = field(default_factory=list)  # since which event, what it does
     messages: list[Message] = field(default_factory=list)
     uses_gpu: bool = False
+
+    @classmethod
+    def of(cls, plain: dict) -> "Record":
+        """Make a record of the dict that `plain` returned."""
+        return cls(**plain | {
+            "storages": [Storage(**storage) for storage in plain["storages"]],
+            "messages": [Message(**message) for message in plain["messages"]],
+        })  # fmt: skip
+
+    def plain(self) -> dict:
+        """As JSON."""
+        return asdict(self)

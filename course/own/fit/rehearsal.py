@@ -6,6 +6,7 @@ the account of each request, or the reason why there is none.
 
 import json
 import os
+import resource
 import runpy
 import sys
 import tempfile
@@ -14,10 +15,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 
+from course.hardware import quotas
 from course.launch import process_tree
-from course.own.fit import account, libraries, rank, values
+from course.own.fit import account, libraries, rank, small, values
 from course.own.fit.changes import Changes
 from course.own.fit.ledger import Ledger
 from course.own.fit.moments import Enough, Moments
@@ -25,10 +28,8 @@ from course.own.fit.torch_insides import NOT_FOLLOWED, DynamicOutputShapeExcepti
 from course.own.watch.lines import Lines
 
 NO_DATA = ("data is not allocated", "no storage", "meta tensor", "FakeTensor")
-INSTEAD = (
-    "Avoid this line by an option of the script, or have one GPU take two real steps and print "
-    "torch.cuda.max_memory_allocated()."
-)
+NO_MEMORY = "can't allocate memory"  # so says torch's allocator
+SHARE = 0.75  # of the free memory, which real tensors may take
 
 
 def main(script: str = "") -> None:
@@ -36,10 +37,23 @@ def main(script: str = "") -> None:
     if script:
         libraries.load(script)
     for line in sys.stdin:
-        print(json.dumps(forked(json.loads(line))), flush=True)
+        print(json.dumps(answers(json.loads(line))), flush=True)
 
 
-def forked(requests: list[dict]) -> list[dict]:
+def answers(requests: list[dict]) -> list[dict]:
+    """Answer each request; on real tensors, one after another, where torch cannot follow."""
+
+    def alone(request: dict) -> dict:
+        (answer,) = _forked([request])
+        return answer
+
+    return [
+        small.instead(request, answer, alone) if answer.get("not_followed") else answer
+        for request, answer in zip(requests, _forked(requests), strict=True)
+    ]
+
+
+def _forked(requests: list[dict]) -> list[dict]:
     """Answer each request in a forked process; as many of them run at once as there are cores."""
     forks = []
     running: dict[int, _Fork] = {}
@@ -90,39 +104,49 @@ def _wait(running: dict[int, _Fork]) -> None:
 
 
 def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
-    """Run a script for some steps in this process; return its account, or why there is none."""
+    """Run a script for some steps in this process; return its account, or why there is none.
+
+    On real tensors, if the request says so, it returns the ledger's record instead.
+    """
     script, words = request["script"], request["words"]
+    is_real = request.get("real", ranks_are_real)
     lines = Lines(script)
     answers = values.Values(lines)
-    ledger = Ledger(lines, _really if ranks_are_real else answers.run)
+    ledger = Ledger(lines, _really if is_real else answers.run)
     moments = Moments(ledger)
-    if not ranks_are_real:
+    if is_real:
+        _limit_memory()
+    else:
         answers.install()
+    if not ranks_are_real:
         rank.install(request["ranks"], ledger)
     moments.install()
     changes = Changes(request.get("changes", {}))
     changes.install()
-    error = None
+    error: BaseException | None = None
     sys.argv = [script, *words]
     if not request.get("module"):
         sys.path.insert(0, str(Path(script).resolve().parent))
     run = runpy.run_module if request.get("module") else runpy.run_path
     try:
         with ExitStack() as stack:
-            if not ranks_are_real:
+            if not is_real:
                 stack.enter_context(values.mode())
             stack.enter_context(ledger)
             run(script, run_name="__main__")
     except Enough:
         pass
     except (Exception, SystemExit) as raised:
-        error = _why(raised, lines) if not moments.is_enough else None
+        error = raised if not moments.is_enough else None
         traceback.print_exc()
-    failed = error or _nothing(moments)
+    failed = (_why(error, lines) if error else "") or _nothing(moments)
     if failed:
-        return {"failed": failed}
+        not_followed = error is not None and _is_not_followed(error)
+        return {"failed": failed, "not_followed": not_followed, "batch": changes.batch_size}
+    record = ledger.record
+    counted = {"account": account.add_up(record).plain()}
     return {
-        "account": account.add_up(ledger.record).plain(),
+        **({"record": record.plain()} if request.get("real") else counted),
         "assumed": list(answers.assumed),
         "notes": list(moments.notes),
         "made": sorted(changes.made),
@@ -132,6 +156,13 @@ def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
 
 def _really(function: Any, given: list, args: tuple, kwargs: dict) -> Any:
     return function(*args, **kwargs)
+
+
+def _limit_memory() -> None:
+    """Let a script that wants too much memory fail, before the whole machine lacks it."""
+    _, free = quotas.memory(Path("/"))
+    limit = psutil.Process().memory_info().vms + int(SHARE * free)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def _nothing(moments: Moments) -> str:
@@ -151,15 +182,21 @@ def _why(error: BaseException, lines: Lines) -> str:
     at = f" at {where}" if where else ""
     if isinstance(error, SystemExit):
         return f"The script ends itself{at}, with exit code {error.code}."
-    text = " ".join(str(error).split())[:200]
-    name = type(error).__name__
+    text = " ".join(str(error).split())[:200].rstrip(".")
     if isinstance(error, DynamicOutputShapeException):
         text = f"the shape of what {text} returns depends on data"
-    elif isinstance(error, NOT_FOLLOWED) or any(phrase in text for phrase in NO_DATA):
-        text = f"{name}: {text.rstrip('.')}"
+    elif isinstance(error, MemoryError) or NO_MEMORY in text:
+        text = "it needs more memory than is free here"
     else:
-        return f"The script fails{at}: {name}: {text}"
-    return f"The rehearsal cannot follow the script{at}: {text}. {INSTEAD}"
+        text = f"{type(error).__name__}: {text}"
+    if _is_not_followed(error):
+        return f"The rehearsal cannot follow the script{at}: {text}."
+    return f"The script fails{at}: {text}."
+
+
+def _is_not_followed(error: BaseException) -> bool:
+    """Whether a script failed because its tensors have no memory."""
+    return isinstance(error, NOT_FOLLOWED) or any(phrase in str(error) for phrase in NO_DATA)
 
 
 if __name__ == "__main__":

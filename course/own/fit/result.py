@@ -16,8 +16,8 @@ class Run:
 
     @property
     def peak(self) -> int:
-        """The bytes that each GPU needs: the tensors at their peak, and all else."""
-        return self.rehearsal.account.peak + overhead.nbytes(self.rehearsal.ranks)
+        """The bytes that each GPU needs: what the allocator needs for tensors, and all else."""
+        return self.rehearsal.account.reserved + overhead.nbytes(self.rehearsal.ranks)
 
     @property
     def fits(self) -> bool:
@@ -28,7 +28,7 @@ class Run:
     def by(self) -> dict[str, int]:
         """The bytes of each kind at the peak; memory that is not of tensors counts as other."""
         kinds = dict(self.rehearsal.account.by)
-        kinds["other"] += overhead.nbytes(self.rehearsal.ranks)
+        kinds["other"] += self.peak - self.rehearsal.account.peak
         return kinds
 
     def plain(self) -> dict:
@@ -78,7 +78,8 @@ class Result:
     @property
     def notes(self) -> list[str]:
         """Sentences on what makes the answer less certain."""
-        return sorted({note for rehearsal in self.rehearsals for note in rehearsal.notes})
+        notes = [note for rehearsal in self.rehearsals for note in rehearsal.notes]
+        return list(dict.fromkeys(notes))
 
     def plain(self) -> dict:
         """As JSON."""
@@ -86,4 +87,5 @@ class Result:
             "runs": [run.plain() for run in self.runs],
             "advice": [advice.plain() for advice in self.advice],
             "assumed": self.assumed,
+            "notes": self.notes,
         }

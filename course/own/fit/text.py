@@ -15,6 +15,7 @@ COUNTED = {
     "buffers": "counted; the buckets of DDP, whole weights and messages of FSDP",
     "other": "counted; batches, and what the script makes outside of its passes",
 }
+LOST = "worked out by the rules of torch's allocator, at most 1 % of the peak too much"
 HOST = "counted; weights, gradients and optimizer there, at their most"
 
 
@@ -54,6 +55,8 @@ def _table(answer: Result) -> list[str]:
     for kind in KINDS:
         sizes = [_in(unit[1], rehearsal.account.by[kind]) for rehearsal in rehearsals]
         lines.append(_row(kind, sizes, COUNTED[kind]))
+    losses = [rehearsal.account.reserved - rehearsal.account.peak for rehearsal in rehearsals]
+    lines.append(_row("lost between tensors", [_in(unit[1], loss) for loss in losses], LOST))
     for part in overhead.parts(max(rehearsal.ranks for rehearsal in rehearsals)):
         has_it = [part in overhead.parts(rehearsal.ranks) for rehearsal in rehearsals]
         sizes = [_in(unit[1], part.nbytes * has) for has in has_it]
@@ -140,7 +143,5 @@ def _doubts(answer: Result) -> list[str]:
         )
     if not answer.rehearsals[0].account.uses_gpu:
         lines.append("The script puts nothing on a GPU, so all its tensors are counted.")
-    lines.append(
-        "Not counted: what the allocator loses between tensors, and what kernels take for a moment."
-    )
+    lines.append("Not counted: what kernels take for a moment.")
     return lines

@@ -42,7 +42,7 @@ class Made:
         by = dict.fromkeys(KINDS, 0) | {"weights": weights, "activations": activations}
         series = [(0.0, by), (1.0, by), (3.0, by)]
         peak = weights + activations
-        account = Account(peak, by, "train.py:41", 2, "backward", series, 3, True, 0, TRAFFIC)
+        account = Account(peak, by, "train.py:41", 2, "backward", series, 3, True, 0, peak, TRAFFIC)
         made = [name for name in ("batch", "autocast", "shard", "offload") if name in changes]
         return Rehearsal(ranks, account, ["train.py:57"], [], made, self.batch)
 
@@ -99,7 +99,7 @@ def test_what_is_too_large_with_all_changes_shows_how_far_they_come() -> None:
 def test_the_json_is_as_promised() -> None:
     result = answer.answer(Made(), [1], [5 * GIB]).plain()
     (run,) = result["runs"]
-    assert set(result) == {"runs", "advice", "assumed"}
+    assert set(result) == {"runs", "advice", "assumed", "notes"}
     assert set(run) == {"gpus", "memory_bytes", "fits", "peak_bytes", "at", "by"}
     assert set(run["by"]) == set(KINDS) and sum(run["by"].values()) == run["peak_bytes"]
     assert run["at"] == "train.py:41" and result["assumed"] == ["train.py:57"]
@@ -118,7 +118,7 @@ def test_a_sharded_script_may_fit_on_more_gpus() -> None:
     stage.rehearse = lambda ranks, **changes: plain(ranks, **changes | {"shard": True})
     result = answer.answer(stage, [1], [5 * GIB])
     (advice,) = [candidate for candidate in result.advice if candidate.do == "2 GPUs"]
-    assert advice.peak == plain(2, shard=True).account.peak + overhead.nbytes(2)
+    assert advice.peak == plain(2, shard=True).account.reserved + overhead.nbytes(2)
 
 
 def test_an_estimate_lies_between_all_messages_hidden_and_none() -> None:
@@ -138,7 +138,7 @@ def test_small_sizes_are_in_mib_and_nothing_is_zero() -> None:
     result = answer.answer(Made(batch=None), [1], [80 * GIB])
     assert "GiB at the peak" in str(result)
     by = dict.fromkeys(KINDS, 0) | {"weights": 3 * 2**20, "other": 8}
-    small = replace(result.rehearsals[0].account, peak=3 * 2**20, by=by)
+    small = replace(result.rehearsals[0].account, peak=3 * 2**20, reserved=20 * 2**20, by=by)
     run = Run(replace(result.rehearsals[0], account=small), GIB)
     head, weights, gradients, *_, other = str(answer.Answer([run])).splitlines()[2:9]
     assert head.split() == ["MiB", "at", "the", "peak", "1", "GPU"]
@@ -163,6 +163,6 @@ def test_one_rank_has_no_nccl() -> None:
 @pytest.mark.parametrize("peak", [0, 1])
 def test_to_the_byte(peak: int) -> None:
     made = Made().rehearse(1)
-    exact = made.account.peak + overhead.nbytes(1)
-    account = replace(made.account, peak=made.account.peak + peak)
+    exact = made.account.reserved + overhead.nbytes(1)
+    account = replace(made.account, reserved=made.account.reserved + peak)
     assert Run(replace(made, account=account), exact).fits is (peak == 0)

@@ -13,6 +13,8 @@ from tools import measure_fit_on_gpu as tool
 
 from course.core import ROOT, words
 from course.own.fit import overhead
+from course.own.fit.account import add_up
+from course.own.fit.record import Record, Storage
 
 RANK = """import torch
 from tools import measure_fit_on_gpu as tool
@@ -49,7 +51,8 @@ def test_a_rank_ends_after_its_steps(nvidia_smi: None, tmp_path: Path) -> None:
 
 def test_a_row_has_what_is_predicted_and_measured() -> None:
     ranks = [{"allocated": 30 * words.MIB, "reserved": 40 * words.MIB, "used": 3000 * words.MIB}]
-    row = tool.compared("layers shard", 20 * words.MIB, 1000 * words.MIB, ranks * 2)
+    account = add_up(Record([Storage(20 * words.MIB, "", "weights")], [(0, 20 * words.MIB)]))
+    row = tool.compared("layers shard", account, 1000 * words.MIB, ranks * 2)
     whole = f"{20 + overhead.nbytes(2) / words.MIB:.1f}"
     assert row.split() == ["layers", "shard", "20.0", "30.0", "40.0", whole, "1000.0"]
 
