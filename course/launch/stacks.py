@@ -83,11 +83,14 @@ def _diagnosis(run: Run, sites: dict[int, call_site.CallSite | None]) -> list[st
     if len(waiting) > 1:
         calls = ", ".join(sorted(waiting))
         return [f"The ranks wait in different calls ({calls}): each waits for the others forever."]
-    if elsewhere and not waiting <= POINT_TO_POINT:
-        names = ", ".join(f"rank {rank}" for rank in elsewhere)
-        rule = "A collective ends when every rank has called it"
-        return [f"{rule}, and {names} did not call {waiting.pop()}."]
     (call,) = waiting
+    if elsewhere and call not in POINT_TO_POINT:
+        absent: dict[str, list[str]] = {}
+        for rank in elsewhere:
+            how = f"did not call {call}" if rank in sites else "had ended"
+            absent.setdefault(how, []).append(f"rank {rank}")
+        whys = [f"{', '.join(names)} {how}" for how, names in absent.items()]
+        return [f"A collective needs every rank, and {' and '.join(whys)}."]
     if call in ROOTS and len(run.processes) > 1:
         return [f"All ranks wait in {call}. Do they name the same `{ROOTS[call]}`?"]
     return []

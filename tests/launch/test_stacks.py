@@ -156,9 +156,18 @@ def test_call_that_some_did_not_make(script: str) -> None:
         "  rank 2 had ended with exit code 0",
     ]
     assert report[4] == (
-        "A collective ends when every rank has called it, "
-        "and rank 1, rank 2 did not call all_reduce."
+        "A collective needs every rank, and rank 1 did not call all_reduce and rank 2 had ended."
     )
+
+
+def test_a_rank_that_failed_inside_the_call_is_not_said_to_have_missed_it(script: str) -> None:
+    joins = f"{C10D}:1764 init_process_group; {LOGGER}:95 wrapper; {script}:1 <module>"
+    run = run_of(joins, None)
+    run.take(RankEnded(1, 1))
+    assert stacks.report(run, 4).splitlines()[2:] == [
+        "  rank 1 had ended with exit code 1",
+        "A collective needs every rank, and rank 1 had ended.",
+    ]
 
 
 def test_a_message_is_no_collective(script: str) -> None:
