@@ -44,7 +44,8 @@ class Run:
 
     `wall_s` is in seconds; `log_dir` holds every byte that the ranks wrote; `left_behind` counts
     processes that outlived the run and were ended; `processes` has, by rank, the process id and
-    the time of its creation; `unresponsive` ranks did not end on request;
+    the time of its creation; `unresponsive` ranks did not end on request; `waits_in` has, by rank,
+    the call in which it waited, if the run was watched, stood still and was ended;
     `memory_kills` counts processes that the system killed meanwhile because memory had run out.
     """
 
@@ -58,6 +59,7 @@ class Run:
     left_behind: int = 0
     processes: dict[int, tuple[int, float]] = field(default_factory=dict)
     unresponsive: set[int] = field(default_factory=set)
+    waits_in: dict[int, str] = field(default_factory=dict)
     memory_kills: int = 0
     _ended: dict[int, int] = field(default_factory=dict)  # exit codes by rank, as the ranks ended
     _troubled: list[int] = field(default_factory=list)  # ranks, by their first sign of failure

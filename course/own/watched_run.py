@@ -78,7 +78,10 @@ class WatchedRun:
         return runs[0]
 
     def ending(self, run: Run) -> Ending:
-        """Why the run ended, once it has, judging by the last snapshots."""
+        """Why the run ended, once it has, judging by the last snapshots.
+
+        The run then says in which calls its ranks waited.
+        """
         self._over.set()
         patience, seconds = self._patience, run.wall_s
         if run.reason == Reason.STOPPED and self._stop.is_set():
@@ -91,7 +94,9 @@ class WatchedRun:
             ended = ITSELF
             patience.last()
         failed = 0 if run.ok else run.launcher_code or 1
-        return ending_of(patience.ranks, ended, failed, seconds, patience.enough)
+        ending = ending_of(patience.ranks, ended, failed, seconds, patience.enough)
+        run.waits_in = ending.waits_in
+        return ending
 
     def close(self) -> None:
         """Remove the folder."""

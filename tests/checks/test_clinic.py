@@ -11,8 +11,9 @@ from support import solutions
 from support.patience import PATIENCE_S
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from course.launch import connect, stacks
+from course.launch import connect
 from course.launch.client import launch
+from course.own import watched
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
@@ -82,18 +83,21 @@ def test_a_cure_sends_nothing_of_the_cpu_through_nccl(solved, monkeypatch, scrip
 @pytest.mark.parametrize(
     ("words", "calls"),
     [
-        ("hangs_ddp.py validation", {"forward", "barrier"}),
-        ("hangs.py mean", {"all_reduce", "barrier"}),
-        ("hangs_ddp.py leftover", {"backward", "barrier"}),
+        ("hangs_ddp.py validation", {0: "forward", 1: "barrier"}),
+        ("hangs.py mean", {0: "all_reduce", 1: "barrier"}),
+        ("hangs_ddp.py leftover", {0: "backward", 1: "barrier"}),
     ],
 )
 def test_a_hang_shows_where_the_ranks_wait(words, calls):
-    limit, places = HANG_S, set()
-    while places != calls and limit < PATIENCE_S:
-        run = launch([*TWO, *words.split()], limit=limit, patient=True)
+    """The lesson's answers to its guesses come from there, and its runs are watched like these."""
+    limit, waits_in = HANG_S, {}
+    while waits_in != calls and limit < PATIENCE_S:
+        with watched() as session:
+            run = session.run([*TWO, *words.split()], limit=limit)
+            session.ending(run)
         assert run.reason == "limit"
-        places, limit = {place.call for place in stacks.call_sites(run).values()}, 2 * limit
-    assert places == calls
+        waits_in, limit = run.waits_in, 2 * limit
+    assert waits_in == calls
 
 
 @pytest.mark.parametrize(

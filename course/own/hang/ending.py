@@ -18,7 +18,8 @@ STOPPED = "stopped"  # enough has been seen
 class Ending:
     """How a run `ended`, with its exit `code`, which is None if the course ended it.
 
-    `lead` says so in a sentence, and `ranks` has a line for each rank.
+    `lead` says so in a sentence, and `ranks` has a line for each rank. If the ranks stood still,
+    `waits_in` has, by rank, the call in which it waited.
     """
 
     ended: str
@@ -26,6 +27,7 @@ class Ending:
     lead: str = ""
     ranks: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    waits_in: dict[int, str] = field(default_factory=dict)
 
     @property
     def faults(self) -> list[Finding]:
@@ -64,7 +66,8 @@ def ending_of(
         lead = f"{lead} It is too early to say whether the ranks stand still:"
         return Ending(ended, lead=lead, ranks=standing.working(ranks))
     lead = f"{lead} No rank has moved for {words.duration(round(stood))}. Where the ranks stood:"
-    return Ending(ended, lead=lead, ranks=standing.lines(ranks), findings=_waiting(ranks))
+    lines, calls = standing.lines(ranks), standing.waits_in(ranks)
+    return Ending(ended, lead=lead, ranks=lines, findings=_waiting(ranks), waits_in=calls)
 
 
 def _waiting(ranks: Sequence[RankState]) -> list[Finding]:

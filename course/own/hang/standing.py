@@ -35,6 +35,13 @@ def lines(ranks: Sequence[RankState]) -> list[str]:
     return [f"  rank {state.rank} {_state(state)}" for state in ranks]
 
 
+def waits_in(ranks: Sequence[RankState]) -> dict[int, str]:
+    """By rank, the call in which it waits; ranks that wait in none are left out."""
+    living = [state for state in ranks if state.alive is not False]
+    sites = {state.rank: call_sites.of_rank(state) for state in living}
+    return {rank: site.call for rank, site in sites.items() if site and site.call}
+
+
 def _state(state: RankState) -> str:
     site = call_sites.of_rank(state)
     if state.alive is False:

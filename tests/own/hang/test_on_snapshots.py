@@ -116,11 +116,16 @@ def test_on_gpus_the_last_call_counts_and_is_said() -> None:
     assert "Python stands at train.py:20" in findings[1].says
 
 
+def test_the_calls_in_which_living_ranks_wait_are_known() -> None:
+    ranks = [rank(0, backward(30)), rank(1, computes(41)), rank(2, waits("barrier", 9), dead=True)]
+    assert ending.ending_of(ranks, LIMIT, None, 8.0, 3.0).waits_in == {0: "backward"}
+
+
 @pytest.mark.parametrize("ended", [LIMIT, INTERRUPTED])
 def test_ranks_that_have_just_moved_are_not_accused(ended: str) -> None:
     ranks = [rank(0, waits("backward", 30), stood=0.3), rank(1, computes(41), stood=0.2)]
     outcome = ending.ending_of(ranks, ended, None, 8.0, 3.0)
-    assert "still working" in outcome.lead and outcome.findings == []
+    assert "still working" in outcome.lead and outcome.findings == [] and outcome.waits_in == {}
 
 
 def test_a_rank_that_computes_at_one_line_works() -> None:
