@@ -70,7 +70,7 @@ class Stage:
         requests = [{**self._script.request(ranks), "changes": made} for ranks, made in wishes]
         self._process.stdin.write(json.dumps(requests) + "\n")
         self._process.stdin.flush()
-        limit = LIMIT_S * len(wishes)
+        limit = LIMIT_S * max(1, len(wishes))
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             if not selector.select(limit):
