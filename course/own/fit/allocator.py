@@ -10,13 +10,13 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from course.core.words import MIB
+from course.core import words
 
 MIN_BLOCK = 512  # sizes are rounded up to whole ones
-SMALL = MIB  # blocks up to this size come from small segments
-SMALL_SEGMENT, LARGE_SEGMENT = 2 * MIB, 20 * MIB
-OWN_SEGMENT = 10 * MIB  # a block of this size or more gets a segment of its own size ...
-ROUNDED_TO = 2 * MIB  # ... rounded up to a multiple of this
+SMALL = words.MIB  # blocks up to this size come from small segments
+SMALL_SEGMENT, LARGE_SEGMENT = 2 * words.MIB, 20 * words.MIB
+OWN_SEGMENT = 10 * words.MIB  # a block of this size or more gets a segment of its own size ...
+ROUNDED_TO = 2 * words.MIB  # ... rounded up to a multiple of this
 PRECISION = 0.01  # of the tensors' peak, with which the least memory is looked for
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from course.core.words import MIB
+from course.core import words
 from course.own.fit import allocator
 
 HEADER = Path(torch.__file__).parent / "include" / "c10" / "core" / "AllocatorConfig.h"
-KIB = 2**10
+KIB, MIB = 2**10, words.MIB
 
 
 def test_its_sizes_are_those_of_the_installed_torch() -> None:
