@@ -1,13 +1,10 @@
 """One command that is running on several nodes at once: watch it, kill a node, bring it back."""
 
-import contextlib
 import queue
 import socket
 import threading
 import time
 from dataclasses import dataclass
-
-import psutil
 
 from course.core import RUNS, CourseError, Interrupted
 from course.launch import (
@@ -17,6 +14,7 @@ from course.launch import (
     Host,
     Run,
     RunEnded,
+    SupervisorStarted,
     kill_tree,
     launch,
     still_the_same,
@@ -56,6 +54,7 @@ class RunningOnNodes:
         self._events: queue.Queue[Event] = queue.Queue()
         self._stop = threading.Event()
         self._threads: dict[int, threading.Thread] = {}
+        self._supervisors: dict[int, SupervisorStarted] = {}
         self._killed: set[int] = set()
         self._error: Exception | None = None
         self._live = Live(limit, CurvesDisplay())
@@ -75,6 +74,7 @@ class RunningOnNodes:
             raise CourseError(f"node{node} is running the command already.")
         self._killed.discard(node)
         self.launches.pop(node, None)
+        self._supervisors.pop(node, None)
         self._threads[node] = threading.Thread(target=self._launch, args=(node,), daemon=True)
         self._threads[node].start()
         return self
@@ -91,12 +91,9 @@ class RunningOnNodes:
     def kill(self, node: int) -> "RunningOnNodes":
         """Kill every process of the command on a node, at once and without warning."""
         self._killed.add(node)
-        started = self.launches[node].processes if node in self.launches else {}
-        for pid, created in list(started.values()):
-            if rank := still_the_same(pid, created):
-                with contextlib.suppress(psutil.NoSuchProcess):  # it has ended meanwhile
-                    kill_tree(rank.parent())  # the supervisor, above the launcher and its ranks
-                    break
+        started = self._supervisors.get(node)
+        if started and (supervisor := still_the_same(started.pid, started.created)):
+            kill_tree(supervisor)  # with the launcher and its ranks, which are below it
         self._threads[node].join(timeout=10)
         return self
 
@@ -151,6 +148,8 @@ class RunningOnNodes:
 
         def watch(run: Run, event: Event) -> None:
             self.launches[node] = run
+            if isinstance(event, SupervisorStarted):
+                self._supervisors[node] = event
             self._events.put(event)
 
         place = self._places[node]

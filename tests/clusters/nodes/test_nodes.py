@@ -4,8 +4,10 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 from pathlib import Path
 
+import psutil
 import pytest
 from support.boxes import box
 from support.fake_nvml import FakeNvml
@@ -13,6 +15,7 @@ from support.patience import PATIENCE_S, runs, until
 
 from course import hardware
 from course.clusters.nodes import network, nodes
+from course.clusters.nodes.running import NodeEnvironment, RunningOnNodes
 from course.core.errors import CourseError, Interrupted
 from course.launch import connect
 
@@ -63,6 +66,13 @@ import os, time
 from course import log
 log(pid=os.getpid())
 while True: time.sleep(0.05)
+"""
+LOGS = """
+import os, time
+from course import log
+while True:
+    log(pid=os.getpid())
+    time.sleep(0.05)
 """
 
 
@@ -141,6 +151,29 @@ def test_a_node_that_dies_and_comes_back_goes_on_from_the_checkpoint(two):
         int(line.split()[1]) for rank in (0, 1) for line in run.text(rank, "stdout").splitlines()
     ]
     assert sorted(set(begun)) == [0, 10]
+
+
+def test_a_rank_without_its_supervisor_is_killed_and_not_the_process_that_adopted_it(monkeypatch):
+    """That is the warm server, without which every run of this process ends."""
+    Path("logs.py").write_text(LOGS)
+    running = RunningOnNodes(
+        ["python", "logs.py"], {0: NodeEnvironment({}, None)}, on=[0], limit=10 * PATIENCE_S
+    )
+    running.until(pid=0)
+    rank = psutil.Process(running.run.rows[0]["pid"])
+    supervisor = rank.parent()
+    adopter = psutil.Process(supervisor.ppid())
+    goes_on, thread = threading.Event(), running._threads[0]
+    put, join = running._events.put, thread.join
+    monkeypatch.setattr(running._events, "put", lambda event: (goes_on.wait(), put(event)))
+    monkeypatch.setattr(thread, "join", lambda timeout: (goes_on.set(), join()))
+    adopter.suspend()  # or it would end the rank
+    supervisor.kill()
+    until(lambda: rank.ppid() == adopter.pid)
+    running.kill(0)
+    adopter.resume()
+    until(lambda: not runs(rank.pid))
+    assert psutil.wait_procs([adopter], timeout=1)[1] == [adopter]  # killed, it would be gone
 
 
 def test_an_interrupt_ends_the_ranks_of_all_nodes(two, monkeypatch):
