@@ -1,7 +1,9 @@
 """The course's folders, and a way to write a file whole or not at all."""
 
+import contextlib
 import os
-import tempfile
+import secrets
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,18 +14,42 @@ RUNS = Path("course-runs")  # where runs write, below the current folder; `runs`
 def write_whole(path: Path, text: str) -> None:
     """Write `text` through a temporary file next to `path`; make the folder if need be.
 
-    The old content stays if this raises: `OSError` (a full disk), `UnicodeEncodeError`.
+    The old content stays if this raises: `OSError` (a full disk), `UnicodeEncodeError`. An old file
+    keeps its mode and owner, and a link to it stays. A device or a pipe is written to, never
+    replaced, and so is the file that this process prints to.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
+    if path.exists() and (stream := _stream(path)) is not None:
+        with open(stream, "w", encoding="utf-8", newline="\n", closefd=stream == path) as file:
             file.write(text)
-        os.chmod(name, 0o644)  # mkstemp lets only the owner read it
-        os.replace(name, path)
+        return
+    path = Path(os.path.realpath(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
+            if path.exists():
+                _take_over_rights(path, temporary)
+            file.write(text)
+        os.replace(temporary, path)
     except BaseException:
-        os.unlink(name)
+        temporary.unlink(missing_ok=True)
         raise
+
+
+def _stream(path: Path) -> Path | int | None:
+    """What to open if `path` must not be replaced; None if it is a file like any other."""
+    for descriptor in (1, 2):  # which is where /dev/stdout and /dev/stderr lead
+        with contextlib.suppress(OSError):  # it is closed
+            if os.path.samefile(path, descriptor):
+                return descriptor
+    return None if path.is_file() else path
+
+
+def _take_over_rights(old: Path, new: Path) -> None:
+    status = old.stat()
+    with contextlib.suppress(OSError):  # only root may give a file to another user
+        os.chown(new, status.st_uid, status.st_gid)
+    os.chmod(new, stat.S_IMODE(status.st_mode))
 
 
 @dataclass(frozen=True)
