@@ -13,7 +13,7 @@ from course.commands.grading.alike import Group, alike
 from course.commands.grading.gradebook import NO_COMMENT, Gradebook, GradebookLine, days_late
 from course.commands.grading.names import slug
 from course.commands.grading.roster import Roster
-from course.commands.grading.submissions import Submission, collect
+from course.commands.grading.submissions import MARK, Submission, collect
 from course.commands.grading.suspicions import suspicions
 from course.commands.grading.verdicts import Judge
 from course.core import CourseError, words, write_whole
@@ -22,6 +22,9 @@ from course.hardware import isolation
 from course.launch import warm_up
 
 DOUBTS = 5  # lines of a submission that are listed
+WORK, ROSTER = "work", "roster.csv"
+# What is written each time, in place of the results of an earlier run.
+RESULTS = ("index.html", "grades.csv", "guesses.html", "feedback", "junit", "verdicts", ROSTER)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -36,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
     points = weights(args.weights, names)
     due = roster.time_of(args.due or "")
     known = roster.read(args.roster) if args.roster else None
-    submissions = collect(args.submissions, args.out / "work", known)
+    submissions = collect(args.submissions, args.out / WORK, known)
     learners = [submission.learner for submission in submissions]
     remarks = comments.read(args.out / "comments.toml", learners, names)
     _write_guesses(args.out / "guesses.html", submissions, args.lab)
@@ -75,7 +78,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("submissions", type=Path, help="a folder with a folder, archive or file for each learner")
-    add("--out", type=Path, required=True, metavar="DIR", help="where results go")
+    add(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="where results go, in place of an earlier run's; your comments.toml there stays",
+    )
     add("--lab", nargs="+", default=[], metavar="NN", help="only these labs, such as 02 04b")
     add("--names", nargs="+", metavar="NAME", help="only these exercises")
     add("--weights", type=Path, metavar="FILE", help="points of exercises, as `ring = 2` (TOML)")
@@ -108,6 +117,7 @@ def _refuse(args: argparse.Namespace) -> None:
         raise CourseError(f"There is no folder {args.submissions}: {fix}.")
     if args.out.resolve().is_relative_to(args.submissions.resolve()):
         raise CourseError(f"{args.out} lies among the submissions: name a folder elsewhere.")
+    _refuse_to_replace(args.out, args.roster)
     if args.jobs < 1 or not args.minutes > 0:
         raise CourseError("--jobs and --minutes take numbers above 0.")
     if not 0 <= args.late_percent <= 100:
@@ -116,6 +126,18 @@ def _refuse(args: argparse.Namespace) -> None:
         raise CourseError(
             f"Nothing was run, since learners' code cannot be isolated here: {why}. With --trust "
             "it runs with your rights, and can read and change whatever you can."
+        )
+
+
+def _refuse_to_replace(out: Path, given: Path | None) -> None:
+    """Raise `CourseError` if results would take the place of anything but earlier results."""
+    if given and given.resolve() == (out / ROSTER).resolve():
+        raise CourseError(f"The points would be written over {given}: copy it elsewhere first.")
+    there = [name for name in RESULTS if (out / name).exists()]
+    if there and not (out / WORK / MARK.name).exists():
+        raise CourseError(
+            f"{out / there[0]} is there and is no result of this command: give another folder to "
+            "--out."
         )
 
 
@@ -201,5 +223,5 @@ def _write_back(out: Path, book: Gradebook, known: Roster, column: str | None) -
         for line in book.lines
         if line.submission.person and not line.not_judged
     }
-    write_whole(out / "roster.csv", known.with_points(points, column))
-    print(f"The roster with the points is in {out / 'roster.csv'}.")
+    write_whole(out / ROSTER, known.with_points(points, column))
+    print(f"The roster with the points is in {out / ROSTER}.")

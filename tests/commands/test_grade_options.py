@@ -4,6 +4,7 @@ import pytest
 from support.grading import hand_in, run
 
 from course.__main__ import main
+from course.commands import grade
 
 
 @pytest.mark.parametrize(
@@ -73,3 +74,33 @@ def test_nothing_handed_in_is_one_sentence(tmp_path, judged, capsys):
     assert capsys.readouterr().err.startswith("There are no submissions in")
     assert run(tmp_path / "absent") == 2
     assert capsys.readouterr().err.startswith("There is no folder")
+
+
+@pytest.mark.parametrize("name", grade.RESULTS)
+def test_a_file_of_the_teachers_is_not_replaced(tmp_path, judged, capsys, name):
+    folder = hand_in(tmp_path, ada__ring="a = 1")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).write_text("mine")
+    assert run(folder) == 2
+    assert f"{name} is there and is no result of this command" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [name]
+    assert (tmp_path / "out" / name).read_text() == "mine"
+
+
+def test_results_take_the_place_of_an_earlier_runs(tmp_path, judged):
+    folder = hand_in(tmp_path, ada__ring="a = 1")
+    (tmp_path / "class.csv").write_text("name\nada\n")
+    for _ in range(2):
+        assert run(folder, "--roster", str(tmp_path / "class.csv"), "--names", "ring") == 0
+    there = {path.name for path in (tmp_path / "out").iterdir()}
+    assert there == {*grade.RESULTS, grade.WORK, "comments.toml"}
+
+
+def test_the_roster_that_is_given_is_not_replaced(tmp_path, judged, capsys):
+    folder = hand_in(tmp_path, ada__ring="a = 1")
+    assert run(folder, "--names", "ring") == 0
+    roster = tmp_path / "out" / "roster.csv"
+    roster.write_text("name,points\nada,typed\n")
+    assert run(folder, "--names", "ring", "--roster", str(roster)) == 2
+    assert "The points would be written over" in capsys.readouterr().err
+    assert roster.read_text() == "name,points\nada,typed\n"
