@@ -30,6 +30,7 @@ quick: lint              # for the edit loop: style, built files, every test tha
 	.venv/bin/python -m course build --check
 	.venv/bin/python -m pytest tests -m "not slow" $(ARGS)
 
+# `notebooks`, `prose` and `scripts` replace files; what you changed in labs/ is kept in labs/src/kept.
 notebooks: install       # labs/, solutions/ and images/ from the lessons; ARGS="02_all_reduce" builds one
 	.venv/bin/python -m course build $(ARGS)
 

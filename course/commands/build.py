@@ -47,14 +47,19 @@ def _say(line: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m course build", description="Build the notebooks from the lessons."
+        prog="python -m course build",
+        description="Build the notebooks from the lessons. They take the place of those in labs/ "
+        "and solutions/; if you have worked in one of labs/, it is kept in labs/src/kept.",
     )
     parser.add_argument(
         "names", metavar="NAME", nargs="*", help="a lesson such as 02_all_reduce (default: all)"
     )
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument(
-        "--scripts", action="store_true", help="write only the scripts of the cells; run nothing"
+        "--scripts",
+        action="store_true",
+        help="write only the scripts of the cells, to labs/src and solutions/src; run nothing. "
+        "What you have changed in labs/src is kept in labs/src/kept",
     )
     ways.add_argument(
         "--prose", action="store_true", help="only prose has changed: keep the outputs, run nothing"

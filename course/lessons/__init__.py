@@ -2,8 +2,9 @@
 
 from course.lessons.hints import read as read_hints
 from course.lessons.lesson import CORE, Lesson, labs, lessons, opened, read
-from course.lessons.notebooks import build, rewrite_prose, write_figures, write_scripts
+from course.lessons.notebooks import build, rewrite_prose, write_figures
 from course.lessons.rules import select
+from course.lessons.scripts import write_scripts
 from course.lessons.up_to_date import stale, stale_beside
 
 __all__ = [

@@ -21,11 +21,11 @@ from nbformat import NotebookNode
 from course.core import lesson_marks, write_whole
 from course.lessons.compared import WIDGET, says_the_same
 from course.lessons.lesson import Cell, Lesson
+from course.lessons.scripts import KEPT, put_aside
 
 STARTUP_TIMEOUT_S = 180  # for a kernel on a busy machine
 CELL_TIMEOUT_S = 300  # as long as nbval gives a cell: what is built can be validated
 STARTS = 3  # of a kernel: it dies if another program takes its ports before it opens them
-KEPT = "kept"  # beside the scripts: what the notebook keeps of a learner (course.notebook.store)
 DIED_EARLY = "Kernel died before replying"  # jupyter_client says so by a plain RuntimeError
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -85,7 +85,7 @@ def build(root: Path, chosen: list[Lesson], say: Callable[[str], None]) -> list[
     failures = []
     for number, lesson in enumerate(chosen, 1):
         say(f"{lesson.name}: runs, {number} of {len(chosen)}")
-        write_whole(root / "labs" / f"{lesson.name}.ipynb", text(notebook(lesson, solved=False)))
+        _write_lab(root, lesson)
         _remove_scripts(root, lesson)
         start = time.monotonic()
         try:
@@ -101,6 +101,24 @@ def build(root: Path, chosen: list[Lesson], say: Callable[[str], None]) -> list[
         else:
             write_whole(path, text(solved))
     return failures
+
+
+def _write_lab(root: Path, lesson: Lesson) -> None:
+    """Write the notebook with the exercises open; one in which somebody has worked is kept."""
+    path, blank = root / "labs" / f"{lesson.name}.ipynb", notebook(lesson, solved=False)
+    if path.exists() and _was_worked_in(path, blank):
+        put_aside(root, path)
+    write_whole(path, text(blank))
+
+
+def _was_worked_in(path: Path, blank: NotebookNode) -> bool:
+    """Whether a notebook has other code, or metadata that Jupyter adds when it saves."""
+    try:
+        there = nbformat.read(path, 4)
+        mine, new = ([cell.source for cell in code_cells(node)] for node in (there, blank))
+        return there.metadata != METADATA or mine != new
+    except (OSError, nbformat.reader.NotJSONError, KeyError, AttributeError):
+        return True
 
 
 def _says_the_same(path: Path, solved: NotebookNode) -> bool:
@@ -129,7 +147,7 @@ def rewrite_prose(root: Path, chosen: list[Lesson]) -> list[str]:
         for cell, before in zip(cells, ran, strict=True):
             cell.outputs, cell.execution_count = before.outputs, before.execution_count
             _ask_anew(cell, reworded)
-        write_whole(root / "labs" / f"{lesson.name}.ipynb", text(notebook(lesson, solved=False)))
+        _write_lab(root, lesson)
         write_whole(path, text(solved))
     return failures
 
@@ -270,11 +288,3 @@ def _without_this_machine(node: NotebookNode, root: Path) -> NotebookNode:
     python = Path(sysconfig.get_path("stdlib"))
     content = text(node).replace(f"{root}/", "./").replace(f"{python}/", f"…/{python.name}/")
     return nbformat.reads(content, as_version=4)
-
-
-def write_scripts(root: Path, chosen: list[Lesson]) -> None:
-    """Write what the cells would write, both blank and solved, and run nothing."""
-    for lesson in chosen:
-        for folder, solved in (("labs", False), ("solutions", True)):
-            for target, script in lesson.scripts(solved=solved).items():
-                write_whole(root / folder / target, script)

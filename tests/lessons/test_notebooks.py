@@ -174,14 +174,27 @@ def test_no_times_and_no_other_files_are_left(finished):
     assert made == expected | {"images/sum.svg", "solutions/src/adding.py"}
 
 
-def test_scripts_are_what_the_cells_write_and_nothing_else_is_touched(finished, copied):
-    built_files = {path: path.read_bytes() for path in copied.rglob("*.ipynb")}
-    notebooks.write_scripts(copied, select(copied, [], FIGURES, checks=set()))
-    written, run = (root / "solutions" / "src" / "adding.py" for root in (copied, finished))
-    assert written.read_bytes() == run.read_bytes()
-    lab = (copied / "labs" / "src" / "adding.py").read_text()
-    assert 'raise NotImplementedError("TODO 2: one addition")' in lab
-    assert {path: path.read_bytes() for path in built_files} == built_files
+def _typed(lab: nbformat.NotebookNode) -> None:
+    lab.cells[3].source = "mine = 1"
+
+
+def _saved_by_jupyter(lab: nbformat.NotebookNode) -> None:
+    lab.cells[0].source += "\n\nMy note."
+    lab.metadata.language_info.version = "3.12.3"
+
+
+@pytest.mark.parametrize("worked", [_typed, _saved_by_jupyter])
+def test_a_lab_in_which_somebody_has_worked_is_kept(copied, worked):
+    path, lab = copied / "labs" / f"{NAME}.ipynb", notebook(copied, "labs")
+    blank = path.read_text()
+    worked(lab)
+    write_whole(path, notebooks.text(lab))
+    rewrite(copied / "course" / "lessons" / f"{NAME}.md", "Now a third one.", "A third one.")
+    for _ in range(2):
+        assert notebooks.rewrite_prose(copied, lesson_module.lessons(copied)) == []
+    [kept] = (copied / "labs" / "src" / "kept").iterdir()
+    assert kept.read_text() == notebooks.text(lab)
+    assert path.read_text() == blank.replace("Now a third one.", "A third one.")
 
 
 def test_a_failing_solution_leaves_the_old_one_and_says_where(copied):

@@ -1,0 +1,34 @@
+"""Write the scripts of the lessons, and keep what somebody has made of a file in labs/."""
+
+from datetime import datetime
+from pathlib import Path
+
+from course.core import write_whole
+from course.lessons.lesson import Lesson
+
+KEPT = "kept"  # beside the scripts: what the notebook keeps of a learner (course.notebook.store)
+
+
+def write_scripts(root: Path, chosen: list[Lesson]) -> None:
+    """Write what the cells would write, both blank and solved, and run nothing.
+
+    A script in labs/src that somebody has changed is kept.
+    """
+    for lesson in chosen:
+        for target, script in lesson.scripts(solved=False).items():
+            path = root / "labs" / target
+            if path.exists() and path.read_bytes() != script.encode():
+                put_aside(root, path)
+            write_whole(path, script)
+        for target, script in lesson.scripts(solved=True).items():
+            write_whole(root / "solutions" / target, script)
+
+
+def put_aside(root: Path, path: Path) -> None:
+    """Move a file of labs/ to where the notebook keeps a learner's work, and say so."""
+    name = f"{path.stem}-{datetime.now():%Y-%m-%d-%H%M%S}{path.suffix}"
+    kept = root / "labs" / "src" / KEPT / name
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    path.rename(kept)
+    old, new = path.relative_to(root), kept.relative_to(root)
+    print(f"{old} differed from what is handed out. It is kept as {new}.")
