@@ -13,6 +13,7 @@ from support.launching import clean_environment
 from support.shapes import shapes
 
 from course.__main__ import main
+from course.commands.handouts.students import FILES, FOLDERS, TEXTS, write
 from course.commands.web.ring import trial
 from course.core import ROOT
 from course.core.todo import OPEN
@@ -53,6 +54,17 @@ def test_students_get_no_solution(kit):
         for line in solution_lines(lesson):
             if "\n".join(lesson.lines).count(line) == 1:  # and stands nowhere outside a solution
                 assert line not in blank[lesson.name], (lesson.name, line)
+
+
+def test_students_do_not_get_what_the_maker_has_kept(tmp_path):
+    root, out = tmp_path / "clone", tmp_path / "out"
+    kept = root / "labs" / "src" / "kept"
+    kept.mkdir(parents=True)
+    (kept / "ring-2026-11-20-180000.py").write_text("solved = True\n")
+    for name in {*FOLDERS, *FILES, *TEXTS} - {"labs"}:
+        (root / name).symlink_to(ROOT / name)
+    write(root, [], out)
+    assert (out / "labs" / "src").is_dir() and not (out / "labs" / "src" / "kept").exists()
 
 
 def test_the_students_texts_name_only_what_they_have(kit):

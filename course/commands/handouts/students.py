@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from course.core import RUNS, write_whole
-from course.lessons import Lesson, notebooks, opened
+from course.lessons import Lesson, notebooks, opened, scripts
 
 FILES = (
     "LICENSE",
@@ -23,6 +23,7 @@ FILES = (
 FOLDERS = ("course", "images", "labs")
 SITE = ("commands", "web")  # it shows a solution, and only a clone can build it
 MADE = (
+    scripts.KEPT,
     "__pycache__",
     ".ipynb_checkpoints",
     "*.egg-info",
