@@ -105,18 +105,18 @@ def build(root: Path, chosen: list[Lesson], say: Callable[[str], None]) -> list[
 
 def _write_lab(root: Path, lesson: Lesson) -> None:
     """Write the notebook with the exercises open; one in which somebody has worked is kept."""
-    path, blank = root / "labs" / f"{lesson.name}.ipynb", notebook(lesson, solved=False)
-    if path.exists() and _was_worked_in(path, blank):
+    path = root / "labs" / f"{lesson.name}.ipynb"
+    if path.exists() and _was_worked_in(path):
         put_aside(root, path)
-    write_whole(path, text(blank))
+    write_whole(path, text(notebook(lesson, solved=False)))
 
 
-def _was_worked_in(path: Path, blank: NotebookNode) -> bool:
-    """Whether a notebook has other code, or metadata that Jupyter adds when it saves."""
+def _was_worked_in(path: Path) -> bool:
+    """Whether Jupyter has saved a notebook: it adds to its metadata, and runs leave outputs."""
     try:
         there = nbformat.read(path, 4)
-        mine, new = ([cell.source for cell in code_cells(node)] for node in (there, blank))
-        return there.metadata != METADATA or mine != new
+        ran = any(cell.outputs or cell.execution_count for cell in code_cells(there))
+        return ran or there.metadata != METADATA
     except (OSError, nbformat.reader.NotJSONError, KeyError, AttributeError):
         return True
 

@@ -174,8 +174,9 @@ def test_no_times_and_no_other_files_are_left(finished):
     assert made == expected | {"images/sum.svg", "solutions/src/adding.py"}
 
 
-def _typed(lab: nbformat.NotebookNode) -> None:
+def _ran(lab: nbformat.NotebookNode) -> None:
     lab.cells[3].source = "mine = 1"
+    lab.cells[3].execution_count = 1
 
 
 def _saved_by_jupyter(lab: nbformat.NotebookNode) -> None:
@@ -183,7 +184,7 @@ def _saved_by_jupyter(lab: nbformat.NotebookNode) -> None:
     lab.metadata.language_info.version = "3.12.3"
 
 
-@pytest.mark.parametrize("worked", [_typed, _saved_by_jupyter])
+@pytest.mark.parametrize("worked", [_ran, _saved_by_jupyter])
 def test_a_lab_in_which_somebody_has_worked_is_kept(copied, worked):
     path, lab = copied / "labs" / f"{NAME}.ipynb", notebook(copied, "labs")
     blank = path.read_text()
