@@ -8,7 +8,6 @@ from support.patience import PATIENCE_S
 from support.says import says
 
 from course.launch import Run, launch
-from course.launch.messages import Reason
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
@@ -60,9 +59,9 @@ def rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_a_script_can_hang_whose_model_goes_after_its_group(rounds):
     says("03_distributed_data_parallel", "freed")
     limit, hangs = 20, False
-    while not hangs and limit < PATIENCE_S:  # a busy machine: it had not come that far
+    while not hangs and limit < PATIENCE_S:  # on a busy machine it had not come that far, or failed
         run = rounds("group", limit)
-        assert run.reason == Reason.LIMIT, "torch has mended it"
+        assert not run.ok, "torch has mended it"
         hangs, limit = any(FREEING.search(run.text(rank)) for rank in (0, 1)), 2 * limit
     assert hangs
 
