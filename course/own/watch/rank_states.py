@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from course.own.watch import calls, snapshots
+from course.own.watch import calls, identity, snapshots
 from course.own.watch.calls import CallRecord, CollectiveCall
 from course.own.watch.snapshots import ASK, Snapshot
 from course.own.watch.thresholds import BUSY_CORE, GONE_S, STALE_S
@@ -67,6 +67,7 @@ class RankReader:
         """
         paths = sorted(self._folder.rglob("snapshot.json"))
         states = [state for state in map(_read, paths) if state and state.snapshot.at > self._since]
+        states = [state for state in states if not _runs_another_program(state)]
         for state in states:
             state.mine = self._own in state.folder.parents
         ranks = [state for state in states if state.snapshot.rank is not None]
@@ -95,7 +96,7 @@ class RankReader:
             snapshot.idle = min(
                 snapshot.idle + silent, now - self._idle.get(snapshot.pid, now - silent)
             )
-            if before == now or now - before > 1:
+            if (before == now or now - before > 1) and identity.catches(snapshot.pid, ASK):
                 os.kill(snapshot.pid, ASK)
 
 
@@ -125,6 +126,8 @@ def _alive(snapshot: Snapshot) -> bool | None:
         return False
     if snapshot.host != os.uname().nodename:
         return None if time.time() - snapshot.at < GONE_S else False
+    if identity.creation_ticks(snapshot.pid) != snapshot.created:
+        return False  # it has ended, and another process may have got its id
     with contextlib.suppress(psutil.NoSuchProcess):
         return psutil.Process(snapshot.pid).status() != psutil.STATUS_ZOMBIE
     return False
@@ -132,3 +135,9 @@ def _alive(snapshot: Snapshot) -> bool | None:
 
 def _stale(snapshot: Snapshot) -> bool:
     return snapshot.host == os.uname().nodename and time.time() - snapshot.at > STALE_S
+
+
+def _runs_another_program(state: RankState) -> bool:
+    """Whether a process has replaced itself, as by `os.exec`: then our handler is gone."""
+    snapshot = state.snapshot
+    return bool(state.alive) and _stale(snapshot) and identity.catches(snapshot.pid, ASK) is False

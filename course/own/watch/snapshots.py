@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Any
 
 from course.core import user_files
-from course.own.watch import usage
+from course.own.watch import identity, usage
 from course.own.watch.calls import C10D, Calls
 from course.own.watch.thresholds import BUSY_CORE, READS, SNAPSHOT_S
 
@@ -56,6 +56,7 @@ class Snapshot:
     collective nor a backward pass. The process last computed, read or wrote `idle` seconds ago.
     `count` is the number of snapshots so far. `ended` says that the script is over, and `error` by
     which exception. `unused` names the parameters that got no gradient, as DDP reports them.
+    `created` is when the process was created, as `identity.py` reads it.
     """
 
     rank: int | None
@@ -74,6 +75,7 @@ class Snapshot:
     ended: bool = False
     error: ThreadStack | None = None
     unused: list[str] = field(default_factory=list)
+    created: int = 0
 
     @property
     def main_thread(self) -> ThreadStack | None:
@@ -88,9 +90,9 @@ class SnapshotWriter:
         self._folder, self._calls = folder, calls
         main = threading.main_thread().ident or 0
         self._main = main
-        self.snapshot = Snapshot(
-            rank, world, os.uname().nodename, os.getpid(), time.time(), main=f"{main:016x}"
-        )
+        pid = os.getpid()
+        self.snapshot = Snapshot(rank, world, os.uname().nodename, pid, time.time())
+        self.snapshot.main, self.snapshot.created = f"{main:016x}", identity.creation_ticks(pid)
         self._place: object = None
         self._moved = self._worked = time.monotonic()
         self._spent = (time.monotonic(), 0.0, 0, 0)
