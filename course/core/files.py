@@ -63,9 +63,15 @@ class FolderMark:
         """Mark a folder."""
         (folder / self.name).write_text(self.content)
 
+    def is_on(self, folder: Path) -> bool:
+        """Whether a folder is marked; a link to one is not."""
+        with contextlib.suppress(OSError):
+            content = (folder / self.name).read_bytes()
+            return content == self.content.encode() and not folder.is_symlink()
+        return False
+
     def may_replace(self, folder: Path) -> bool:
         """Whether a folder is marked, or empty, or not there."""
-        mark = folder / self.name
-        if mark.is_file():
-            return not folder.is_symlink() and mark.read_bytes() == self.content.encode()
-        return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+        if self.is_on(folder) or not folder.exists():
+            return True
+        return folder.is_dir() and not any(folder.iterdir())

@@ -150,15 +150,16 @@ def _words(args: argparse.Namespace) -> list[str]:
 def folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None]]:
     """Open the folder for what the processes write; it is shared if several commands make one run.
 
-    Raises `CourseError` if the ranks are unknown, or if the folder for --keep is not empty.
+    To keep what several commands write, they make a new folder in that for --keep. Raises
+    `CourseError` if the ranks are unknown, or if the folder for --keep of one is not empty.
     """
     if args.rank:
         shared.rank()  # says in one sentence what is missing
     if args.rank or args.folder:
-        if args.folder and not args.keep:
-            at = shared.within(args.folder)
-        else:
-            at = args.keep or shared.default_folder()
+        if args.keep:
+            shared.make(args.keep)
+        within = args.keep or args.folder
+        at = shared.within(within) if within else shared.default_folder()
         with shared.join(at, keep=bool(args.keep)) as joined:
             yield joined.folder, joined
     elif args.keep:

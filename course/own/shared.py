@@ -6,6 +6,7 @@ started rank 0 judges and reports, and writes a file when the others are to end 
 
 import contextlib
 import os
+import secrets
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from course.core import CourseError
+from course.core import CourseError, FolderMark
 from course.own.watch.rank_states import RankState
 
 # The variables with which launchers name a process's rank and the number of ranks. Slurm comes
@@ -33,8 +34,14 @@ JOBS = (
     ("MASTER_ADDR", "MASTER_PORT"),
 )
 RUN = ".course-run"  # the folder that a run makes within a shared one, and removes
+MARK = FolderMark(
+    "course-run.txt",
+    "The course has made this folder for one run. At its end, it removes the folder, or renames it "
+    "for --keep.\n",
+)
+KEPT = "run"  # ... or renames, to begin with this, if it is to be kept
 END = "end"  # the file that ends the run, with the exit code of all commands
-LEFT_S = 10.0  # for the other commands to read it
+LEFT_S = 10.0  # for the other commands to read it: a launcher may kill them once one has ended
 
 
 def rank() -> tuple[int, int]:
@@ -68,12 +75,10 @@ def default_folder() -> Path:
 def within(folder: Path) -> Path:
     """The run's own folder within one that all machines see, in which other things may lie.
 
-    Raises `CourseError` if that is not there, or an earlier run has left its folder behind.
+    Raises `CourseError` if that is not there.
     """
     if not folder.is_dir():
         raise CourseError(f"There is no folder {folder}: --folder names one that all machines see.")
-    if (folder / RUN / END).exists():
-        raise CourseError(f"{folder / RUN} is of a run that has ended: delete it, and start again.")
     return folder / RUN
 
 
@@ -104,35 +109,74 @@ class SharedFolder:
 
 def make(folder: Path) -> None:
     """Make a folder; raises `CourseError` if that is not possible."""
-    try:
+    with _making(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CourseError(f"The folder {folder} cannot be made: {error.strerror}.") from None
 
 
 @contextmanager
 def join(folder: Path, keep: bool) -> Iterator[SharedFolder]:
-    """Share a folder; the last process to leave removes it, unless it is to be kept."""
-    own = folder / f"{os.uname().nodename}-{os.getpid()}"
-    make(own)
-    shared = SharedFolder(folder.resolve(), own.resolve())
-    (own / "here").touch()
+    """Share a run's folder; the last command to leave removes it, or renames it to `keep` it.
+
+    Raises `CourseError` if it cannot be made, is not the course's, or is of a run that has ended.
+    """
+    shared = _enter(folder.absolute())
     try:
         yield shared
     finally:
-        (own / "here").unlink(missing_ok=True)
-        if not keep:
-            _leave(shared)
+        (shared.own / "here").unlink(missing_ok=True)
+        _leave(shared, keep)
 
 
-def _leave(shared: SharedFolder) -> None:
-    """Remove the folder once no command uses it, or after `LEFT_S`: one may have been killed."""
+def _enter(folder: Path) -> SharedFolder:
+    """Make a folder of this command's own within that of its run, and say that it is here."""
+    # Commands in containers may have one host's name and one process id.
+    own = folder / f"{os.uname().nodename}-{secrets.token_hex(4)}"
+    while True:
+        if not MARK.is_on(folder):
+            _make_marked(folder, own.name)
+        if not MARK.is_on(folder) and os.path.lexists(folder):
+            raise CourseError(f"{folder} is there, and the course has not made it: move it away.")
+        if (folder / END).exists():
+            raise CourseError(f"{folder} is of a run that has ended: delete it, and start again.")
+        with _making(own), contextlib.suppress(FileNotFoundError):  # it was removed just now
+            own.mkdir()
+            (own / "here").touch()
+            return SharedFolder(folder, own)
+
+
+def _make_marked(folder: Path, name: str) -> None:
+    """Make a folder that has its mark as soon as it is there; other commands do the same."""
+    new = folder.with_name(f"{folder.name}-{name}")
+    make(new)
+    with _making(folder):
+        MARK.write(new)
+    try:
+        new.rename(folder)
+    except OSError:  # something is there
+        shutil.rmtree(new)
+
+
+@contextmanager
+def _making(folder: Path) -> Iterator[None]:
+    """Raise `CourseError` if what is done inside the `with` is not possible."""
+    try:
+        yield
+    except OSError as error:
+        raise CourseError(f"The folder {folder} cannot be made: {error.strerror}.") from None
+
+
+def _leave(shared: SharedFolder, keep: bool) -> None:
+    """Remove the folder, or rename it, if no other command uses it: else the last of them does."""
     late = time.monotonic() + LEFT_S
-    while time.monotonic() < late:
-        if not list(shared.folder.glob("*/here")):
-            shutil.rmtree(shared.folder, ignore_errors=True)
+    while (in_use := any(shared.folder.glob("*/here"))) and shared.end is not None:
+        if time.monotonic() > late:
             return
-        if shared.end is None:
-            return  # others go on, and the last of them removes it
         time.sleep(0.1)
-    shutil.rmtree(shared.folder, ignore_errors=True)
+    if in_use:
+        return
+    name = f"{KEPT if keep else shared.folder.name}-{shared.own.name}"
+    with contextlib.suppress(OSError):  # another command left at this moment, and has done it
+        if MARK.is_on(shared.folder):
+            gone = shared.folder.rename(shared.folder.with_name(name))
+            if not keep:
+                shutil.rmtree(gone, ignore_errors=True)

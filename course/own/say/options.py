@@ -159,7 +159,12 @@ def _add_those_of_a_run(parser: Parser) -> None:
         help="end the run when no rank has moved for this many seconds (default 300)",
     )
     add("--limit", type=_seconds, metavar="S", help="end the run after this many seconds anyway")
-    add("--keep", type=Path, metavar="FOLDER", help="keep what the ranks wrote there")
+    add(
+        "--keep",
+        type=Path,
+        metavar="FOLDER",
+        help="keep what the ranks wrote there; with --rank or --folder, in a new folder within",
+    )
     add(
         "--rank",
         action="store_true",
