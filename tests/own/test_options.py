@@ -18,6 +18,15 @@ def test_a_magic_has_a_help(read: Callable, capsys: pytest.CaptureFixture) -> No
     assert text.startswith(f"usage: %{read.__name__} [") and "--patience" not in text
 
 
+@pytest.mark.parametrize("read", [options.right, options.fit])
+def test_the_help_says_that_a_script_really_writes_more_than_once(
+    read: Callable, capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(SystemExit):
+        read(["--help"])
+    assert "really deletes and writes" in " ".join(capsys.readouterr().out.split())
+
+
 @MAGICS
 def test_a_magic_without_a_command_names_itself(read: Callable) -> None:
     with pytest.raises(CourseError, match=f"example: %{read.__name__} -- torchrun "):

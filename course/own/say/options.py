@@ -78,7 +78,9 @@ def right(argv: Sequence[str], magic: bool = False) -> argparse.Namespace:
         help="compare with one process instead, in a terminal: the script runs twice, for two "
         "steps without dropout and with the same seed, on its ranks and then alone with the batches"
         " of all, stacked. No weights are copied and nothing is padded: if the two runs begin with "
-        "different weights, or batches have different shapes, it says so and compares nothing",
+        "different weights, or batches have different shapes, it says so and compares nothing. "
+        "Each run really deletes and writes the script's files, so the second replaces the "
+        "first's, and what earlier trainings left under the same names is gone",
     )
     if not magic:
         _add_those_of_a_run(parser)
@@ -93,7 +95,8 @@ def fit(argv: Sequence[str], magic: bool = False) -> argparse.Namespace:
         "-- torchrun ... SCRIPT.py",
         "Rehearse your own training, unchanged, for some steps on tensors without "
         "memory, and say on how many GPUs of which size it fits, and what would make it fit. "
-        "No GPU is needed.",
+        "No GPU is needed. The script runs several times and really deletes and writes its files, "
+        "with made-up numbers: only torch.save does nothing.",
         magic=magic,
     )
     add = parser.add_argument
