@@ -41,7 +41,11 @@ dist.init_process_group("gloo")
 """
 
 
-def test_a_script_is_run_as_alone(typed: object, tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", ["", str(ROOT)], ids=["", "the course on PYTHONPATH"])
+def test_a_script_is_run_as_alone(
+    typed: object, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", path)
     script = tmp_path / "sees.py"
     script.write_text(SEES)
     command = [sys.executable, str(script), "--flag", "two words"]

@@ -12,6 +12,7 @@ import sys
 def _watch(folder: str) -> None:
     """Watch this process; a failure of ours never reaches the script."""
     root = os.path.abspath(os.path.join(folder, *[os.pardir] * 4))
+    before = list(sys.path)
     sys.path.append(root)  # the course need not be installed in this environment
     try:
         from course.own.watch import process
@@ -21,7 +22,7 @@ def _watch(folder: str) -> None:
         if os.environ.get("COURSE_WATCH_DEBUG"):
             raise RuntimeError("the course cannot watch this process") from error
     finally:
-        sys.path.remove(root)
+        sys.path[:] = before
 
 
 def _next() -> None:
