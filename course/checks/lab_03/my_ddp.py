@@ -26,3 +26,9 @@ class TestMyDdp(AnyReplica):
     def test_messages(self, ranks):
         """AfterBackward sends one message per trained parameter, Flat sends one in all."""
         self.compare_messages(ranks, "Flat")
+
+    @hint("`unpack` takes a list: which pairs could it get at once, after the last message?")
+    def test_waits_once(self, ranks):
+        """A step calls `unpack` once, for all messages together, so it waits for a GPU once."""
+        for name, calls in self.results(ranks, 2, on_rank.unpacked):
+            assert max(calls) < 2, f"{name}: a step calls `unpack` {max(calls)} times"

@@ -3,6 +3,7 @@
 import importlib
 import math
 from collections.abc import Callable
+from unittest import mock
 
 import torch
 import torch.distributed as dist
@@ -19,6 +20,7 @@ from course.checks.tools.reference import (
     train_replica,
     weights,
 )
+from course.given import replica as given
 
 
 def by_class(
@@ -160,6 +162,15 @@ def messages(wrapper: Callable, quiet: bool = False, kind: str = "plain") -> lis
             loss_of(replica, batch(0, dist.get_rank())).backward()
             replica.finish()
     return calls
+
+
+def unpacked(wrapper: Callable) -> int:
+    """How often one backward and `finish()` call `unpack`."""
+    model = wrapper(Small(seed=0))
+    with mock.patch.object(given, "unpack", wraps=given.unpack) as unpack:
+        loss_of(model, batch(0, dist.get_rank())).backward()
+        model.finish()
+    return unpack.call_count
 
 
 def without_library(wrapper: Callable) -> float:

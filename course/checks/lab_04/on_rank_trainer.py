@@ -4,8 +4,10 @@ import importlib
 import math
 import tempfile
 from argparse import Namespace
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import torch
 import torch.distributed as dist
@@ -218,10 +220,18 @@ def _resumed(
     return furthest(expected, mine), furthest(mine, others), begun, len(taken)
 
 
-def loaded_alone() -> tuple[list[str], list[str]]:
-    """The names of the weights in the snapshot, and in the bare model."""
+def loaded_alone() -> tuple[list[str], list[str], bool]:
+    """The names of the weights in the snapshot, and in the bare model; whether a module moved."""
     trainer = build(dropout=0.0)
-    return sorted(trainer.state()["model"]), sorted(Tiny(0.0).state_dict())
+    with ExitStack() as stack:
+        moves = [
+            stack.enter_context(mock.patch.object(nn.Module, name, autospec=True))
+            for name in ("to", "cpu", "cuda")
+        ]
+        for move in moves:
+            move.side_effect = lambda module, *args, **kwargs: module
+        saved = sorted(trainer.state()["model"])
+    return saved, sorted(Tiny(0.0).state_dict()), any(move.called for move in moves)
 
 
 def evaluated() -> tuple[float, float, bool]:

@@ -101,17 +101,21 @@ class TestTrainer:
                 )
                 assert apart == 0, f"rank {rank}'s weights differ by {apart:.2g} from rank 0's"
 
-    @hint("DDP's own names begin with `module.`, those of the bare model do not.")
+    @hint(
+        "DDP's own names begin with `module.`, those of the bare model do not. Copy tensors if you "
+        "must, never the module."
+    )
     def test_bare(self, ranks):
         """The weights in the snapshot have the names of the bare model, which any script can
-        load.
+        load, and no module is moved for them.
         """
-        saved, bare = ranks(2, on_rank.loaded_alone)[0]
+        saved, bare, moved = ranks(2, on_rank.loaded_alone)[0]
         missing = [name for name in bare if name not in saved]
         assert saved == bare, (
             f"the snapshot's weights are called {', '.join(saved)}; "
             f"of the model's, missing: {', '.join(missing) or 'none'}"
         )
+        assert not moved, "state() moves a module to another device: on GPUs, DDP loses it then"
 
     @hint("Ranks have 4, 3 and 3 of the 10 samples. Add up sums and counts, and divide once.")
     def test_evaluate(self, ranks):

@@ -37,10 +37,11 @@ def _salted(value: object) -> int:
 
 
 def _model() -> nn.Module:
-    """A model with parameters of two dtypes, one of them without dimensions."""
+    """A model with parameters of three dtypes, one of them without dimensions."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(5, 3), nn.Linear(3, 2, dtype=torch.bfloat16))
     model.scale = nn.Parameter(torch.tensor(1.0))
+    model.precise = nn.Parameter(torch.tensor([0.5], dtype=torch.float64))
     return model
 
 
@@ -62,6 +63,10 @@ def _scalar(model: nn.Module) -> None:
     model.scale.fill_(2.0)
 
 
+def _precise(model: nn.Module) -> None:
+    model.precise += 1e-12
+
+
 def _nan(model: nn.Module) -> None:
     model[0].weight[1] = torch.nan
 
@@ -73,6 +78,7 @@ CASES: tuple[tuple[str, Callable | None, tuple[int, ...], list[int]], ...] = (
     ("on rank 1 a bias of the last layer differs", _last_layer, (1,), [1]),
     ("ranks 1 and 2 have another scale", _scalar, (1, 2), [1, 2]),
     ("rank 0 alone has another scale", _scalar, (0,), [1, 2]),
+    ("on rank 2 a float64 weight differs by 1e-12", _precise, (2,), [2]),
     ("all ranks have the same NaN", _nan, (0, 1, 2), []),
 )
 

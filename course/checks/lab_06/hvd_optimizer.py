@@ -72,7 +72,8 @@ class TestHvdOptimizer:
         """A parameter that one rank does not use counts as zero; the order of layers is free."""
         for counts in ranks(2, on_rank.unused):
             for case, off in counts.items():
-                assert off < CLOSE, f"{case}, the weights are off by {off:.2g}"
+                close = 2e-3 if "fp16" in case else CLOSE
+                assert off < close, f"{case}, the weights are off by {off:.2g}"
 
     @hint("Each pass counts down, for each parameter. Which pass sends?")
     def test_passes(self, ranks):

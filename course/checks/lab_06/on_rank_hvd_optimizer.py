@@ -123,19 +123,20 @@ def disagreeing() -> str:
 
 def unused() -> dict[str, float]:
     """By case: how far the weights are off when rank 1 uses other heads of the model than rank 0,
-    in another order, or with several parameters in a group.
+    in another order, with several parameters in a group, or compressed.
     """
     rank, off = dist.get_rank(), {}
     cases = {
-        "with a head that rank 1 does not use": ((0,), None),
-        "with heads in another order on rank 1": ((1, 0), None),
-        "with a head that rank 1 does not use, and groups=3": ((0,), 3),
+        "with a head that rank 1 does not use": ((0,), {}),
+        "with heads in another order on rank 1": ((1, 0), {}),
+        "with a head that rank 1 does not use, and groups=3": ((0,), {"groups": 3}),
+        "with a head that rank 1 does not use, and fp16": ((0,), {"compression": "fp16"}),
     }
     with running_engine():
-        for case, (of_rank_1, groups) in cases.items():
+        for case, (of_rank_1, options) in cases.items():
             heads_of = {0: (0, 1), 1: of_rank_1}
             model, alone = Small(seed=0), Small(seed=0)
-            optimizer = distributed(model, groups=groups)
+            optimizer = distributed(model, **options)
             if rank == 1:
                 time.sleep(0.05)  # its gradients come in other cycles
             loss_of(model, batch(0, rank), heads=heads_of[rank]).backward()

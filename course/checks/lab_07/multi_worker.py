@@ -57,6 +57,14 @@ class TestMultiWorker(AnySynchronous):
                 f"shares of a batch of {len(samples)} say it has {sorted(set(wholes))}"
             )
 
+    @hint("A share has a method `to`. Where does this worker's model lie?")
+    def test_device(self, ranks):
+        """A worker's share lies on the worker's device."""
+        for rank, types in enumerate(ranks(2, on_rank.devices)):
+            assert types == {"meta"}, (
+                f'on rank {rank}, whose device is "meta", the share lies on {sorted(types)}'
+            )
+
     @hint("Join all tensors into one before you send anything. Which torch function does that?")
     def test_one_message(self, ranks):
         """A step makes one all-reduce, as long as the gradients and the buffers, and no group."""

@@ -35,6 +35,15 @@ def dealt(sizes: tuple[int, ...]) -> list[tuple[Tensor, int]]:
     return [(torch.cat([share.inputs, share.targets], 1), share.whole) for share in shares]
 
 
+def devices() -> set[str]:
+    """The types of the devices on which this worker's share lies, if the worker's is "meta"."""
+    strategy = begin(learners())
+    strategy.devices = [torch.device("meta")]
+    strategy.model.to("meta")
+    ((share,),) = strategy.distribute(loader((6,)))
+    return {share.inputs.device.type, share.targets.device.type}
+
+
 def messages() -> tuple[list[Call], int, int]:
     """What the second of two steps sends, how many gradients and buffers there are, and how many
     process groups that step makes.
