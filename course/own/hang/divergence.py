@@ -60,8 +60,8 @@ def _in_collectives(ranks: Sequence[RankState]) -> tuple[str, int] | None:
     return None
 
 
-def _key(call: CollectiveCall | None) -> tuple | None:
-    return call and (call.name, call.where, call.passes)
+def _key(call: CollectiveCall | None) -> tuple[str, str, int] | None:
+    return (call.name, call.where, call.passes) if call else None
 
 
 def _sentence(ranks: Sequence[RankState], passes: int) -> str:

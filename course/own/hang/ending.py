@@ -34,7 +34,7 @@ class Ending:
         """The findings that are not notes."""
         return [finding for finding in self.findings if not finding.note]
 
-    def plain(self) -> dict:
+    def plain(self) -> dict[str, object]:
         """As JSON, without the findings."""
         ranks = [line.strip() for line in self.ranks]
         return {"ended": self.ended, "exit_code": self.code, "ranks": ranks}

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from course.core import words
 from course.launch import brief
@@ -9,6 +10,7 @@ from course.own.finding import Finding
 from course.own.hang import call_sites, causes, divergence
 from course.own.watch.exits import BY_NUMBER
 from course.own.watch.rank_states import RankState
+from course.own.watch.snapshots import ThreadStack
 
 # The errors of a rank whose partner has gone.
 AFTER = re.compile(
@@ -17,10 +19,17 @@ AFTER = re.compile(
 )
 
 
+class _Failure(NamedTuple):
+    """A rank, and the exception that ended its script."""
+
+    state: RankState
+    error: ThreadStack
+
+
 def findings(ranks: Sequence[RankState]) -> list[Finding]:
     """Why the run failed, as far as its ranks show; empty if they show nothing."""
     aborted = [state for state in ranks if call_sites.fatal_signal(state)]
-    raised = [state for state in ranks if state.snapshot.error]
+    raised = [_Failure(state, error) for state in ranks if (error := state.snapshot.error)]
     first = min(raised, key=_order, default=None)
     ended = [state for state in ranks if state.alive is False and not state.snapshot.ended]
     gone = [state for state in ended if not state.terminated]
@@ -36,21 +45,21 @@ def findings(ranks: Sequence[RankState]) -> list[Finding]:
     return [_raised(first)] if first else []
 
 
-def _follows(state: RankState) -> bool:
-    return bool(state.snapshot.error and AFTER.search(state.snapshot.error.error))
+def _follows(failure: _Failure) -> bool:
+    return bool(AFTER.search(failure.error.error))
 
 
-def _exits(state: RankState) -> bool:
+def _exits(failure: _Failure) -> bool:
     """Whether the rank ended itself by an exit code, as a handler of SIGTERM may, too."""
-    return bool(state.snapshot.error and state.snapshot.error.error.startswith(BY_NUMBER))
+    return failure.error.error.startswith(BY_NUMBER)
 
 
-def _order(state: RankState) -> tuple[bool, bool, float]:
-    return _follows(state), _exits(state), state.snapshot.at
+def _order(failure: _Failure) -> tuple[bool, bool, float]:
+    return _follows(failure), _exits(failure), failure.state.snapshot.at
 
 
-def _raised(state: RankState) -> Finding:
-    error = state.snapshot.error
+def _raised(failure: _Failure) -> Finding:
+    state, error = failure
     says = brief(error.error.splitlines()[0])
     at = f" at {error.error_at}" if error.error_at else ""
     step = divergence.step(state.passes) if state.passes else None
@@ -62,22 +71,23 @@ def _raised(state: RankState) -> Finding:
     )
 
 
-def _unused(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
+def _unused(failure: _Failure, ranks: Sequence[RankState]) -> Finding | None:
     """Replace, in DDP's complaint about parameters without a gradient, numbers by names."""
+    state = failure.state
     if not state.snapshot.unused:
         return None
     names = ", ".join(f"`{name}`" for name in state.snapshot.unused[:8])
     passes = max(1, state.passes)
-    others = [other for other in ranks if other is not state and call_sites.of_rank(other)]
-    sites = {other.rank: call_sites.of_rank(other) for other in others[:2]}
-    waits = [f"rank {rank} {site}" for rank, site in sites.items() if site.call]
+    sites = {other.rank: call_sites.of_rank(other) for other in ranks if other is not state}
+    others = [(rank, site) for rank, site in sites.items() if site][:2]
+    waits = [f"rank {rank} {site}" for rank, site in others if site.call]
     meanwhile = f" Meanwhile {', '.join(waits)}." if waits else ""
     return causes.UNUSED_PARAMETERS.finding(
         f"In backward pass {passes} (step {divergence.step(passes)} from 0) rank {state.rank} made "
         f"no gradient for {names}; DDP waits for one from each rank.{meanwhile}",
         rank=state.rank,
         step=divergence.step(passes),
-        where=state.snapshot.error.error_at,
+        where=failure.error.error_at,
     )
 
 
@@ -116,9 +126,9 @@ def _in(state: RankState) -> str:
     return f"{last.name} at {last.where}" if last else "no call that is known"
 
 
-def _left(gone: RankState, state: RankState) -> Finding:
+def _left(gone: RankState, failure: _Failure) -> Finding:
     """Find a rank that came to its end while another rank still waited for it, and noticed."""
-    error = state.snapshot.error
+    state, error = failure
     site = call_sites.of_stack(error.frames)
     waited = f"waited for it in {site.call}" if site and site.call else "needed it"
     at = f" at {error.error_at}" if error.error_at else ""

@@ -1,6 +1,6 @@
 """Find why a run that stands still cannot go on."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from course.core import call_site
@@ -19,7 +19,7 @@ def findings(ranks: Sequence[RankState]) -> list[Finding]:
     for rule in (_hidden, _threads, _not_joined, _ended, _different, _missing, _same, _outside):
         if cause := rule(ranks, sites):
             if cause.what not in (causes.TWO_THREADS.name, causes.NOT_JOINED.name):
-                waits_at = [site.at for site in sites.values() if site and site.call]
+                waits_at = [site.at for site in _in_calls(sites).values()]
                 cause = divergence.with_difference(cause, ranks, waits_at)
             return [cause, *_later(ranks, sites)]
     return []
@@ -33,6 +33,11 @@ def waits(state: RankState) -> call_site.CallSite | None:
         file, _, line = last.where.rpartition(":")
         return call_site.CallSite(last.name, file, int(line or 0))
     return site
+
+
+def _in_calls(sites: Sites) -> dict[int, call_site.CallSite]:
+    """The ranks that wait in a call, and where."""
+    return {rank: site for rank, site in sites.items() if site and site.call}
 
 
 def _hidden(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
@@ -81,16 +86,16 @@ def _orders(ranks: Sequence[RankState]) -> str:
 
 
 def _not_joined(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    joining = [rank for rank, site in sites.items() if site and site.call == JOINS]
+    joining = {rank: site for rank, site in _in_calls(sites).items() if site.call == JOINS}
     if not joining:
         return None
+    site = next(iter(joining.values()))
     world = max(state.snapshot.world for state in ranks)
     missing = sorted(set(range(world)) - set(joining))
     names = _names(missing) if missing else "others"
     return causes.NOT_JOINED.finding(
-        f"{_waiting(joining, sites[joining[0]])} for {names}: of {world} ranks, {len(joining)} "
-        "have come.",
-        where=sites[joining[0]].at,
+        f"{_waiting(joining, site)} for {names}: of {world} ranks, {len(joining)} have come.",
+        where=site.at,
         rank=missing[0] if len(missing) == 1 else None,
     )
 
@@ -98,10 +103,10 @@ def _not_joined(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 def _ended(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     gone = [state for state in ranks if state.alive is False]
     left = [state.rank for state in ranks if state.alive is not False]
-    waiting = [rank for rank in left if sites[rank] and sites[rank].call]
+    waiting = {rank: site for rank, site in _in_calls(sites).items() if rank in left}
     if not gone or not waiting:
         return None
-    site = sites[waiting[0]]
+    site = next(iter(waiting.values()))
     if any(state.snapshot.error for state in gone):
         failed = failures.findings(gone)[0]
         return replace(failed, says=f"{_waiting(waiting, site)}. {failed.says}")
@@ -116,7 +121,7 @@ def _ended(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 
 
 def _different(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    waiting = [site for site in sites.values() if site and site.call]
+    waiting = list(_in_calls(sites).values())
     if len({(site.call, site.at) for site in waiting}) < 2 or len(waiting) < len(ranks):
         return None
     if {site.call for site in waiting} <= set(POINT_TO_POINT):
@@ -130,11 +135,11 @@ def _different(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 
 
 def _missing(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    waiting = [rank for rank, site in sites.items() if site and site.call]
+    waiting = _in_calls(sites)
     absent = [rank for rank in sites if rank not in waiting]
     if not waiting or not absent:
         return None
-    site = sites[waiting[0]]
+    site = next(iter(waiting.values()))
     what = ", ".join(
         f"rank {rank} {sites[rank] or 'is outside of the script'}" for rank in absent[:3]
     )
@@ -151,14 +156,14 @@ def _missing(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 
 
 def _same(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    site = next((site for site in sites.values() if site and site.call), None)
+    site = next(iter(_in_calls(sites).values()), None)
     if site is None:
         return None
     sizes = {state.rank: state.snapshot.pending[0] for state in ranks if state.snapshot.pending}
     messages = ", ".join(f"rank {rank} {size}" for rank, size in list(sizes.items())[:4])
     differ = f" Their messages differ: {messages}." if len(set(sizes.values())) > 1 else ""
     return causes.SAME_CALL.finding(
-        f"{_waiting(list(sites), site)}, and no message comes.{differ}",
+        f"{_waiting(sites, site)}, and no message comes.{differ}",
         where=site.at,
     )
 
@@ -194,7 +199,7 @@ def _stands(rank: int, site: call_site.CallSite | None) -> str:
     return f"rank {rank} {site.brief if site else 'is outside of the script'}"
 
 
-def _names(ranks: Sequence[int], begins: bool = False) -> str:
+def _names(ranks: Collection[int], begins: bool = False) -> str:
     """Ranks in words: "rank 1", "ranks 1 and 3", "ranks 0 to 6"."""
     ranks = sorted(ranks)
     lead = "Rank" if begins else "rank"
@@ -206,7 +211,7 @@ def _names(ranks: Sequence[int], begins: bool = False) -> str:
     return f"{lead}s {', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def _waiting(ranks: Sequence[int], site: call_site.CallSite) -> str:
+def _waiting(ranks: Collection[int], site: call_site.CallSite) -> str:
     """Ranks and the call in which they wait: "Ranks 0 and 2 wait in barrier at train.py:30"."""
     verb = "waits" if len(ranks) == 1 else "wait"
     return f"{_names(ranks, True)} {verb} in {site.call} at {site.at}"
