@@ -164,7 +164,7 @@ class Evidence:
         return next((rank.unseen[look] for rank in self.ranks if look in rank.unseen), "")
 
 
-def _form(optimizer: OptimizerReport) -> tuple:
+def _form(optimizer: OptimizerReport) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """How many numbers each of its parameters has, and the shapes; shards may be uneven."""
     return tuple(optimizer.shapes), () if optimizer.sharded else tuple(optimizer.counts)
 

@@ -77,13 +77,12 @@ def _clips_before(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | 
 def _hooks_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     """Find hooks of the script that clip each rank's own gradient, before DDP sends it."""
     averaged = set(optimizer.mostly(MEAN) + optimizer.mostly(OTHER))
-    looked, clipped = 0, []
-    for number, row in optimizer.whole:
-        hooked = {p: gradients for p, gradients in optimizer.hooked(row).items() if p in averaged}
-        looked += bool(hooked)
-        if _clips(list(hooked.values())):
-            clipped.append((number, hooked))
-    if not clipped or len(clipped) <= MAJORITY * looked:
+    looked = [
+        (number, {p: gradients for p, gradients in optimizer.hooked(row).items() if p in averaged})
+        for number, row in optimizer.whole
+    ]
+    clipped = [(number, hooked) for number, hooked in looked if _clips(list(hooked.values()))]
+    if not clipped or len(clipped) <= MAJORITY * sum(bool(hooked) for _, hooked in looked):
         return None
     number, hooked = clipped[0]
     changed = [place for place, (_, old, new) in hooked.items() if not np.array_equal(old, new)]
@@ -191,21 +190,18 @@ def _others_have_the_mean(places: list[int], used: list[GradientKind]) -> bool:
 def _shards_scaled(evidence: Evidence) -> Finding | None:
     """Find that each rank scales its shard by its own factor, so the norm was not of all shards."""
     for optimizer in evidence.optimizers:
-        unlike, lines, numbers = 0, [], []
-        for number, row in optimizer.shard_factors:
-            if max(row) > (1 + FACTOR) * min(row):
-                unlike += 1
-                numbers.append(number)
-                lines += [line for step in optimizer.steps[number - 1] for line in step.clips]
-        if unlike > 1 and unlike > MAJORITY * len(optimizer.shard_factors):
-            where = next(iter(lines), optimizer.steps[numbers[0] - 1][0].line)
+        factors = optimizer.shard_factors
+        unlike = [number for number, row in factors if max(row) > (1 + FACTOR) * min(row)]
+        if len(unlike) > 1 and len(unlike) > MAJORITY * len(factors):
+            steps = [step for number in unlike for step in optimizer.steps[number - 1]]
+            where = next((line for step in steps for line in step.clips), steps[0].line)
             return causes.CLIP.finding(
                 "Each rank scales its shard of the gradients by a factor of its own: the norm was "
                 "that of the shard, not that of the whole gradient.",
                 "Use torch.nn.utils.clip_grad_norm_ on the sharded parameters themselves, which "
                 "takes the norm over all ranks.",
                 lab="10b",
-                step=numbers[0],
+                step=unlike[0],
                 where=where,
             )
     return None

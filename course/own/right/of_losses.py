@@ -173,7 +173,9 @@ def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
 
     It is 0 if the losses were not read, are scaled, come from several lines, or are not means.
     """
-    totals, counts, lines = [], set(), set()
+    totals: list[float] = []
+    counts: set[int] = set()
+    lines: set[str] = set()
     for row in optimizer.steps:
         for step in row:
             totals.append(sum_of_weights(step))

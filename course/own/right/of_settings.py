@@ -1,6 +1,6 @@
 """Rules on how ranks train: the mode, the precision, the optimizer's settings and rates."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 from course.own.finding import Finding
 from course.own.right import causes, table
@@ -67,11 +67,13 @@ def precision(evidence: Evidence) -> Result:
 
 def _described(
     evidence: Evidence, what: str, name: str
-) -> Iterator[Row]:  # and returns the first step that differs, its values, the line
+) -> Generator[Row, None, tuple[int, list[str], str] | None]:
+    """Yield a row; return the first step that differs, the value of each rank, and the line."""
     if not evidence.is_tied:
         yield Row(name, NOT_SEEN, evidence.why_untied)
         return None
-    differing, looked = [], 0
+    differing: list[tuple[int, list[str], str]] = []
+    looked = 0
     for optimizer in evidence.optimizers:
         for number, steps in enumerate(optimizer.steps, 1):
             for passes in evidence.backward_passes(steps):

@@ -188,7 +188,7 @@ def _called_alike(evidence: Evidence) -> list[list[InferenceModel]]:
     """The models that all ranks first called at the same line after the same step."""
     by_rank = []
     for rank in evidence.ranks:
-        models: dict[tuple, InferenceModel] = {}
+        models: dict[tuple[str, str, int, int], InferenceModel] = {}
         for model in rank.others:
             key = model.name, model.line, model.steps
             number = sum(other[:3] == key for other in models)

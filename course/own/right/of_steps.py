@@ -1,7 +1,7 @@
 """Rules on each step: which ranks take it, with which numbers, and whether weights stay equal."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -100,7 +100,7 @@ def weights(evidence: Evidence) -> Result:
     yield Row(table.AFTER, EQUAL, f"in all {words.plural(evidence.steps, 'step')}")
 
 
-def _apart(optimizer: OptimizerOnRanks, row: tuple) -> str:
+def _apart(optimizer: OptimizerOnRanks, row: Sequence[OptimizerStep]) -> str:
     marks = list(zip(*[step.after for step in row], strict=True))
     places = [place for place, column in enumerate(marks) if len(set(column)) > 1]
     norms = list(zip(*[step.norms for step in row], strict=False))
@@ -115,7 +115,8 @@ def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: 
     row = optimizer.steps[number - 1]
     before = optimizer.steps[number - 2] if number > 1 else None
     equal_before = len({tuple(step.before) for step in row}) == 1
-    line, ranks = "", []
+    line = ""
+    ranks: list[int] = []
     if before and not equal_before:
         line, ranks = evidence.changed([s.passes for s in before], [s.passes for s in row])
     if line:

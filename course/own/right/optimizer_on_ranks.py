@@ -169,7 +169,8 @@ class OptimizerOnRanks:
             ones = line, np.ones(size), np.ones(size)
             parts = [ours.get(place, ones) for ours in by_rank]
             if len({part[1].size for part in parts}) == 1:
-                by_place[place] = line, *(np.stack([part[at] for part in parts]) for at in (1, 2))
+                before, after = (np.stack([part[at] for part in parts]) for at in (1, 2))
+                by_place[place] = line, before, after
         return by_place
 
     @cached_property
