@@ -7,7 +7,7 @@ rank with the most work of its own, plus the price of the messages. Time in whic
 for a core that other processes had does not count.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -204,12 +204,12 @@ class Budget:
 
         It is "" if none is known. No traffic is ``early`` here: early gradients are gradients.
         """
-        lines: Counter[str] = Counter()
+        lines: defaultdict[str, float] = defaultdict(float)
         for slice_ in self.slices(kinds, index):
             if slice_.where and (not traffic or self.traffic(slice_) == traffic):
                 lines[slice_.where] += slice_.seconds
         if lines:
-            return lines.most_common(1)[0][0]
+            return max(lines, key=lines.__getitem__)
         ranks = self.ranks if index is None else [self.ranks[index]]
         sampled = (rank.lines[kind] for rank in ranks for kind in kinds if kind in rank.lines)
         return next(sampled, "")

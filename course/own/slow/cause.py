@@ -37,7 +37,6 @@ class Cause:
     is_price: ClassVar[bool] = False  # the price of what the script has chosen, and so no fault
     threshold: ClassVar[float] = FAULT_SHARE  # the share of a step from which on it is a fault
     needs_all: ClassVar[bool] = False  # it compares ranks, so all must have reported
-    needs_cores: ClassVar[bool] = False  # a crowded machine can look like it
 
     def __init_subclass__(cls) -> None:
         if "info" in vars(cls):
@@ -77,6 +76,11 @@ class Cause:
     def waits_for_workers(self) -> bool:
         """Whether ranks wait for workers of a loader, which may wait for a core themselves."""
         return False
+
+    @property
+    def needs_cores(self) -> bool:
+        """Whether a crowded machine can look like it."""
+        return self.waits_for_workers
 
     @property
     def matters(self) -> bool:
@@ -141,7 +145,7 @@ class Cause:
             note=not self.matters,
         )
 
-    def plain(self) -> dict:
+    def plain(self) -> dict[str, object]:
         """As JSON."""
         return {
             "cause": self.name,

@@ -184,9 +184,12 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
 
 def _too_near(causes: list[Cause]) -> list[Cause]:
     """The first two causes, if the first is a fault that could as well be the second."""
-    first, *others = [cause for cause in causes if not cause.is_price] or [None]
-    if not first or not others or not first.matters or isinstance(first, Computing):
+    unforced = [cause for cause in causes if not cause.is_price]
+    if len(unforced) < 2:
         return []
-    if first.is_fact or first.is_always_shown or first.share >= CLEARLY_LARGER * others[0].share:
+    first, second = unforced[:2]
+    if not first.matters or isinstance(first, Computing):
         return []
-    return [first, others[0]]
+    if first.is_fact or first.is_always_shown or first.share >= CLEARLY_LARGER * second.share:
+        return []
+    return [first, second]

@@ -49,7 +49,7 @@ def _same(budget: Budget, what: str) -> bool:
 def _alike(budget: Budget, what: str) -> bool:
     """Whether ranks draw the same in nearly every step."""
     drawn = [[getattr(step, what) for step in budget.of_rank(rank)] for rank in budget.ranks]
-    shares = []
+    shares: list[float] = []
     for one, other in combinations(drawn, 2):
         both = [set(a) == set(b) for a, b in zip(one, other, strict=True) if a and b]
         shares += [fmean(both)] if both else []

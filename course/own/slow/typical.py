@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass, replace
 from statistics import median_low
+from typing import Any
 
 from course.own.profiling.timeline import WAITS, Slice
 from course.own.slow import epochs
@@ -63,7 +64,7 @@ def _typical(budget: Budget) -> int:
     return next(n for n, length in lengths.items() if length == middle)
 
 
-def plain(stretches: dict[int, list[Stretch]]) -> dict[str, list[dict]]:
+def plain(stretches: dict[int, list[Stretch]]) -> dict[str, list[dict[str, Any]]]:
     """As JSON, times rounded to a microsecond."""
     return {
         str(rank): [

@@ -52,6 +52,11 @@ class OfSize(OfGradients):
             )
         return self.cure_of_gradients
 
+    @property
+    def cure_of_gradients(self) -> str:
+        """What the script can do if most of the messages are gradients."""
+        raise NotImplementedError
+
 
 class Latency(OfSize):
     """The messages are small."""

@@ -26,8 +26,6 @@ class Input(OwnWork):
         """Whether the loader has workers."""
         return self.budget.has_workers
 
-    needs_cores = waits_for_workers
-
     @property
     def lab(self) -> str:
         """Lab 04d for a stream, lab 04 for any other loader."""

@@ -20,7 +20,7 @@ class Straggler(Cause):
 
     info = CauseInfo("straggler", "one rank is later than the others, which wait for it", lab="08")
     aspect = "the ranks' pace"
-    needs_all = needs_cores = True
+    needs_all = True
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
@@ -38,6 +38,11 @@ class Straggler(Cause):
     def waits_for_workers(self) -> bool:
         """Whether the rank is late because its loader is."""
         return self.step_part == PARTS["input"] and self.budget.has_workers
+
+    @property
+    def needs_cores(self) -> bool:
+        """Always: a rank without a core is late."""
+        return True
 
     @property
     def seen(self) -> str:

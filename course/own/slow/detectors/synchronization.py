@@ -1,6 +1,6 @@
 """Meetings that the script itself calls for."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Self
 
@@ -23,7 +23,7 @@ class Synchronization(Cause):
     def evidence(cls, budget: Budget) -> Iterator[Self]:
         """Adds up what these messages take, and the waiting that only they cause."""
         seconds = budget.price(cls.info.name)
-        if meetings.are_needless(budget):
+        if budget.turns and meetings.are_needless(budget):
             seconds += budget.turns.gain
         if seconds:
             line = budget.line("collective", traffic=cls.info.name)
@@ -32,10 +32,10 @@ class Synchronization(Cause):
     @property
     def cure(self) -> str:
         """Depends on the call that takes most of the time."""
-        seconds: Counter[str] = Counter()
+        seconds: defaultdict[str, float] = defaultdict(float)
         for slice_ in self.budget.collectives(self.name):
             seconds[slice_.name] += slice_.seconds
-        call = seconds.most_common(1)[0][0] if seconds else ""
+        call = max(seconds, key=seconds.__getitem__, default="")
         if "barrier" in call:
             return "Leave the barrier out: the ranks meet anyway where they average gradients."
         if "object" in call:
