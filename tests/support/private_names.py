@@ -35,7 +35,8 @@ GROUP = "torch.distributed.ProcessGroup"
 LOADER = "torch.utils.data.dataloader"
 FETCH = "torch.utils.data._utils.fetch"
 FSDP = "torch.distributed.fsdp"
-DDP = "torch.nn.parallel.DistributedDataParallel"
+PARALLEL = "torch.nn.parallel"
+DDP = f"{PARALLEL}.DistributedDataParallel"
 
 # name: (where it is, what happens without it, why there is no public way)
 CODE = {
@@ -56,6 +57,14 @@ CODE = {
     "_internal": ("torch.testing", R, "a group of ranks that are not there"),
     "_local_scalar_dense": ("torch.ops.aten", R, "what Tensor.item runs"),
     "_compute_bucket_assignment_by_size": ("torch.distributed", R, "DDP's buckets"),
+    "_verify_param_shape_across_processes": (
+        f"{PARALLEL}.distributed",
+        R,
+        "asks ranks that are not there",
+    ),
+    "_broadcast_coalesced": ("torch.distributed", R, "how DDP sends weights and buffers"),
+    "_register_comm_hook": ("torch.distributed", R, "what a hook of DDP gets"),
+    "_register_builtin_comm_hook": ("torch.distributed", R, "the same"),
     "_DisableTorchDispatch": ("torch._C", R, "to read a value past a dispatch mode"),
     "_cdata": ("torch.UntypedStorage", R, "which memory a tensor has"),
     "_schema": ("torch.ops.aten.add.Tensor", R, "what an operation does to its arguments"),

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 
 from course.own.fit import allocator
-from course.own.fit.record import KINDS, Record
+from course.own.fit.record import KINDS, Plain, Record
 
 POINTS = 300  # of the memory over the steps
 KEPT = ("weights", "gradients", "optimizer")  # what a host holds in place of a GPU
@@ -44,11 +44,11 @@ class Account:
     traffic: Traffic
 
     @classmethod
-    def of(cls, plain: dict) -> "Account":
+    def of(cls, plain: Plain) -> "Account":
         """Make an account of the dict that `plain` returned."""
         return cls(**plain | {"traffic": Traffic(**plain["traffic"])})
 
-    def plain(self) -> dict:
+    def plain(self) -> Plain:
         """As JSON."""
         return asdict(self)
 

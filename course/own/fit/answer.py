@@ -57,10 +57,11 @@ def fit_answer(args: argparse.Namespace) -> Answer:
 
 def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> Answer:
     """Rehearse with each number of GPUs; then with changes, if something does not fit."""
-    rehearsals = stage.together([(ranks, {}) for ranks in gpus])
-    for outcome in rehearsals:
+    rehearsals: list[Rehearsal] = []
+    for outcome in stage.together([(ranks, {}) for ranks in gpus]):
         if isinstance(outcome, NotFollowed):
             raise outcome
+        rehearsals.append(outcome)
     runs = [Run(rehearsal, size) for rehearsal in rehearsals for size in sorted(memory)]
     answer = Answer(runs)
     missing = [run for run in runs if not run.fits]

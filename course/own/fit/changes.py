@@ -1,7 +1,6 @@
 """On a rank: change a running script so that it needs less memory."""
 
 import types
-from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
@@ -16,7 +15,9 @@ from torch.optim import optimizer as optimizers
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader
 
+from course.core import insides, interceptor
 from course.own.fit.moments import Enough
+from course.own.fit.record import Plain
 
 MODEL = {"autocast", "checkpoint", "shard", "offload"}  # changes of the model
 
@@ -29,7 +30,7 @@ class Changes:
     sharded. `batch_size` is the script's own.
     """
 
-    def __init__(self, requested: dict) -> None:
+    def __init__(self, requested: Plain) -> None:
         self._requested = requested
         self.made: set[str] = set()
         self.batch_size: int | None = None
@@ -37,16 +38,17 @@ class Changes:
 
     def install(self) -> None:
         """Make the changes, for the rest of this process."""
-        DataLoader.__init__ = self._loader(DataLoader.__init__)
-        Optimizer.__init__ = self._optimizer(Optimizer.__init__)
+        insides.replace(DataLoader, "__init__", self._loader(DataLoader.__init__))
+        insides.replace(Optimizer, "__init__", self._optimizer(Optimizer.__init__))
         if {"autocast", "checkpoint"} & self._requested.keys():
-            nn.Module.__call__ = self._call(nn.Module.__call__)
+            insides.replace(nn.Module, "__call__", self._call(nn.Module.__call__))
         if {"shard", "offload"} & self._requested.keys():
-            parallel.DistributedDataParallel = partial(_Sharded, self)
-            distributed.DistributedDataParallel = parallel.DistributedDataParallel
+            sharded = partial(_Sharded, self)
+            insides.replace(parallel, "DistributedDataParallel", sharded)
+            insides.replace(distributed, "DistributedDataParallel", sharded)
         if "offload" in self._requested:
-            fsdp.fully_shard = self._offload(fsdp.fully_shard)
-            nn.Module.to_empty = self._empty(nn.Module.to_empty)
+            insides.replace(fsdp, "fully_shard", self._offload(fsdp.fully_shard))
+            insides.replace(nn.Module, "to_empty", self._empty(nn.Module.to_empty))
         optimizers.register_optimizer_step_pre_hook(self._step_begins)
 
     def _step_begins(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -63,7 +65,7 @@ class Changes:
         fsdp.fully_shard(module, mesh=mesh)
         self.made.add("shard")
 
-    def _offload(self, shard: Callable) -> Callable:
+    def _offload(self, shard: interceptor.Function) -> interceptor.Function:
         @wraps(shard)
         def offloaded(module: Any, **kwargs: Any) -> Any:
             self.made.add("offload")
@@ -71,7 +73,7 @@ class Changes:
 
         return offloaded
 
-    def _empty(self, empty: Callable) -> Callable:
+    def _empty(self, empty: interceptor.Function) -> interceptor.Function:
         """Give an offloaded model its memory on the host, where torch demands it."""
 
         @wraps(empty)
@@ -81,9 +83,9 @@ class Changes:
 
         return emptied
 
-    def _loader(self, init: Callable) -> Callable:
+    def _loader(self, init: interceptor.Function) -> interceptor.Function:
         @wraps(init)
-        def made(loader: DataLoader, dataset: Any, batch_size: int | None = 1, *args: Any,
+        def made(loader: DataLoader[Any], dataset: Any, batch_size: int | None = 1, *args: Any,
                  **kwargs: Any) -> None:  # fmt: skip
             if self.batch_size is None and batch_size and not kwargs.get("batch_sampler"):
                 self.batch_size = batch_size
@@ -94,7 +96,7 @@ class Changes:
 
         return made
 
-    def _optimizer(self, init: Callable) -> Callable:
+    def _optimizer(self, init: interceptor.Function) -> interceptor.Function:
         @wraps(init)
         def made(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
             init(optimizer, *args, **kwargs)
@@ -107,7 +109,7 @@ class Changes:
 
         return made
 
-    def _call(self, call: Callable) -> Callable:
+    def _call(self, call: interceptor.Function) -> interceptor.Function:
         def called(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             outermost = not self._depth and torch.is_grad_enabled()
             if outermost and "checkpoint" in self._requested and "checkpoint" not in self.made:
@@ -130,8 +132,9 @@ class Changes:
             part.forward = partial(checkpoint, part.forward, use_reentrant=False)
             self.made.add("checkpoint")
         for submodule in module.modules():  # what transformers keeps for generation is made once
-            if hasattr(getattr(submodule, "config", None), "use_cache"):
-                submodule.config.use_cache = False
+            config: Any = getattr(submodule, "config", None)
+            if hasattr(config, "use_cache"):
+                config.use_cache = False
 
 
 class _Sharded(nn.Module):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course.core import CourseError
+from course.own.fit.record import Plain
 
 HOW = "Give the command as you would type it: torchrun --nproc-per-node 2 train.py."
 PYTHONS = ("python", "python3")
@@ -22,7 +23,7 @@ class Script:
     words: list[str]
     is_module: bool = False
 
-    def request(self, ranks: int) -> dict:
+    def request(self, ranks: int) -> Plain:
         """The request for a rehearsal with this many ranks, as plain data."""
         return {"script": self.name, "words": self.words, "module": self.is_module, "ranks": ranks}
 

@@ -35,13 +35,13 @@ def forecasts(rehearsal: Rehearsal, alone: float) -> Iterator[Forecast]:
     traffic = rehearsal.account.traffic
     names = NEAR if rehearsal.ranks <= ONE_NODE else FAR
     for curve in published.all_reduces():
-        if curve.name in names:
-            messages = _network(curve).seconds(traffic.hops, traffic.nbytes)
+        if curve.name in names and curve.ranks is not None:
+            messages = _network(curve, curve.ranks).seconds(traffic.hops, traffic.nbytes)
             yield Forecast(curve.link, curve.machine, curve.by, alone + messages)
 
 
-def _network(curve: published.Curve) -> alpha_beta.AlphaBeta:
+def _network(curve: published.Curve, ranks: int) -> alpha_beta.AlphaBeta:
     """Fit α (seconds) and β (seconds per byte) to a machine's all-reduces, taken to be rings."""
-    hops = 2 * (curve.ranks - 1)
-    sent = [(hops / curve.ranks * size, rate * 1e9) for size, rate in curve.figures]
+    hops = 2 * (ranks - 1)
+    sent = [(hops / ranks * size, rate * 1e9) for size, rate in curve.figures]
     return alpha_beta.fit((hops, nbytes, nbytes / rate) for nbytes, rate in sent)

@@ -29,6 +29,8 @@ MAY_MIX = {"aten::copy_", "aten::_foreach_copy_", "aten::index", "aten::index_pu
 # They ask for a device, as often as all else together, and mark a place for torch's profiler.
 MAKE_NOTHING = {"prim", "profiler"}
 CPU = torch.device("cpu")
+Args = tuple[Any, ...]
+Kwargs = dict[str, Any]
 
 
 class Ledger(TorchDispatchMode):
@@ -38,14 +40,14 @@ class Ledger(TorchDispatchMode):
     out an operation; it also gets a list of the tensors among the arguments.
     """
 
-    def __init__(self, lines: Lines, run: Callable[[Any, list, tuple, dict], Any]) -> None:
+    def __init__(self, lines: Lines, run: Callable[[Any, list[Tensor], Args, Kwargs], Any]) -> None:
         super().__init__()
         self.record = Record()
         self.phase = "other"
         self.begin("setting up")
         self._lines, self._run = lines, run
         self._numbers: dict[int, int] = {}  # of the storages that are there, by their address
-        self._alive: dict[int, weakref.ref] = {}
+        self._alive: dict[int, weakref.ref[torch.UntypedStorage]] = {}
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -91,10 +93,10 @@ class Ledger(TorchDispatchMode):
             entry.nbytes = storage.nbytes()
 
     def __torch_dispatch__(
-        self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+        self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None
     ) -> Any:
-        if function.namespace in MAKE_NOTHING:
-            return self._run(function, [], args, kwargs or {})
+        if func.namespace in MAKE_NOTHING:
+            return self._run(func, [], args, kwargs or {})
         if any(kind.__name__ in ("DTensor", "AsyncCollectiveTensor") for kind in types):
             return NotImplemented  # what it does with its parts comes here again
         kwargs = dict(kwargs or {})
@@ -104,18 +106,18 @@ class Ledger(TorchDispatchMode):
         if device in ("cpu", "cuda"):
             kwargs["device"] = CPU  # also for "cpu:0", which fake tensors take for another one
             self.record.uses_gpu |= to_gpu
-        result = self._run(function, given, args, kwargs)
+        result = self._run(func, given, args, kwargs)
         made = tensors([result])
         numbers = [self._number(tensor) for tensor in (*given, *made)]
-        if "c10d" in function.namespace:
-            self._note_message(sent.collective(function, args))
-        if function.namespace == "c10d":
+        if "c10d" in func.namespace:
+            self._note_message(sent.collective(func, args))
+        if func.namespace == "c10d":
             self.mark(given, "buffers")
             to_gpu = self.record.uses_gpu  # NCCL takes nothing else
         if to_gpu:
-            self._put_on_gpu(numbers if function.namespace == "c10d" else numbers[len(given) :])
+            self._put_on_gpu(numbers if func.namespace == "c10d" else numbers[len(given) :])
         elif self.record.uses_gpu:
-            self._spread(function, given, numbers)
+            self._spread(func, given, numbers)
         return result
 
     def _note_message(self, message: sent.Collective | None) -> None:

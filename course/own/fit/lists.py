@@ -5,12 +5,11 @@ which took a third of a rehearsal. An operation on lists treats each place by it
 tensors of the same forms are sharded alike.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from course.core import insides
+from course.core import insides, interceptor
 from course.own.fit.torch_insides import SHARDING
 
 ON_LISTS = ("aten::_foreach_", "aten::_fused_")
@@ -22,7 +21,7 @@ def look_once_at_each_form() -> None:
     insides.replace_if_there(home, name, _of_short_lists(getattr(home, name, None)))
 
 
-def _of_short_lists(propagate: Any) -> Callable:
+def _of_short_lists(propagate: Any) -> interceptor.Function:
     @wraps(propagate)
     def propagated(self: Any, schema: Any) -> Any:
         lists = [argument for argument in schema.args_schema if _is_list(argument)]
@@ -50,7 +49,7 @@ def _is_list(argument: Any) -> bool:
     return isinstance(argument, (list, tuple)) and bool(argument)
 
 
-def _is_by_places(schema: Any, lists: list) -> bool:
+def _is_by_places(schema: Any, lists: list[Any]) -> bool:
     """Whether an operation takes lists of one length, and treats each place by itself."""
     return (
         schema.op.name().startswith(ON_LISTS)

@@ -1,7 +1,7 @@
 """On a rank: hooks at the moments that show what memory is for, and when enough was seen."""
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from torch.nn.modules import module as modules
 from torch.optim import Optimizer
 from torch.optim import optimizer as optimizers
 
+from course.core import insides, interceptor
 from course.own.fit.ledger import Ledger, local
 
 STEPS = 2  # after the first, the optimizer has its state and DDP its last buckets
@@ -43,7 +44,7 @@ class Moments:
         modules.register_module_forward_hook(self._forward_ends, always_call=True)
         optimizers.register_optimizer_step_pre_hook(self._step_begins)
         optimizers.register_optimizer_step_post_hook(self._step_ends)
-        torch.autograd.backward = self._backward(torch.autograd.backward)
+        insides.replace(torch.autograd, "backward", self._backward(torch.autograd.backward))
         resize = torch.UntypedStorage.resize_
         ledger = self._ledger
 
@@ -52,7 +53,7 @@ class Moments:
             ledger.resize(self)
             return done
 
-        torch.UntypedStorage.resize_ = resize_
+        insides.replace(torch.UntypedStorage, "resize_", resize_)
 
     @property
     def is_enough(self) -> bool:
@@ -84,7 +85,7 @@ class Moments:
         if not self._depth and not torch.is_grad_enabled():
             self._ledger.begin("between passes")
 
-    def _backward(self, real: Callable) -> Callable:
+    def _backward(self, real: interceptor.Function) -> interceptor.Function:
         def backward(*args: Any, **kwargs: Any) -> None:
             self._ledger.begin("backward", "activations")
             try:
@@ -120,7 +121,7 @@ class Moments:
         for group in optimizer.param_groups:
             yield from group["params"]
         for module in self._modules:
-            yield from filter(None.__ne__, module._parameters.values())
+            yield from (held for held in module._parameters.values() if held is not None)
 
     def _mark_weights(self) -> None:
         for module in list(self._modules):

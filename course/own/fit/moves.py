@@ -1,13 +1,13 @@
 """On a rank: let moves of tensors and models to a GPU leave them on the CPU, and note them."""
 
 import sys
-from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import torch
 from torch import nn
 
+from course.core import insides, interceptor
 from course.own.fit.ledger import Ledger
 from course.own.fit.torch_insides import parse_to
 
@@ -65,11 +65,16 @@ def _install_on_tensors(mover: _Mover) -> None:
             return move(self, dtype, copy)
         return real(self, *args, copy=copy, **kwargs)
 
-    torch.Tensor.to = to
-    torch.Tensor.cuda = lambda self, *args, **kwargs: mover.to_gpu(self)
-    torch.Tensor.cpu = lambda self, *args, **kwargs: mover.to_host(self)
+    def cuda(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        return mover.to_gpu(self)
+
+    def cpu(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        return mover.to_host(self)
+
+    for name, ours in (("to", to), ("cuda", cuda), ("cpu", cpu)):
+        insides.replace(torch.Tensor, name, ours)
     for name in ("tensor", "as_tensor", "asarray"):
-        setattr(torch, name, _made_on_device(getattr(torch, name), to))
+        insides.replace(torch, name, _made_on_device(getattr(torch, name), to))
 
 
 def _install_on_modules(ledger: Ledger) -> None:
@@ -89,7 +94,8 @@ def _install_on_modules(ledger: Ledger) -> None:
                 ledger.put_on_gpu(tensor)
         return self
 
-    nn.Module.to, nn.Module.to_empty = to, to_empty
+    insides.replace(nn.Module, "to", to)
+    insides.replace(nn.Module, "to_empty", to_empty)
 
 
 def _names_cpu(device: Any = None, *args: Any, **kwargs: Any) -> bool:
@@ -97,7 +103,7 @@ def _names_cpu(device: Any = None, *args: Any, **kwargs: Any) -> bool:
     return isinstance(device, str) and device.startswith("cpu")
 
 
-def _made_on_device(make: Callable, to: Callable) -> Callable:
+def _made_on_device(make: interceptor.Function, to: interceptor.Function) -> interceptor.Function:
     """Wrap a function that makes a tensor of values, and that may name a GPU for it."""
 
     @wraps(make)

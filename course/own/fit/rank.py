@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -14,9 +13,10 @@ from torch.distributed import distributed_c10d as c10d
 from torch.optim import optimizer, swa_utils
 from torch.utils.data import DataLoader
 
-from course.core import insides
+from course.core import insides, interceptor
 from course.own.fit import moves, reducer
 from course.own.fit.ledger import Ledger
+from course.own.fit.reducer import do_nothing
 from course.own.fit.torch_insides import (
     LIST_TYPES,
     FakeStore,
@@ -44,9 +44,19 @@ def install(ranks: int, ledger: Ledger) -> None:
     moves.install(ledger)
     _install_lists(ledger)
     for home in (torch, checkpoint):  # nothing is written over what the user has
-        home.save = lambda *args, **kwargs: None
-    torch.multiprocessing.spawn = lambda call, args=(), *more, **options: call(0, *args)
-    torch.Tensor.pin_memory = lambda self, *args: self
+        insides.replace(home, "save", do_nothing)
+    insides.replace(torch.multiprocessing, "spawn", _spawn)
+    insides.replace(torch.Tensor, "pin_memory", _pin_memory)
+
+
+def _spawn(
+    call: interceptor.Function, args: tuple[Any, ...] = (), *more: Any, **options: Any
+) -> Any:
+    return call(0, *args)
+
+
+def _pin_memory(tensor: torch.Tensor, *args: Any) -> torch.Tensor:
+    return tensor
 
 
 def _install_group(ranks: int) -> None:
@@ -63,16 +73,17 @@ def _install_group(ranks: int) -> None:
     _replace("init_process_group", init_process_group)
     _replace("new_group", new_group)
     _replace("all_reduce", _with_result(c10d.all_reduce))
-    _replace("barrier", lambda *args, **kwargs: None)
-    _replace("monitored_barrier", lambda *args, **kwargs: None)
-    device_mesh.DeviceMesh.__init__ = _mesh_init_on_cpu(device_mesh.DeviceMesh.__init__)
+    _replace("barrier", do_nothing)
+    _replace("monitored_barrier", do_nothing)
+    mesh = device_mesh.DeviceMesh
+    insides.replace(mesh, "__init__", _mesh_init_on_cpu(mesh.__init__))
     init = device_mesh.init_device_mesh
     for module in list(sys.modules.values()):  # also those of FSDP, which has its own name for it
         if getattr(module, "__dict__", {}).get("init_device_mesh") is init:
-            module.init_device_mesh = _init_device_mesh_on_cpu(init)
+            insides.replace(module, "init_device_mesh", _init_device_mesh_on_cpu(init))
 
 
-def _init_device_mesh_on_cpu(init: Callable) -> Callable:
+def _init_device_mesh_on_cpu(init: interceptor.Function) -> interceptor.Function:
     """Wrap the function that makes a mesh, and first a process group if there is none."""
 
     @wraps(init)
@@ -85,7 +96,7 @@ def _init_device_mesh_on_cpu(init: Callable) -> Callable:
     return init_device_mesh
 
 
-def _mesh_init_on_cpu(init: Callable) -> Callable:
+def _mesh_init_on_cpu(init: interceptor.Function) -> interceptor.Function:
     """Wrap the method `__init__` of a mesh."""
 
     @wraps(init)
@@ -108,13 +119,13 @@ class _Done:
     def is_completed(self) -> bool:
         return True
 
-    def get_future(self) -> torch.futures.Future:
-        future = torch.futures.Future()
+    def get_future(self) -> torch.futures.Future[list[torch.Tensor]]:
+        future: torch.futures.Future[list[torch.Tensor]] = torch.futures.Future()
         future.set_result([self._tensor])
         return future
 
 
-def _with_result(real: Callable) -> Callable:
+def _with_result(real: interceptor.Function) -> interceptor.Function:
     """Give a collective that works in place a future with its tensor; the fake group's has none."""
 
     @wraps(real)
@@ -128,24 +139,29 @@ def _with_result(real: Callable) -> Callable:
 def _install_objects() -> None:
     """Replace the collectives for objects: other ranks' objects are assumed to be like ours."""
 
-    def all_gather_object(objects: list, mine: Any, group: Any = None) -> None:
+    def all_gather_object(objects: list[Any], mine: Any, group: Any = None) -> None:
         objects[:] = [mine] * len(objects)
 
-    def gather_object(mine: Any, objects: list | None = None, *args: Any, **kwargs: Any) -> None:
+    def gather_object(
+        mine: Any, objects: list[Any] | None = None, *args: Any, **kwargs: Any
+    ) -> None:
         if objects is not None:
             objects[:] = [mine] * len(objects)
 
-    def scatter_object_list(output: list, objects: list, *args: Any, **kwargs: Any) -> None:
+    def scatter_object_list(
+        output: list[Any], objects: list[Any], *args: Any, **kwargs: Any
+    ) -> None:
         output[:1] = objects[:1]
 
     _replace("all_gather_object", all_gather_object)
     _replace("gather_object", gather_object)
     _replace("scatter_object_list", scatter_object_list)
-    _replace("broadcast_object_list", lambda *args, **kwargs: None)
+    _replace("broadcast_object_list", do_nothing)
 
 
 def _install_autocast() -> None:
-    init = torch.amp.autocast_mode.autocast.__init__
+    autocast = torch.amp.autocast_mode.autocast
+    init = autocast.__init__
 
     @wraps(init)
     def on_cpu(self: Any, device_type: str, dtype: Any = None, *args: Any, **kwargs: Any) -> None:
@@ -153,7 +169,7 @@ def _install_autocast() -> None:
             device_type, dtype = "cpu", dtype or torch.float16
         init(self, device_type, dtype, *args, **kwargs)
 
-    torch.amp.autocast_mode.autocast.__init__ = on_cpu
+    insides.replace(autocast, "__init__", on_cpu)
 
 
 def _install_lists(ledger: Ledger) -> None:
@@ -173,7 +189,7 @@ def _install_lists(ledger: Ledger) -> None:
 
 def _install_loader() -> None:
     """Let loaders read in this process, because a worker would lack what is replaced here."""
-    init = DataLoader.__init__
+    init: interceptor.Function = DataLoader.__init__
 
     @wraps(init)
     def init_without_workers(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -185,9 +201,9 @@ def _install_loader() -> None:
             kwargs["num_workers"] = 0
         init(self, *args, **kwargs)
 
-    DataLoader.__init__ = init_without_workers
+    insides.replace(DataLoader, "__init__", init_without_workers)
 
 
 def _replace(name: str, new: Any) -> None:
-    setattr(c10d, name, new)
-    setattr(dist, name, new)
+    for home in (c10d, dist):
+        insides.replace(home, name, new)

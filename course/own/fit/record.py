@@ -1,6 +1,9 @@
 """What a ledger notes, as plain data, so that it can be read in a process without torch."""
 
 from dataclasses import asdict, dataclass, field
+from typing import Any
+
+Plain = dict[str, Any]  # what goes from process to process as JSON
 
 # The first that applies is what a storage is for.
 KINDS = ("weights", "gradients", "optimizer", "buffers", "activations", "other")
@@ -41,13 +44,13 @@ class Record:
     uses_gpu: bool = False
 
     @classmethod
-    def of(cls, plain: dict) -> "Record":
+    def of(cls, plain: Plain) -> "Record":
         """Make a record of the dict that `plain` returned."""
         return cls(**plain | {
             "storages": [Storage(**storage) for storage in plain["storages"]],
             "messages": [Message(**message) for message in plain["messages"]],
         })  # fmt: skip
 
-    def plain(self) -> dict:
+    def plain(self) -> Plain:
         """As JSON."""
         return asdict(self)

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.parallel import distributed
 
+from course.core import insides, interceptor
 from course.own.fit.torch_insides import bucket_assignment
 
 
@@ -109,13 +110,14 @@ class Reducer:
 
     def _ready_hook(self, index: int) -> Callable[[Tensor], None]:
         def ready(parameter: Tensor) -> None:
-            if not self._sends:
+            gradient = parameter.grad
+            if gradient is None or not self._sends:
                 return
             if self._may_rebuild and index not in self._order:
                 self._order.append(index)
             bucket, place = self._home[index]
             view = bucket.gradients()[place]
-            view.copy_(parameter.grad)
+            view.copy_(gradient)
             if self._as_view:
                 parameter.grad = view
             bucket.missing -= 1
@@ -150,7 +152,7 @@ class Reducer:
         """A function that does nothing: what else DDP calls changes no memory."""
         if name.startswith("__"):
             raise AttributeError(name)
-        return lambda *args, **kwargs: None
+        return do_nothing
 
 
 class Logger:
@@ -160,26 +162,31 @@ class Logger:
         self._reducer = reducer
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *args, **kwargs: None
+        return do_nothing
 
 
 def install() -> None:
     """Make DDP use the stand-in from now on."""
-    distributed._verify_param_shape_across_processes = lambda *args: None
-    dist.Reducer, dist.Logger = Reducer, Logger
-    dist._broadcast_coalesced = _broadcast
-    dist._register_comm_hook = _register
-    dist._register_builtin_comm_hook = lambda reducer, kind: None
+    insides.replace(distributed, "_verify_param_shape_across_processes", do_nothing)
+    insides.replace(dist, "Reducer", Reducer)
+    insides.replace(dist, "Logger", Logger)
+    insides.replace(dist, "_broadcast_coalesced", _broadcast)
+    insides.replace(dist, "_register_comm_hook", _register)
+    insides.replace(dist, "_register_builtin_comm_hook", do_nothing)
     made = distributed.DistributedDataParallel.__init__
 
     def init(self: Any, module: Any, device_ids: Any = None, output_device: Any = None,
              *args: Any, **kwargs: Any) -> None:  # fmt: skip
         made(self, module, None, None, *args, **kwargs)
 
-    distributed.DistributedDataParallel.__init__ = init
+    insides.replace(distributed.DistributedDataParallel, "__init__", init)
 
 
-def _register(reducer: Reducer, state: Any, hook: Callable) -> None:
+def do_nothing(*args: Any, **kwargs: Any) -> None:
+    """Take the place of a function of torch that a rehearsal does not need."""
+
+
+def _register(reducer: Reducer, state: Any, hook: interceptor.Function) -> None:
     reducer.hook = lambda bucket: hook(state, bucket)
 
 

@@ -17,13 +17,15 @@ from typing import Any
 
 import psutil
 import torch
+from torch import Tensor
 
 from course.hardware import quotas
 from course.launch import process_tree
 from course.own.fit import account, libraries, rank, small, values
 from course.own.fit.changes import Changes
-from course.own.fit.ledger import Ledger
+from course.own.fit.ledger import Args, Kwargs, Ledger
 from course.own.fit.moments import Enough, Moments
+from course.own.fit.record import Plain
 from course.own.fit.torch_insides import NOT_FOLLOWED, DynamicOutputShapeException
 from course.own.watch.lines import Lines
 
@@ -40,10 +42,10 @@ def main(script: str = "") -> None:
         print(json.dumps(answers(json.loads(line))), flush=True)
 
 
-def answers(requests: list[dict]) -> list[dict]:
+def answers(requests: list[Plain]) -> list[Plain]:
     """Answer each request; on real tensors, one after another, where torch cannot follow."""
 
-    def alone(request: dict) -> dict:
+    def alone(request: Plain) -> Plain:
         (answer,) = _forked([request])
         return answer
 
@@ -53,7 +55,7 @@ def answers(requests: list[dict]) -> list[dict]:
     ]
 
 
-def _forked(requests: list[dict]) -> list[dict]:
+def _forked(requests: list[Plain]) -> list[Plain]:
     """Answer each request in a forked process; as many of them run at once as there are cores."""
     forks = []
     running: dict[int, _Fork] = {}
@@ -70,10 +72,10 @@ def _forked(requests: list[dict]) -> list[dict]:
 class _Fork:
     """A process for one request; it writes its answer into a file."""
 
-    def __init__(self, request: dict) -> None:
+    def __init__(self, request: Plain) -> None:
         self._answer = tempfile.TemporaryFile("w+")  # noqa: SIM115  # `end` closes both
         self._output = tempfile.TemporaryFile("w+")  # noqa: SIM115
-        self.answer: dict = {}
+        self.answer: Plain = {}
         self.child = os.fork()
         if not self.child:
             process_tree.end_with_parent()
@@ -103,7 +105,7 @@ def _wait(running: dict[int, _Fork]) -> None:
     running.pop(child).end(status)
 
 
-def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
+def rehearse(request: Plain, ranks_are_real: bool = False) -> Plain:
     """Run a script for some steps in this process; return its account, or why there is none.
 
     On real tensors, if the request says so, it returns the ledger's record instead.
@@ -154,7 +156,7 @@ def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
     }
 
 
-def _really(function: Any, given: list, args: tuple, kwargs: dict) -> Any:
+def _really(function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> Any:
     return function(*args, **kwargs)
 
 

@@ -31,7 +31,7 @@ class Run:
         kinds["other"] += self.peak - self.rehearsal.account.peak
         return kinds
 
-    def plain(self) -> dict:
+    def plain(self) -> dict[str, object]:
         """As JSON."""
         return {
             "gpus": self.rehearsal.ranks,
@@ -50,7 +50,7 @@ class Advice:
     do: str
     peak: int
 
-    def plain(self) -> dict:
+    def plain(self) -> dict[str, object]:
         """As JSON."""
         return {"do": self.do, "peak_bytes": self.peak}
 
@@ -81,7 +81,7 @@ class Result:
         notes = [note for rehearsal in self.rehearsals for note in rehearsal.notes]
         return list(dict.fromkeys(notes))
 
-    def plain(self) -> dict:
+    def plain(self) -> dict[str, object]:
         """As JSON."""
         return {
             "runs": [run.plain() for run in self.runs],

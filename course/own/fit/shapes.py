@@ -5,11 +5,13 @@ from many sides. A model repeats its layers and its steps, so most calls have be
 this module cannot answer by itself goes to torch.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from course.own.fit.ledger import Args, Kwargs
 from course.own.fit.torch_insides import (
     FakeTensor,
     in_kernel_invocation,
@@ -28,9 +30,9 @@ class Shapes:
 
     def __init__(self) -> None:
         self._ways: dict[Any, int] = {}
-        self._results: dict[tuple, Any] = {}
+        self._results: dict[tuple[Any, ...], Any] = {}
 
-    def run(self, function: Any, given: list[Tensor], args: tuple, kwargs: dict) -> Any:
+    def run(self, function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> Any:
         """The result of an operation; `given` are the tensors among its arguments."""
         way = self._ways.get(function)
         if way is None:
@@ -40,13 +42,14 @@ class Shapes:
         if way == CHANGES:
             return args[0] if schema_of(function).returns else None
         if way == VIEWS:
-            mode, device = given[0].fake_mode, given[0].fake_device
+            first: FakeTensor = given[0]
+            mode, device = first.fake_mode, first.fake_device
             with in_kernel_invocation(mode):
                 result = function(*args, **kwargs)
                 return _each(result, lambda view: _faked(mode, view, device))
         return self._made(function, given, args, kwargs)
 
-    def _made(self, function: Any, given: list[Tensor], args: tuple, kwargs: dict) -> Any:
+    def _made(self, function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> Any:
         key = (function, _key(args), _key(tuple(kwargs.items())))
         forms = self._results.get(key)
         if forms is not None:
@@ -112,14 +115,14 @@ def _is_plain(tensor: Any) -> bool:
 
 def _key(value: Any) -> Any:
     """A value as part of a key, in which 1, 1.0 and True differ."""
-    if isinstance(value, Tensor):
+    if isinstance(value, FakeTensor):
         return value.shape, value.stride(), value.dtype, value.fake_device
     if isinstance(value, (list, tuple)):
         return tuple(map(_key, value))
     return type(value), value
 
 
-def _each(result: Any, make: Any) -> Any:
+def _each(result: Any, make: Callable[[Any], Any]) -> Any:
     """A result of the same structure, with what `make` returns for each part."""
     if isinstance(result, (list, tuple)):
         return type(result)(map(make, result))

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from course.core import words
 from course.own.fit import account
-from course.own.fit.record import Record
+from course.own.fit.record import Plain, Record
 
 SMALLEST = 2  # many programs treat a batch of one sample in another way
 FRACTION = 16  # the smallest batch, as a part of the script's own
@@ -20,10 +20,10 @@ INSTEAD = (
     "torch.cuda.max_memory_allocated()."
 )
 
-Ask = Callable[[dict], dict]  # carries out one request
+Ask = Callable[[Plain], Plain]  # carries out one request
 
 
-def instead(request: dict, failed: dict, ask: Ask) -> dict:
+def instead(request: Plain, failed: Plain, ask: Ask) -> Plain:
     """The answer of real steps to a request that could not be followed; it may fail as well."""
     real = request | {"real": True}
     answer = _of_small_batches(real, failed["batch"], ask) or ask(real)
@@ -36,7 +36,7 @@ def instead(request: dict, failed: dict, ask: Ask) -> dict:
     return answer | {"notes": [note, *answer["notes"]]}
 
 
-def _of_small_batches(real: dict, own: int | None, ask: Ask) -> dict | None:
+def _of_small_batches(real: Plain, own: int | None, ask: Ask) -> Plain | None:
     """The answer, extrapolated from three smaller batches; None if they cannot be compared."""
     changes = real.get("changes", {})
     smallest = max(SMALLEST, (own or 0) // FRACTION)
@@ -44,7 +44,7 @@ def _of_small_batches(real: dict, own: int | None, ask: Ask) -> dict | None:
     batch = changes.get("batch", own)
     if not batch or batch <= sizes[-1]:
         return None
-    answers = []
+    answers: list[Plain] = []
     for size in sizes:  # one after another, because each needs memory
         answer = ask(real | {"changes": changes | {"batch": size}})
         if "batch" not in answer.get("made", []):
@@ -59,6 +59,7 @@ def _of_small_batches(real: dict, own: int | None, ask: Ask) -> dict | None:
         return None
     peak = account.add_up(records[sizes[2]]).peak
     miss = abs(account.add_up(tried).peak - peak) / peak
+    answer = answers[-1]
     answer["account"] = account.add_up(record).plain()
     answer["made"] = [change for change in answer["made"] if change in changes]
     percent = f"{words.significant(100 * miss, 1)} %" if miss > SLIGHT else "less than 0.1 %"

@@ -6,7 +6,7 @@ import selectors
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -14,8 +14,11 @@ from course.core import ROOT, CourseError
 from course.launch import SINGLE_THREADED
 from course.own.fit.account import Account
 from course.own.fit.command import Script
+from course.own.fit.record import Plain
 
 LIMIT_S = 600.0  # for one rehearsal, on a busy machine too
+
+Wish = tuple[int, Mapping[str, object]]  # a number of ranks, and the changes of a rehearsal
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ class Stage:
             [sys.executable, "-m", "course.own.fit.rehearsal", *files],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=env, text=True,
         )  # fmt: skip
+        assert self._process.stdin and self._process.stdout, "both are pipes"
+        self._requests, self._answers = self._process.stdin, self._process.stdout
 
     def rehearse(self, ranks: int, **changes: object) -> Rehearsal:
         """Rehearse with that many ranks; raises `NotFollowed`, with the reason, if that fails."""
@@ -65,20 +70,20 @@ class Stage:
             raise outcome
         return outcome
 
-    def together(self, wishes: Sequence[tuple[int, dict]]) -> list[Rehearsal | NotFollowed]:
+    def together(self, wishes: Sequence[Wish]) -> list[Rehearsal | NotFollowed]:
         """Rehearse several at once, each on a core; raises `CourseError` if none succeeds."""
         requests = [{**self._script.request(ranks), "changes": made} for ranks, made in wishes]
-        self._process.stdin.write(json.dumps(requests) + "\n")
-        self._process.stdin.flush()
+        self._requests.write(json.dumps(requests) + "\n")
+        self._requests.flush()
         limit = LIMIT_S * max(1, len(wishes))
         with selectors.DefaultSelector() as selector:
-            selector.register(self._process.stdout, selectors.EVENT_READ)
+            selector.register(self._answers, selectors.EVENT_READ)
             if not selector.select(limit):
                 raise CourseError(
                     f"{self._script.name} has taken no step within {limit / 60:.0f} minutes: "
                     "give it a command with which it soon does."
                 )
-        answer = self._process.stdout.readline()
+        answer = self._answers.readline()
         if not answer:
             self._errors.seek(0)
             last = self._errors.read().strip().splitlines() or ["no reason was given"]
@@ -88,14 +93,14 @@ class Stage:
 
     def close(self) -> None:
         """End the process, and any rehearsal that is still running."""
-        self._process.stdin.close()
+        self._requests.close()
         self._process.terminate()
         self._process.wait()
-        self._process.stdout.close()
+        self._answers.close()
         self._errors.close()
 
 
-def _outcome(ranks: int, answer: dict) -> Rehearsal | NotFollowed:
+def _outcome(ranks: int, answer: Plain) -> Rehearsal | NotFollowed:
     if "failed" in answer:
         return NotFollowed(answer["failed"], answer["output"])
     return Rehearsal(ranks, **answer | {"account": Account.of(answer["account"])})

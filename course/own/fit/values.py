@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course.core import user_files
+from course.core import insides, user_files
 from course.own.fit import lists, shapes
-from course.own.fit.ledger import CPU
+from course.own.fit.ledger import CPU, Args, Kwargs
 from course.own.fit.torch_insides import (
     FakeTensor,
     FakeTensorMode,
@@ -38,7 +38,7 @@ class Values:
         self._lines, self._shapes = lines, shapes.Shapes()
         self.assumed: dict[str, None] = {}
 
-    def run(self, function: Any, given: list[Tensor], args: tuple, kwargs: dict) -> Any:
+    def run(self, function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> Any:
         """Carry out an operation; `given` are the tensors among its arguments."""
         if function.namespace == "prim":
             tensor = args[0]
@@ -91,7 +91,7 @@ class Values:
         """Let Python get whole lists and arrays of values from fake tensors, from now on."""
         values = self
 
-        def filled(tensor: Tensor) -> Tensor:
+        def filled(tensor: FakeTensor) -> Tensor:
             if tensor.constant is not None:
                 return tensor.constant
             values._assume()
@@ -111,8 +111,8 @@ class Values:
 
         for name in ("tolist", "numpy", "__array__"):
             setattr(Tensor, name, answering(getattr(Tensor, name)))
-        Tensor.__format__ = _formatted(Tensor.__format__)
-        torch.utils.swap_tensors = _swapped(torch.utils.swap_tensors)
+        insides.replace(Tensor, "__format__", _formatted(Tensor.__format__))
+        insides.replace(torch.utils, "swap_tensors", _swapped(torch.utils.swap_tensors))
         lists.look_once_at_each_form()
 
 
@@ -149,14 +149,14 @@ def _swapped(real: Any) -> Any:
     return swap
 
 
-def _selects(name: str, args: tuple) -> bool:
+def _selects(name: str, args: Args) -> bool:
     """Whether an operation selects by values that a rehearsal does not have."""
     if name == "index":
         return any(map(_is_mask, args[1]))
     return name in ("nonzero", "masked_select")
 
 
-def _all_selected(name: str, function: Any, args: tuple) -> Tensor:
+def _all_selected(name: str, function: Any, args: Args) -> Tensor:
     """The result if such an operation selects all: never less than in a real run."""
     if name == "nonzero":
         return _places(args[0])
@@ -176,7 +176,7 @@ def _places(tensor: Tensor) -> Tensor:
     return torch.empty((tensor.numel(), tensor.dim()), dtype=torch.int64)
 
 
-def _known(name: str, args: tuple) -> float | None:
+def _known(name: str, args: Args) -> float | None:
     """The value of all numbers of a result; None if nothing known implies it."""
     if name in HEALTHY:
         return HEALTHY[name]
