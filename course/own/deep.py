@@ -6,6 +6,7 @@ Rank 0 notes how it was started. The second run is that process again, in a worl
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 from course.core import CourseError
 from course.own import session, shared
@@ -84,18 +85,21 @@ def _have_stepped(run_session: Session) -> bool:
     )
 
 
-def _command(kept: Path) -> dict | None:
-    """Return how rank 0 was started, and delete the file, since it has the whole environment."""
+def _command(kept: Path) -> dict[str, Any]:
+    """Return how rank 0 was started, {} if that is unknown; delete its file.
+
+    The file has the whole environment.
+    """
     path = kept / COMMAND
     if not path.exists():
-        return None
-    raw = json.loads(path.read_text())
+        return {}
+    raw: dict[str, Any] = json.loads(path.read_text())
     path.unlink()
     return raw
 
 
-def _cannot_start(command: dict | None) -> str:
-    if command is None or SPAWNED in command["words"]:
+def _cannot_start(command: dict[str, Any]) -> str:
+    if not command or SPAWNED in command["words"]:
         return "the script starts its ranks itself, so it cannot be started as one process"
     return ""
 

@@ -25,7 +25,7 @@ class Finding:
     where: str = ""
     note: bool = False
 
-    def plain(self) -> dict:
+    def plain(self) -> dict[str, object]:
         """As JSON; what is unknown is null."""
         return {key: None if value == "" else value for key, value in asdict(self).items()}
 

@@ -44,7 +44,7 @@ class Session:
         self.folder, self.shared, self._looks_at = folder, shared, looks_at
         self._more = more or {}
         self._args, self._steps, self._is_enough = args, steps, is_enough
-        own = shared and shared.own
+        own = shared.own if shared else None
         self._patience = Patience(folder, self._say, args.patience, args.limit, own=own)
         self._stopped = False
 
@@ -69,7 +69,7 @@ class Session:
         rank = shared.rank() if self._args.rank else None
         own = self.shared.own if self.shared else self.folder
         env = environment(own, self._steps, rank, self.folder, self._looks_at)
-        command = WatchedCommand(_words(self._args), env | self._more)
+        command = WatchedCommand(_words(self._args), {**env, **self._more})
         command.run(self._is_over)
         if command.code is not None and not command.interrupted and self.judges:
             self._wait_for_others(command)

@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from course import own
 from course.core import CourseError
 from course.own import deep, session
 from course.own.hang.ending import ITSELF, Ending
@@ -92,7 +91,7 @@ def _has_faults(answer: Answer | Comparison) -> bool:
     return any(not finding.note for finding in answer.findings)
 
 
-def _more(question: Question, plain: dict) -> dict:
+def _more(question: Question, plain: dict[str, object]) -> dict[str, object]:
     """The part of an answer that the JSON has in addition to its findings."""
     if question.looks_at == PROFILING:
         return {"why": plain or None}
@@ -152,9 +151,11 @@ def _last_answer(question: Question, folder: Path, ending: Ending) -> Answer | C
 
 
 def fit(argv: Sequence[str]) -> int:
-    """The command `fit`, which alone imports torch; returns its exit code."""
+    """The command `fit`; returns its exit code."""
     args = options.fit(argv)
-    answer = own.fit_answer(args)
+    from course.own.fit.answer import fit_answer  # slow to import, for no other command needs torch
+
+    answer = fit_answer(args)
     fits = all(run.fits for run in answer.runs)
     if not (fits and args.quiet):
         print(answer)

@@ -86,7 +86,7 @@ class Answer:
             f"Of a step, {'; '.join(waits)}.",
         )
 
-    def plain(self) -> dict:
+    def plain(self) -> dict[str, object]:
         """As JSON, without the findings; times in seconds."""
         budget = self.diagnosis.budget
         return {

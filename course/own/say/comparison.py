@@ -64,7 +64,7 @@ class Comparison:
             return f"Nothing wrong was seen in the {steps} watched."
         return f"Wrong: {faults[0].what}, in the {steps} watched."
 
-    def plain(self) -> dict:
+    def plain(self) -> dict[str, object]:
         """As JSON, without the findings, which all tools write alike."""
         return {
             "ranks": len(self.verdict.ranks),
@@ -75,7 +75,8 @@ class Comparison:
     def __str__(self) -> str:
         findings = report.text([with_place(finding) for finding in self.findings])
         head = f"{self.title} What was compared on {words.plural(len(self.verdict.ranks), 'rank')}:"
-        return "\n".join(filter(None, [findings, head, *[line(row) for row in self.rows]]))
+        parts = [findings, head, *map(line, self.rows)]
+        return "\n".join(filter(None, parts))
 
     def __repr__(self) -> str:
         return f"<Comparison: {self.title}>"

@@ -32,7 +32,7 @@ class AgainstOneProcess:
             return f"{count} could not be compared with one process."
         return f"One process computes other gradients than {count}; nothing certain is wrong."
 
-    def plain(self) -> dict:
+    def plain(self) -> dict[str, object]:
         """As JSON, without the findings."""
         return {
             "ranks": self._ranks,

@@ -211,8 +211,8 @@ def _counts(text: str) -> list[int]:
 
 
 def _sizes(text: str) -> list[int]:
-    sizes = [_positive(number) for number in text.split(",")]
-    if None in sizes:
+    sizes = [size for number in text.split(",") if (size := _positive(number)) is not None]
+    if len(sizes) != len(text.split(",")):
         raise argparse.ArgumentTypeError(f"sizes in GiB with commas between, not {text}")
     return sorted({int(size * words.GIB) for size in sizes})
 

@@ -21,7 +21,8 @@ SCHEMA = 1  # of the JSON; own/hang/how.md, "For programs", says what is in it
 
 def ending(how: Ending) -> str:
     """The text of an ending: how the run ended, where its ranks stood, and why; or ""."""
-    return "\n".join(filter(None, [how.lead, *how.ranks, text(how.findings)]))
+    parts = [how.lead, *how.ranks, text(how.findings)]
+    return "\n".join(filter(None, parts))
 
 
 def text(findings: Sequence[Finding]) -> str:

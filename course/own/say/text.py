@@ -49,7 +49,7 @@ def _whose_cores(diagnosis: Diagnosis) -> str:
 
 def _causes(diagnosis: Diagnosis) -> list[str]:
     """Sentences on the cause to cure first, with its cure, and then on the others."""
-    first, *rest = diagnosis.causes or [None]
+    first, rest = diagnosis.first, diagnosis.causes[1:]
     lines = []
     if isinstance(first, Computing):
         lines.append(f"{first.title}. {_about_computing(first, rest)}")
@@ -98,10 +98,11 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
         f"A step takes {words.duration(budget.step_s)}, the mean of {steps} on {ranks}"
         f"{_apart(diagnosis)}."
     ]
-    if diagnosis.epoch_start and diagnosis.epoch_start.says not in diagnosis.first.says:
+    start, first = diagnosis.epoch_start, diagnosis.first
+    if start and not (first and start.says in first.says):
         lines.append(
-            f"An epoch has a slow beginning: {diagnosis.epoch_start.says}. That is "
-            f"{percent(diagnosis.epoch_start.share)} of all time."
+            f"An epoch has a slow beginning: {start.says}. That is {percent(start.share)} of all "
+            "time."
         )
     if budget.watching_s >= SHOWN_SHARE * budget.step_s:
         lines.append(
