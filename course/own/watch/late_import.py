@@ -36,7 +36,7 @@ class _Finder(MetaPathFinder):
     def __init__(self, name: str, act: OnImport) -> None:
         self._name, self._act = name, act
 
-    def find_spec(  # pyrefly: ignore[missing-override-decorator]  # Python 3.11 has none
+    def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec that the other finders find; its loader then calls `act`."""
