@@ -56,9 +56,10 @@ class Input(OwnWork):
                 f"DataLoader (an IterableDataset), with `num_workers` processes; or {STORE}."
             )
         if self._is_at_epoch_starts and loader.workers and not loader.persistent:
+            them = "it" if loader.workers == 1 else "them"
             return (
                 f"The loader starts its {_workers(loader.workers)} again in each epoch: "
-                "keep them, with `persistent_workers=True`."
+                f"keep {them}, with `persistent_workers=True`."
             )
         if self._is_at_epoch_starts:
             return (
