@@ -77,7 +77,7 @@ class AnySynchronous:
 
     @hint("Each replica normalizes its own share. Gradients are added up, buffers are averaged.")
     def test_batch_norm(self, ranks):
-        """BatchNorm is the exception: each replica normalizes its own share, and the running
+        """With BatchNorm each replica normalizes its own share, and the running
         statistics are averaged.
         """
         in_halves = functools.partial(in_parts, parts=2)

@@ -45,7 +45,7 @@ class TestResumable:
 
     @hint("Cut the batch of each step out of the epoch's order, one batch after the other.")
     def test_epochs(self, ranks):
-        """In an epoch every sample is drawn once, and the next epoch has another order."""
+        """In an epoch of 480 samples each is drawn once, and the next epoch has another order."""
         steps = on_rank.SIZE // on_rank.BATCH
         by_rank = ranks(3, on_rank.shares, tuple(range(1, 2 * steps + 1)))
         orders = []

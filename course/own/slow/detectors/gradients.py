@@ -147,7 +147,7 @@ class Bandwidth(OfSize):
         elif script.sharded:
             how = "`MixedPrecision(reduce_dtype=torch.bfloat16)` of FSDP"
         elif self.budget.ddp_passes:
-            how = "DDP's `bf16_compress_hook`"
+            how = "DDP's `bf16_compress_hook`, on CPUs `fp16_compress_hook`"
         else:
             how = "cast them before the all-reduce"
         return f"Send 16-bit gradients ({how}), or {FEWER}."
