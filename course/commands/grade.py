@@ -134,10 +134,10 @@ def _refuse_to_replace(out: Path, given: Path | None) -> None:
     if given and given.resolve() == (out / ROSTER).resolve():
         raise CourseError(f"The points would be written over {given}: copy it elsewhere first.")
     there = [name for name in RESULTS if (out / name).exists()]
-    if there and not (out / WORK / MARK.name).exists():
+    if there and not MARK.is_on(out / WORK):
         raise CourseError(
-            f"{out / there[0]} is there and is no result of this command: give another folder to "
-            "--out."
+            f"{out / there[0]} is there and is not a result of this command: give another folder "
+            "to --out."
         )
 
 

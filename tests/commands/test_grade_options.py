@@ -82,7 +82,7 @@ def test_a_file_of_the_teachers_is_not_replaced(tmp_path, judged, capsys, name):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / name).write_text("mine")
     assert run(folder) == 2
-    assert f"{name} is there and is no result of this command" in capsys.readouterr().err
+    assert f"{name} is there and is not a result of this command" in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "out").iterdir()] == [name]
     assert (tmp_path / "out" / name).read_text() == "mine"
 

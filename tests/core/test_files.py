@@ -1,4 +1,4 @@
-"""A file is written whole or not at all, and what is no file is never replaced."""
+"""A file is written whole or not at all, and what is not a file is never replaced."""
 
 import os
 import subprocess

@@ -47,7 +47,7 @@ class Pool:
         return end
 
     def put(self, begin: int, end: int) -> None:
-        """Put a piece to the free ones, joined with its free neighbours."""
+        """Add a piece to the free ones, joined with its free neighbours."""
         if end in self.free:
             end = self.take(end)
         if begin in self._begins:

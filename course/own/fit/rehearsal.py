@@ -145,10 +145,12 @@ def rehearse(request: Plain, ranks_are_real: bool = False) -> Plain:
     if failed:
         not_followed = error is not None and _is_not_followed(error)
         return {"failed": failed, "not_followed": not_followed, "batch": changes.batch_size}
-    record = ledger.record
-    counted = {"account": account.add_up(record).plain()}
+    if request.get("real"):
+        counted = {"record": ledger.record.plain()}
+    else:
+        counted = {"account": account.add_up(ledger.record).plain()}
     return {
-        **({"record": record.plain()} if request.get("real") else counted),
+        **counted,
         "assumed": list(answers.assumed),
         "notes": list(moments.notes),
         "made": sorted(changes.made),

@@ -73,7 +73,7 @@ def _of_small_batches(real: Plain, own: int | None, ask: Ask) -> Plain | None:
 def extrapolated(records: dict[int, Record], sizes: list[int], size: int) -> Record | None:
     """The record for batches of `size`, on lines through those of two sizes.
 
-    None if the script makes not the same storages with both.
+    None if the script does not make the same storages with both.
     """
     low, high = (records[known] for known in sizes)
     if len(low.storages) != len(high.storages):
