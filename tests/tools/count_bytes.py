@@ -34,19 +34,25 @@ def letting_go(collective: Callable) -> Callable:
     """A collective that returns once Gloo's thread has let go of its tensors.
 
     Gloo's own may return some milliseconds earlier. What the script frees meanwhile stays in
-    memory, so that the count would depend on the time.
+    memory, so that the count would depend on the time. Gloo holds parts of a gathered tensor, not
+    the tensor itself, so the references to its memory are what counts.
     """
 
     @wraps(collective)
     def call(*args: Any, **kwargs: Any) -> Any:
-        tensors = ledger.tensors((*args, *kwargs.values()))
-        held = [(tensor, tensor._use_count()) for tensor in tensors]
+        given = map(ledger.local, ledger.tensors((*args, *kwargs.values())))
+        held = [(tensor, _references(tensor)) for tensor in given]
         work = collective(*args, **kwargs)
         if work is None:
-            until(lambda: all(t._use_count() <= count for t, count in held), every=0.001)
+            until(lambda: all(_references(t) <= before for t, before in held), every=0.001)
         return work
 
     return call
+
+
+def _references(tensor: torch.Tensor) -> int:
+    """How many tensors and others hold the memory of this one."""
+    return torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)
 
 
 def on_real_ranks(request: dict) -> dict:
