@@ -73,7 +73,7 @@ def add_up(record: Record) -> Account:
             on_host += change
             host = max(host, on_host)
         if index % every == 0:
-            series.append((_time(record, index), {name: held[name] for name in KINDS}))
+            series.append((time(record, index), {name: held[name] for name in KINDS}))
     moments = [where for where, _ in record.moments]
     return Account(
         peak,
@@ -101,7 +101,7 @@ def _traffic(record: Record) -> Traffic:
     )
 
 
-def _time(record: Record, index: int) -> float:
+def time(record: Record, index: int) -> float:
     """How many steps end before an event, plus its place in its own step as a fraction."""
     step = bisect_right(record.steps, index)
     begin = record.steps[step - 1] if step else 0

@@ -1,6 +1,8 @@
 """On a rank: change a running script so that it needs less memory."""
 
 import types
+import weakref
+from collections import Counter
 from functools import partial, wraps
 from typing import Any
 
@@ -19,27 +21,31 @@ from course.core import insides, interceptor
 from course.own.fit.moments import Enough
 from course.own.fit.record import Plain
 
+LISTS = (nn.ModuleList, nn.Sequential)
 MODEL = {"autocast", "checkpoint", "shard", "offload"}  # changes of the model
 
 
 class Changes:
     """Makes the changes of a request; `made` names those for which the script had a place.
 
-    `batch` is the size that loaders take, `passes` how many backward passes make a step.
-    `autocast`, `checkpoint`, `shard` and `offload` are about the model; an offloaded model is also
-    sharded. `batch_size` is the script's own.
+    `batch` is the size that loaders take, `passes` how many backward passes make a step, `layers`
+    the class of the repeated layers and how many of them a model keeps. `autocast`, `checkpoint`,
+    `shard` and `offload` are about the model; an offloaded model is also sharded. `batch_size` is
+    the script's own.
     """
 
     def __init__(self, requested: Plain) -> None:
         self._requested = requested
         self.made: set[str] = set()
         self.batch_size: int | None = None
+        self._lists: weakref.WeakSet[nn.Module] = weakref.WeakSet()  # those that got a module
         self._optimizers = self._depth = 0
 
     def install(self) -> None:
         """Make the changes, for the rest of this process."""
         insides.replace(DataLoader, "__init__", self._loader(DataLoader.__init__))
         insides.replace(Optimizer, "__init__", self._optimizer(Optimizer.__init__))
+        insides.replace(nn.Module, "add_module", self._add(nn.Module.add_module))
         if {"autocast", "checkpoint"} & self._requested.keys():
             insides.replace(nn.Module, "__call__", self._call(nn.Module.__call__))
         if {"shard", "offload"} & self._requested.keys():
@@ -95,6 +101,35 @@ class Changes:
             init(loader, dataset, batch_size, *args, **kwargs)
 
         return made
+
+    def layers(self) -> tuple[str, int] | None:
+        """The class and number of the model's equal layers; None if it has several such lists."""
+        inner = {
+            part for each in self._lists for child in each.children() for part in child.modules()
+        }
+        found = {
+            entry
+            for each in self._lists - inner
+            for entry in Counter(map(_kind, repeated(each))).items()
+        }
+        if len(found) != 1:
+            return None
+        ((layer, _), count) = found.pop()
+        return layer, count
+
+    def _add(self, add: interceptor.Function) -> interceptor.Function:
+        @wraps(add)
+        def added(module: nn.Module, name: str, part: nn.Module | None) -> None:
+            if isinstance(module, LISTS):
+                self._lists.add(module)
+                layer, most = self._requested.get("layers", ("", 0))
+                held = [type(child).__qualname__ for child in module.children()].count(layer)
+                if type(part).__qualname__ == layer and held == most:
+                    self.made.add("layers")
+                    return
+            add(module, name, part)
+
+        return added
 
     def _optimizer(self, init: interceptor.Function) -> interceptor.Function:
         @wraps(init)
@@ -154,7 +189,7 @@ def repeated(module: nn.Module) -> list[nn.Module]:
     layers: list[nn.Module] = []
     covered: set[nn.Module] = set()
     for submodule in module.modules():
-        if submodule in covered or not isinstance(submodule, (nn.ModuleList, nn.Sequential)):
+        if submodule in covered or not isinstance(submodule, LISTS):
             continue
         parts = [part for part in submodule if any(True for _ in part.parameters())]
         kinds = [type(part) for part in parts if any(True for _ in part.children())]
@@ -162,6 +197,12 @@ def repeated(module: nn.Module) -> list[nn.Module]:
         layers += same
         covered.update(inner for part in same for inner in part.modules())
     return layers
+
+
+def _kind(module: nn.Module) -> tuple[str, tuple[torch.Size, ...]]:
+    """The class of a module and the shapes of its parameters."""
+    shapes = tuple(parameter.shape for parameter in module.parameters())
+    return type(module).__qualname__, shapes
 
 
 def _each(passes: int, optimizer: Optimizer, name: str) -> None:

@@ -143,8 +143,13 @@ def rehearse(request: Plain, ranks_are_real: bool = False) -> Plain:
         traceback.print_exc()
     failed = (_why(error, lines) if error else "") or _nothing(moments)
     if failed:
-        not_followed = error is not None and _is_not_followed(error)
-        return {"failed": failed, "not_followed": not_followed, "batch": changes.batch_size}
+        return {
+            "failed": failed,
+            "not_followed": error is not None and _is_not_followed(error),
+            "lacks_memory": error is not None and _lacks_memory(error),
+            "batch": changes.batch_size,
+            "layers": changes.layers(),
+        }
     if request.get("real"):
         counted = {"record": ledger.record.plain()}
     else:
@@ -165,8 +170,11 @@ def _really(function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> A
 def _limit_memory() -> None:
     """Let a script that wants too much memory fail, before the whole machine lacks it."""
     _, free = quotas.memory(Path("/"))
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = psutil.Process().memory_info().vms + int(SHARE * free)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    if hard != resource.RLIM_INFINITY:
+        limit = min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
 def _nothing(moments: Moments) -> str:
@@ -189,13 +197,17 @@ def _why(error: BaseException, lines: Lines) -> str:
     text = " ".join(str(error).split())[:200].rstrip(".")
     if isinstance(error, DynamicOutputShapeException):
         text = f"the shape of what {text} returns depends on data"
-    elif isinstance(error, MemoryError) or NO_MEMORY in text:
+    elif _lacks_memory(error):
         text = "it needs more memory than is free here"
     else:
         text = f"{type(error).__name__}: {text}"
     if _is_not_followed(error):
         return f"The rehearsal cannot follow the script{at}: {text}."
     return f"The script fails{at}: {text}."
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or NO_MEMORY in str(error)
 
 
 def _is_not_followed(error: BaseException) -> bool:

@@ -1,11 +1,15 @@
-"""Where torch cannot follow a script, small real runs are extrapolated to its own batches."""
+"""Where torch cannot follow a script, small real runs are extrapolated to its own size."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from support.launching import clean_environment
 
-from course.core import CourseError
-from course.own.fit import small
+from course.core import ROOT, CourseError
+from course.own.fit import layers, small
 from course.own.fit.account import add_up
 from course.own.fit.command import Script
 from course.own.fit.record import Record, Storage
@@ -104,3 +108,87 @@ def test_a_script_that_fails_on_real_tensors_too_says_both(script: Path) -> None
         rehearsed(script)
     assert "cannot follow the script at train.py:8" in str(error.value)
     assert "On real tensors it fails, too: The script fails at train.py:11:" in str(error.value)
+
+
+DEEP = """
+import torch
+from torch import nn
+
+class Layer(nn.Module):
+    def __init__(self, width, wide):
+        super().__init__()
+        self.parts = nn.Sequential(nn.Linear(width, wide), nn.ReLU(), nn.Linear(wide, width))
+
+    def forward(self, x):
+        return x + self.parts(x)
+
+layers = nn.ModuleList([Layer(256, {wide}) for number in range(24)])
+head = nn.Linear(256, 4096)
+model = nn.ModuleDict({{"layers": layers, "head": head}})
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(3):
+    x = torch.randn(64, 256)
+    torch.unique(x)
+    for layer in layers:
+        x = layer(x)
+    optimizer.zero_grad()
+    head(x).square().mean().backward()
+    optimizer.step()
+"""
+SAME, GROWING = "3072", "3072 + 8 * number"
+WITH_LITTLE_MEMORY = """
+import sys, torch
+torch.set_num_threads(1)
+from course.own.fit import rehearsal
+free = int(sys.argv[2]) * 2**20
+rehearsal.quotas.memory = lambda path: (free, free)
+rehearsal.main(sys.argv[1])
+"""
+
+
+def answer(script: Path, free: int) -> dict:
+    """What a process with so many MiB of free memory answers about one rank of a script."""
+    request = {"script": str(script), "words": [], "ranks": 1}
+    done = subprocess.run(
+        [sys.executable, "-c", WITH_LITTLE_MEMORY, str(script), str(free)],
+        input=json.dumps([request]) + "\n", capture_output=True, text=True, check=True,
+        env=clean_environment() | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    (one,) = json.loads(done.stdout)
+    return one
+
+
+def test_with_too_little_memory_a_model_keeps_fewer_of_its_layers(script: Path) -> None:
+    script.write_text(DEEP.format(wide=SAME))
+    whole, small_one = answer(script, 8000), answer(script, 600)
+    assert len(whole["notes"]) == 1
+    assert "for 24 layers (Layer), so 2, 4 and 8 were tried" in small_one["notes"][-1]
+    expected, account = whole["account"], small_one["account"]
+    assert account["peak"] == pytest.approx(expected["peak"], rel=0.01)
+    assert account["by"] == pytest.approx(expected["by"], rel=0.01, abs=0.003 * expected["peak"])
+    for name in ("moment", "at", "step", "steps"):
+        assert account[name] == expected[name], name
+    assert account["reserved"] == pytest.approx(expected["reserved"], rel=0.05)
+    assert small_one["made"] == []
+
+
+def test_layers_that_differ_are_not_left_out(script: Path) -> None:
+    script.write_text(DEEP.format(wide=GROWING))
+    assert "needs more memory than is free here" in answer(script, 600)["failed"]
+
+
+def test_each_moment_has_its_own_line_over_the_layers() -> None:
+    def of(count: int) -> Record:  # the first moment holds 100, the second 30 for each layer
+        known = record([100, *[30] * count], "Aa" + "BCDEFGHIJ"[:count])
+        known.moments = [(0, "forward"), (2, "backward")]
+        return known
+
+    account = layers.extrapolated({2: of(2), 3: of(3)}, [2, 3], 9)
+    assert account is not None
+    assert (account.peak, account.moment) == (270, "backward") == (add_up(of(9)).peak, "backward")
+
+
+def test_runs_with_other_moments_are_not_compared() -> None:
+    records = {2: record([1, 2], "AB"), 4: record([1, 2], "AB")}
+    records[4].moments.append((1, "forward"))
+    assert layers.extrapolated(records, [2, 4], 8) is None
