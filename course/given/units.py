@@ -56,7 +56,7 @@ class Unit:
 
 
 class ShardedUnit(Unit):
-    """A unit whose flat buffer has memory only from `gather()` to `free()`."""
+    """A unit whose flat buffer has memory only from `start()` to `free()`."""
 
     def __init__(
         self,

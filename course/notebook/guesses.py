@@ -85,6 +85,8 @@ class Guess:
             return answer
         if self.unit in SECONDS:
             return words.duration(answer * SECONDS[self.unit], digits)
+        if self.unit == "times" and 1 <= answer < DOUBLE:
+            digits = max(3, digits)  # or 1.04 would be told as 1
         return f"{words.significant(answer, digits)} {self.unit}".strip()
 
     def sentence(self) -> str:

@@ -168,11 +168,11 @@ def test_a_sentence_says_where_one_stands():
     behind = published.all_reduces()
     sentence = published.stands("Your 2 ranks at 16 MiB", 2**24, 0.5, behind)
     assert sentence == (
-        "Your 2 ranks at 16 MiB: 0.5 GB/s. Published: 2 V100 over TCP 0.95, 8 H200 240 GB/s; "
+        "Your 2 ranks at 16 MiB: 0.5 GB/s. Published: 0.95 (2 V100 over TCP), 240 (8 H200); "
         "that is 481 times as much."
     )
     between = published.stands("Mine", 2**24, 10.0, behind)
-    assert "4 GPUs over PCIe 4.9, 16 A100, 2 nodes 26, 8 H200 240" in between
+    assert "4.9 (4 GPUs over PCIe), 26 (16 A100, 2 nodes), 240 (8 H200)" in between
     assert published.stands("Mine", 2**24, 500.0, behind).endswith("; yours is 2.1 times that.")
 
 

@@ -30,11 +30,11 @@ def stands(name: str, at: float, value: float, published: Sequence[Curve]) -> st
     around = neighbours(at, value, published)
     if not around:
         raise CourseError(f"Nothing was published near {at:,.0f} {published[0].along}.")
-    others = ", ".join(f"{other} {words.significant(there)}" for other, there in around.items())
+    others = ", ".join(f"{words.significant(there)} ({other})" for other, there in around.items())
     top, unit = max(around.values()), published[0].unit
     times = words.significant(max(top, value) / min(top, value))
     than = f"that is {times} times as much" if top > value else f"yours is {times} times that"
-    return f"{name}: {words.significant(value)} {unit}. Published: {others} {unit}; {than}."
+    return f"{name}: {words.significant(value)} {unit}. Published: {others}; {than}."
 
 
 def _nearest(line: Curve, at: float) -> float:

@@ -44,8 +44,8 @@ class TestDdp:
 
     @hint("What deals the samples out to the ranks?")
     def test_shares(self, ranks):
-        """In an epoch every sample is drawn once, by one rank, and all ranks draw equally many (24
-        samples on 2 ranks, 25 on 3).
+        """In an epoch 2 ranks draw each of 24 samples once; of 25 samples, 3 ranks draw equally
+        many.
         """
         by_rank = ranks(2, on_rank.drawn, 24, shuffle=True)
         drawn = [index for of_rank in by_rank for index in of_rank]

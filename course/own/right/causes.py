@@ -53,8 +53,8 @@ FACTOR = CauseInfo("factor", "the gradients are a multiple of the mean", lab="03
 MEAN_OF_MEANS = CauseInfo(
     "mean of means",
     "targets count unequally",
-    "Sum the losses, and divide by the number of targets of all ranks and passes, times the number "
-    "of ranks, since DDP divides by it.",
+    "Sum the losses, divide by the number of targets of all ranks and passes, and multiply by the "
+    "number of ranks, since DDP divides by it.",
     "04e",
 )
 NON_FINITE = CauseInfo(

@@ -36,7 +36,7 @@ def share(evidence: Evidence) -> Result:
     if rows[0].replicas is not None:
         yield Row(table.SHARE, EQUAL, "a DistributedSampler deals each sample to one rank")
     else:
-        yield Row(table.SHARE, NOT_SEEN, "how the data is divided is the script's own affair")
+        yield Row(table.SHARE, NOT_SEEN, "no DistributedSampler divides the data")
 
 
 def _repeats(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:

@@ -28,7 +28,7 @@ def own(evidence: Evidence) -> Result:
 def why_no_gradients(evidence: Evidence) -> str:
     """Why the gradients of no step were compared."""
     if evidence.is_sharded:
-        return "fully_shard keeps gradients of its own, which no hook sees"
+        return "each rank has only its shard, of weights and of averaged gradients"
     if evidence.is_split:
         return evidence.is_split
     if any(step.closure for row in evidence.step_rows for step in row):

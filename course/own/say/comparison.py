@@ -56,13 +56,13 @@ class Comparison:
     @property
     def title(self) -> str:
         """The answer in a sentence."""
-        steps = words.plural(self.verdict.steps, "step")
         faults = [finding for finding in self.findings if not finding.note]
         if not self.verdict.steps:
             return "No step of an optimizer was seen, so nothing of one was compared."
         if not faults:
+            steps = words.plural(self.verdict.steps, "step")
             return f"Nothing wrong was seen in the {steps} watched."
-        return f"Wrong: {faults[0].what}, in the {steps} watched."
+        return f"Wrong: {faults[0].what}."
 
     def plain(self) -> dict[str, object]:
         """As JSON, without the findings, which all tools write alike."""
