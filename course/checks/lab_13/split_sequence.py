@@ -24,7 +24,7 @@ class TestSplitSequence:
 
     @hint("How many pieces are there for N ranks, and how many tokens has a piece?")
     def test_every_place(self, alone):
-        """Every rank has as many tokens, and every token is on exactly one rank."""
+        """All ranks have equally many tokens, and every token is on exactly one."""
         for (length, ranks), places in zip(SHAPES, self.places(alone), strict=True):
             shown = f"{length} tokens, {words.plural(ranks, 'rank')}"
             assert tuple(places.shape) == (ranks, length // ranks), (
