@@ -3,6 +3,7 @@
 import contextlib
 import os
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from course.own.watch import usage
@@ -81,20 +82,20 @@ class NetworkQueues:
 
 
 class Usage:
-    """What this process and its machine have used since this object was made."""
+    """What this process and the cores that it may use have done since this object was made."""
 
     def __init__(self) -> None:
-        self._start = _counters()
+        self.usable = _usable()
+        self._start = self._counters()
 
     def so_far(self) -> dict[str, float]:
         """Seconds by the names that a `RankReport` has for them."""
         names = ("watched_s", "cpu_s", "busy_s", "queued_s")
-        both = zip(names, _counters(), self._start, strict=True)
+        both = zip(names, self._counters(), self._start, strict=True)
         return {name: now - then for name, now, then in both}
 
-
-def _counters() -> tuple[float, ...]:
-    return (time.perf_counter(), _computed(), _machine_busy(), usage.queued())
+    def _counters(self) -> tuple[float, ...]:
+        return (time.perf_counter(), _computed(), _busy(self.usable), usage.queued())
 
 
 def _computed() -> float:
@@ -104,15 +105,22 @@ def _computed() -> float:
     return time.process_time() + below
 
 
-def _machine_busy() -> float:
-    """Seconds that the cores of this machine have been busy, all together; 0 outside of Linux.
+def _usable() -> list[int]:
+    """The logical cores on which this process may run; none outside of Linux."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
+def _busy(cores: Collection[int]) -> float:
+    """Seconds that these cores have been busy, all together; 0 outside of Linux.
 
     Seconds that a hypervisor has given to other machines count as well.
     """
-    try:
-        with open("/proc/stat") as file:
-            counts = map(int, file.readline().split()[1:9])
-            user, nice, system, _, _, irq, softirq, steal = counts
-    except OSError:
-        return 0.0
-    return (user + nice + system + irq + softirq + steal) / TICKS
+    names = {f"cpu{core}" for core in cores}
+    ticks = 0
+    with contextlib.suppress(OSError), open("/proc/stat") as file:
+        for line in file:
+            name, *counts = line.split()[:9]
+            if name in names:
+                user, nice, system, _, _, irq, softirq, steal = map(int, counts)
+                ticks += user + nice + system + irq + softirq + steal
+    return ticks / TICKS

@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import platform
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +34,7 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
 
         report.local = report_files.local_ranks(report.world)
         report.device = "cuda" if on_gpu() else "cpu"
+        report.host = platform.node()
         report.threads, report.cores = torch.get_num_threads(), hardware.cores()
         report.apart, report.blind = recording.apart, recording.blind
         if trace.exists():

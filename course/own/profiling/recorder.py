@@ -222,6 +222,7 @@ class Recorder:
         report = self.report
         if self._usage:
             report.lines, report.iterating = self._sampler.stop()
+            report.usable = self._usage.usable
             vars(report).update(self._usage.so_far())
             report.steps, report.recorded = self.steps[self._timed], self.steps[self._recorded]
         self._gpu.end()

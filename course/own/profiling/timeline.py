@@ -162,7 +162,9 @@ class RankReport:
     device: str = "cpu"
     clock: str = ""  # what ends a step: optimizer, backward or loader
     threads: int = 1  # of torch, in this rank
-    cores: int = 1  # of this machine
+    cores: int = 1  # that it may use of its machine, by affinity and quota
+    usable: list[int] = field(default_factory=list)  # the numbers of those by affinity
+    host: str = ""  # the name of its machine
     gradients: int = 0  # bytes
     largest: int = 0  # bytes of the largest gradient
     iterating: float = 0.0  # the share of python in which an iterator that is no DataLoader ran
@@ -171,7 +173,7 @@ class RankReport:
     loaded: int = 0  # samples in the largest data set that was loaded from
     lines: dict[str, str] = field(default_factory=dict)  # where a kind spent most, by samples
     cpu_s: float = 0.0  # of this process, and those below it, while it was watched
-    busy_s: float = 0.0  # of all cores of the machine in that time
+    busy_s: float = 0.0  # of all the `usable` cores in that time
     queued_s: float = 0.0  # that all threads of the process waited for a core
     watched_s: float = 0.0
     is_over: bool = False  # whether the script has ended

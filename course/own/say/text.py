@@ -37,8 +37,8 @@ def _whose_cores(diagnosis: Diagnosis) -> str:
     """Which programs have the cores for which the ranks wait, and what to do about it."""
     if diagnosis.elsewhere >= BUSY:
         return (
-            f"Other programs had {percent(diagnosis.elsewhere)} of all cores: that is what makes "
-            "it long. Close them, or give the ranks cores of their own, and ask again"
+            f"Other programs had {percent(diagnosis.elsewhere)} of the ranks' cores: that is what "
+            "makes it long. Close them, or give the ranks cores of their own, and ask again"
         )
     first = diagnosis.budget.ranks[0]
     return (
@@ -111,7 +111,7 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
         )
     if diagnosis.elsewhere >= BUSY and not budget.is_starved:
         lines.append(
-            f"Other programs kept {percent(diagnosis.elsewhere)} of this machine's cores busy: "
+            f"Other programs kept {percent(diagnosis.elsewhere)} of the ranks' cores busy: "
             "close them and ask again, if the answer is close."
         )
     return lines

@@ -1,14 +1,28 @@
-"""Measure what other programs take of the machine, since that makes ranks look slow."""
+"""Measure what other programs take of the ranks' cores, since that makes ranks look slow."""
+
+from collections import defaultdict
 
 from course.own.profiling.timeline import RankReport
 from course.own.slow.thresholds import BUSY
 
 
 def elsewhere(ranks: list[RankReport]) -> float:
-    """The share of the machine that other programs had while the ranks were watched."""
+    """The share of their cores that other programs had while the ranks were watched.
+
+    Ranks on other machines or bound to other cores are apart; the largest of the shares counts.
+    """
+    places = defaultdict(list)
+    for rank in ranks:
+        places[rank.host, tuple(rank.usable)].append(rank)
+    return max(_share_of_others(at_one) for at_one in places.values())
+
+
+def _share_of_others(ranks: list[RankReport]) -> float:
+    """The share of the cores that these ranks have in common."""
     longest = max(rank.watched_s for rank in ranks)
     others = max(rank.busy_s for rank in ranks) - sum(rank.cpu_s for rank in ranks)
-    return max(0.0, others) / (longest * ranks[0].cores) if longest else 0.0
+    count = len(ranks[0].usable) or ranks[0].cores
+    return max(0.0, others) / (longest * count) if longest else 0.0
 
 
 def had_cores(ranks: list[RankReport]) -> bool:

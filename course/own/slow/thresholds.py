@@ -3,7 +3,7 @@
 # What is enough to judge.
 MIN_STEPS = 3  # steps
 STARVED = 0.4  # of a step: ranks that ran for a smaller part of it were starved
-BUSY = 0.2  # of all cores, that other programs had: a crowded machine, as is one that starves
+BUSY = 0.2  # a machine is crowded if other programs have this share of the ranks' cores
 
 # Which cause is the first, which is shown.
 FAULT_SHARE = 0.15  # of a step: what costs less never comes first

@@ -7,6 +7,7 @@ from support.made_steps import STEP, computed, did, first, loader, ranks, same, 
 
 from course.own import Answer
 from course.own.profiling.timeline import RankReport
+from course.own.slow import crowd
 from course.own.slow.thresholds import CROWDED_FAULT_SHARE
 
 
@@ -63,4 +64,27 @@ def test_that_ranks_had_no_core_comes_before_all_causes() -> None:
     assert "There are 2 ranks and 2 cores: ask again" in text
     busy = [replace(rank, busy_s=1.5) for rank in reports]
     text = " ".join(str(Answer(busy)).split())
-    assert "Other programs had 75 % of all cores: that is what makes it long" in text
+    assert "Other programs had 75 % of the ranks' cores: that is what makes it long" in text
+
+
+ALL, HALVES = [[0, 1], [0, 1]], [[0], [1]]  # the cores that each of two ranks may use
+
+
+@pytest.mark.parametrize(
+    ("usable", "hosts", "busy_s", "share"),
+    [
+        (ALL, "aa", [1.0, 1.0], 0.2),  # of two cores in a second, less what two ranks computed
+        (ALL, "ab", [0.3, 0.9], 0.3),  # of the cores of b, less what its rank computed
+        (HALVES, "aa", [0.3, 0.9], 0.6),
+        ([[], []], "aa", [1.0, 1.0], 0.1),  # of four cores, where which they are is not known
+        (ALL, "aa", [0.0, 0.0], 0.0),
+    ],
+)
+def test_what_others_had_is_a_share_of_the_cores_of_the_ranks(
+    usable: list[list[int]], hosts: str, busy_s: list[float], share: float
+) -> None:
+    reports = [
+        replace(rank, usable=cores, host=host, busy_s=busy, cpu_s=0.3, watched_s=1.0, cores=4)
+        for rank, cores, host, busy in zip(same(STEP), usable, hosts, busy_s, strict=True)
+    ]
+    assert crowd.elsewhere(reports) == pytest.approx(share)
