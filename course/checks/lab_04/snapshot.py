@@ -94,8 +94,8 @@ class TestSnapshot:
 
     @hint("The order belongs to the whole epoch. The samples that are done come first in it.")
     def test_goes_on(self, ranks):
-        """From any place in the epoch, each rank draws the samples of a run without a stop (2 ranks,
-        22 samples).
+        """From any place in the epoch, each rank draws the samples of a run without a stop: 22
+        samples, 2 ranks.
         """
         places = [(3, 0), (3, 8), None]
         for rank, (whole, rest, again) in enumerate(ranks(2, on_rank.shares, 22, places)):
