@@ -115,6 +115,12 @@ def wait_for_nobody() -> None:
     dist.recv(torch.zeros(1), src=1 - dist.get_rank())
 
 
+def leaves_a_message_behind() -> None:
+    """Begin a collective on one rank only, and do not wait for it."""
+    if dist.get_rank() == 0:
+        dist.all_reduce(torch.zeros(1), async_op=True)
+
+
 def burn_on_one_core(seconds: float) -> None:
     """Compute for so much of its time, beside all that is there."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -154,6 +160,11 @@ def test_ranks_that_wait_for_one_another_are_found_on_a_busy_machine(tmp_path, b
             on_ranks.CheckRanks(tmp_path).call(2, wait_for_nobody, limit=limit)
         problem, limit = raised.value, 2 * limit
     assert isinstance(problem, Deadlock) and "rank 0 waits in recv" in str(problem)
+
+
+def test_ranks_that_return_and_cannot_meet_have_left_a_message_behind(tmp_path):
+    with pytest.raises(Deadlock, match="could not meet in a barrier: is a message still on its"):
+        on_ranks.CheckRanks(tmp_path).call(2, leaves_a_message_behind, limit=5.0)
 
 
 def test_ranks_that_never_came_to_the_code_are_not_judged(tmp_path, monkeypatch):

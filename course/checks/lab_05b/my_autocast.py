@@ -75,13 +75,18 @@ class TestMyAutocast:
 
     @hint("A cast that autograd records returns the gradient in the weight's own format.")
     def test_training(self, alone):
-        """Weights stay float32, their gradients are float32 and close to those of a float32 run."""
+        """Weights stay float32, their gradients are float32 and close to those of a float32 run.
+        The next block computes with the new weights.
+        """
         held, formats, off = alone(on_rank.training)
         assert held == {"torch.float32"}, f"after a step the weights are {', '.join(sorted(held))}"
         assert formats == {"torch.float32"}, (
             f"the weights' gradients are {', '.join(sorted(formats))}"
         )
         assert off < 0.05, f"the gradients are {100 * off:.0f} % away from those of a float32 run"
+        assert alone(on_rank.next_block) == 0, (
+            "after a step the next block still computes with copies of the old weights"
+        )
 
     @hint("Write the casts yourself, without torch.autocast.")
     def test_own_work(self, alone):

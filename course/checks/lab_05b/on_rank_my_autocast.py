@@ -139,6 +139,16 @@ def training() -> tuple[set[str], set[str], float]:
     return held, {str(got.dtype) for _, got in pairs}, off / size
 
 
+def next_block() -> float:
+    """How far a layer's output in the next block is off, after its weights have changed."""
+    data, layer = torch.ones(1, 4), nn.Linear(4, 1, bias=False)
+    with own_autocast():
+        layer(data)
+    nn.init.ones_(layer.weight)
+    with own_autocast():
+        return abs(layer(data).item() - 4)
+
+
 def without_library() -> str:
     """The format of a product while torch's own autocast raises errors."""
 

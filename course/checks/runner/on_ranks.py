@@ -39,6 +39,10 @@ TOO_MUCH = (
     f"Your code took more than {words.size(isolation.TOGETHER)} of memory, all its processes "
     "together, and was ended: does something grow without an end?"
 )
+CANNOT_MEET = (
+    "Your code had returned on every rank, but then the ranks could not meet in a barrier: "
+    "is a message still on its way for which nobody waits?"
+)
 TOO_BUSY = "the machine is too busy: end other programs, and check again"
 UNKNOWN_TORCH = f"{UnknownTorch.__module__}.{UnknownTorch.__name__}: "
 # The checks compare arithmetic, so every box runs them on the CPU with the same library.
@@ -96,9 +100,11 @@ class CheckRanks:
                 env = env | {"PYTHONHASHSEED": str(salt)}
             run = self._launched([*command, str(SCRIPT), str(inside)], limit, env)
             if not run.ok:
-                calls = [outside / f"rank{rank}" for rank in range(world_size)]
-                if run.reason == Reason.LOST and all(map(_unread, calls)):
+                files = [outside / f"rank{rank}" for rank in range(world_size)]
+                if run.reason == Reason.LOST and all(map(_unread, files)):
                     raise UnfitMachine(ENDED_TOO_EARLY)
+                if run.reason == Reason.LIMIT and _cannot_meet(run, files, tokens, limit):
+                    raise Deadlock(CANNOT_MEET)
                 raise _problem(run, limit, self.src, inspect.getfile(function))
             return [_answer(outside, token, run, rank) for rank, token in enumerate(tokens)]
 
@@ -137,6 +143,16 @@ def _unread(call: Path) -> bool:
     """Whether a rank has not read its call, and so has not reached the learner's code."""
     with call.open("rb") as file:
         return file.read(1) == pickle.PROTO
+
+
+def _cannot_meet(run: Run, files: list[Path], tokens: list[str], limit: float) -> bool:
+    """Whether all ranks had returned long before the limit, and none came past the barrier."""
+    for file, token in zip(files, tokens, strict=True):
+        with file.open("rb") as answer:
+            if answer.read(len(token)) != token.encode():
+                return False
+    since = time.time() - max(file.stat().st_mtime for file in files)
+    return 0 not in run.exit_codes.values() and since > limit / 2
 
 
 def _answer(folder: Path, token: str, run: Run, rank: int) -> Any:
