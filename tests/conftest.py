@@ -12,6 +12,9 @@ from support.chromium import CHROMIUM, FLAGS
 from support.lesson_samples import ELSEWHERE, GOOD, NEXT, WIDGET, built, course
 from support.patience import PATIENCE_S
 
+from course.checks.runner.on_ranks import await_warm_ranks
+from course.launch import warm_up
+
 # A forked child that collects a destroyed Gloo group waits for the group's threads, which only the
 # parent has: a DataLoader's worker hung so, or ended by SIGSEGV.
 os.register_at_fork(before=gc.collect)
@@ -24,6 +27,13 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def warm_ranks() -> None:
+    """Ranks that start at once, with all libraries in memory."""
+    warm_up()
+    await_warm_ranks()
 
 
 @pytest.fixture(scope="session")

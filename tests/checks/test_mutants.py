@@ -16,18 +16,11 @@ from course.checks.lab_06b import hvd_fusion, hvd_negotiation
 from course.checks.lab_08 import benchmark
 from course.checks.lab_11 import my_vocabulary
 from course.exercises import Outcome, exercises
-from course.launch import connect
 
-pytestmark = [pytest.mark.slow, pytest.mark.sampled]
+pytestmark = [pytest.mark.slow, pytest.mark.sampled, pytest.mark.usefixtures("warm_ranks")]
 
 MUTANTS = [mutant for path in mutants.FILES for mutant in mutants.read(path)]
 EXERCISES = sorted({mutant.exercise for mutant in MUTANTS})
-
-
-@pytest.fixture(scope="module", autouse=True)
-def warm_ranks() -> None:
-    """Ranks that start at once."""
-    connect.warm_up()
 
 
 def test_every_exercise_has_mutants() -> None:

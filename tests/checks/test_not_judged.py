@@ -16,18 +16,12 @@ from course.checks.tools.hint import Fault, hint
 from course.core import CourseError, Interrupted, UnknownTorch
 from course.exercises import Outcome, Report, Result
 from course.hardware import isolation
-from course.launch import Reason, Run, Sandbox, connect
+from course.launch import Reason, Run, Sandbox
 from course.pretended import tensors
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_ranks")]
 
 HOLDS = Result("test_adds", "It adds.", Outcome.PASSED)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def warm_ranks() -> None:
-    """Ranks that start at once."""
-    connect.warm_up()
 
 
 @pytest.fixture

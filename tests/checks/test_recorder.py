@@ -10,13 +10,8 @@ from torch.nn.parallel import DistributedDataParallel
 from course.checks.runner.on_ranks import CheckRanks, Rejected
 from course.checks.tools import recorder
 from course.core import dist_names
-from course.launch import connect
 
-
-@pytest.fixture(scope="module", autouse=True)
-def warm_ranks() -> None:
-    """Ranks that start at once."""
-    connect.warm_up()
+pytestmark = pytest.mark.usefixtures("warm_ranks")
 
 
 def use_collectives() -> list[recorder.Call]:

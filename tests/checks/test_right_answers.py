@@ -11,18 +11,11 @@ from support.answers import Answer
 from support.patience import PATIENCE_S
 
 from course.checks.runner import session
-from course.launch import connect
 
-pytestmark = [pytest.mark.slow, pytest.mark.sampled]
+pytestmark = [pytest.mark.slow, pytest.mark.sampled, pytest.mark.usefixtures("warm_ranks")]
 
 FILES = sorted((Path(__file__).parents[1] / "right_answers").glob("*.md"))
 ANSWERS = [answer for path in FILES for answer in mutants.read(path)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def warm_ranks() -> None:
-    """Ranks that start at once."""
-    connect.warm_up()
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=str)

@@ -16,15 +16,10 @@ import torch.distributed as dist
 from course.checks.runner import on_ranks, session
 from course.checks.runner.outcomes import Deadlock, Rejected, UnfitMachine, Unwritten
 from course.exercises import Outcome, Report
-from course.launch import connect
+
+pytestmark = pytest.mark.usefixtures("warm_ranks")
 
 RING = "def all_reduce(tensor):\n    "
-
-
-@pytest.fixture(scope="module", autouse=True)
-def warm_ranks() -> None:
-    """Ranks that start at once."""
-    connect.warm_up()
 
 
 def ends_itself() -> None:

@@ -10,15 +10,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 from course.checks.runner.on_ranks import CheckRanks
 from course.given import sent
-from course.launch import connect
+
+pytestmark = pytest.mark.usefixtures("warm_ranks")
 
 OWN = 4  # numbers in float32, on each of two ranks
-
-
-@pytest.fixture(scope="module", autouse=True)
-def warm_ranks():
-    """Ranks that start at once."""
-    connect.warm_up()
 
 
 def seen(way: str) -> tuple[list[tuple], int]:

@@ -12,9 +12,6 @@ from support import pretended, solutions
 from support.gpu_rules import faults
 from support.programs import Program
 
-from course.checks.runner.on_ranks import await_warm_ranks
-from course.launch import connect
-
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 JOIN = '"nccl" if on_gpus else "gloo", device_id=device if on_gpus else None)'
@@ -163,13 +160,6 @@ def test_a_fault_is_read(name, old, new, says):
     scripts = scripts | {script: replaced(scripts[script], old, new)}
     lines = {fault for main in scripts for fault in faults(Program.of(main, scripts))}
     assert any(fault.startswith(script) and says in fault for fault in lines), lines
-
-
-@pytest.fixture(scope="module")
-def warm_ranks() -> None:
-    """Ranks that start at once."""
-    connect.warm_up()
-    await_warm_ranks()
 
 
 @pytest.mark.parametrize("fault", RUN, ids=names(RUN))

@@ -6,10 +6,9 @@ import pytest
 from support import solutions
 from support.programs import programs
 
-from course.checks.runner.on_ranks import await_warm_ranks
-from course.launch import Reason, connect, launch
+from course.launch import Reason, launch
 
-pytestmark = [pytest.mark.slow, pytest.mark.sampled]
+pytestmark = [pytest.mark.slow, pytest.mark.sampled, pytest.mark.usefixtures("warm_ranks")]
 
 # torch's own answer to a script that only joins a group; lab 00 says what it means.
 OF_TORCH = re.compile(r"ValueError: Error initializing .* environment variable RANK expected")
@@ -21,13 +20,6 @@ KILLS_ITSELF = "04_ddp_in_practice/doomed.py"
 LAUNCHED = sorted(name for name, program in programs().items() if program.launched)
 ENOUGH_S = 8.0  # a script that still runs has its world of one
 ALONE = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def warm_ranks() -> None:
-    """Processes that start at once."""
-    connect.warm_up()
-    await_warm_ranks()
 
 
 @pytest.mark.parametrize(

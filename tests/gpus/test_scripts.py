@@ -9,10 +9,7 @@ import pytest
 from support import pretended
 from support.programs import programs
 
-from course.checks.runner.on_ranks import await_warm_ranks
-from course.launch import connect
-
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_ranks")]
 
 # Not torch's own: the module of `ZeroRedundancyOptimizer` refuses pretended GPUs.
 OWN_ZERO = "--ways ddp zero_one zero_two"
@@ -67,13 +64,6 @@ LEFT_OUT = {
     "11_splitting/tp_compare.py": "autograd asks a build for CUDA what torch's split layers return",
     "11b_pipelines/torch_pipeline.py": "torch's stages tell their shapes in single messages",
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def warm_ranks() -> None:
-    """Ranks that start at once."""
-    connect.warm_up()
-    await_warm_ranks()
 
 
 @pytest.mark.rest

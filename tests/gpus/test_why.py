@@ -10,12 +10,10 @@ from pathlib import Path
 import pytest
 from support import on_pretended_gpus as runner
 
-from course.checks.runner.on_ranks import await_warm_ranks
-from course.launch import connect
 from course.own import Answer, watch_ranks
 from course.own.profiling.timeline import NO_PROFILER, TAKEN, TOO_SHORT
 
-pytestmark = [pytest.mark.slow, pytest.mark.rest]
+pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.usefixtures("warm_ranks")]
 
 SCRIPT = """
 import os, sys, torch, torch.distributed as dist
@@ -78,13 +76,6 @@ own = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
 own.start()
 atexit.register(own.stop)  # or Python ends with a segmentation fault, watched or not
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def warm_ranks() -> None:
-    """Ranks that start at once."""
-    connect.warm_up()
-    await_warm_ranks()
 
 
 def answer_on(folder: Path, before: str = "", steps: int = 60) -> Answer:

@@ -17,9 +17,8 @@ from course import hardware
 from course.clusters.nodes import network, nodes
 from course.clusters.nodes.running import NodeEnvironment, RunningOnNodes
 from course.core.errors import CourseError, Interrupted
-from course.launch import connect
 
-pytestmark = [pytest.mark.slow, pytest.mark.rest]
+pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.usefixtures("warm_ranks")]
 
 HELLO = """
 import os, socket, time
@@ -74,12 +73,6 @@ while True:
     log(pid=os.getpid())
     time.sleep(0.05)
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def warm_ranks() -> None:
-    """Ranks that start at once."""
-    connect.warm_up()
 
 
 @pytest.fixture(autouse=True)

@@ -5,20 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from course.checks.runner.on_ranks import await_warm_ranks
-from course.launch import warm_up
 from course.own import NUMERICS, Comparison, compared, watched
 
 PLANTS = Path(__file__).with_name("plants")
 
 Judge = Callable[..., Comparison]
-
-
-@pytest.fixture(scope="session")
-def warm_ranks() -> None:
-    """A warm server that has imported all."""
-    warm_up()
-    await_warm_ranks()
 
 
 @pytest.fixture
