@@ -64,6 +64,12 @@ def test_an_answer_that_hangs(tmp_path):
     assert hangs.check == "test_ends" and hangs.hangs and not ends.hangs
 
 
+def test_an_answer_that_a_hint_warns_of(tmp_path):
+    (warned,) = read(file(tmp_path, ONE.replace("`.", '`, warned of by "`start` it".')), CHECKS)
+    (other,) = read(file(tmp_path, ONE), CHECKS)
+    assert (warned.check, warned.warning, other.warning) == ("test_ends", "`start` it", "")
+
+
 def test_right_answers_name_no_check(tmp_path):
     right = ONE.replace("# Wrong", "# Right")
     with pytest.raises(AnswerError, match=r"02_sample.md:7: here should be a block of ```diff"):

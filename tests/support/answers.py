@@ -22,8 +22,10 @@ One Markdown file holds the answers to the exercises of one lab; its name is tha
 
 The second heading names the exercise, and so the script. The third says what this answer does.
 A wrong answer names the check that must reject it: "Named by `test_ends`.", or "Hangs in
-`test_ends`." if its ranks wait for each other until the time limit. A file of *right* answers has
-the title "# Right answers to the exercises of lab 02"; its answers name no check.
+`test_ends`." if its ranks wait for each other until the time limit. If a hint warns of the
+answer, the answer quotes it: ``Named by `test_ends`, warned of by "no rank receives".`` A file of
+*right* answers has the title "# Right answers to the exercises of lab 02"; its answers name no
+check.
 
 The diff is exact. The text between two `@@` is a hunk: its lines without a plus, one after the
 other, must occur in the solved script exactly once. Everything else is an `AnswerError`, which
@@ -38,7 +40,7 @@ from pathlib import Path
 TITLE = re.compile(r"# (Wrong|Right) answers to the exercises of lab (\d\d\w?)")
 EXERCISE = re.compile(r"## (\w+)")
 ANSWER = re.compile(r"### (.+)")
-CHECK = re.compile(r"(Named by|Hangs in) `(\w+)`\.")
+CHECK = re.compile(r'(Named by|Hangs in) `(\w+)`(?:, warned of by "(.+)")?\.')
 DIFF = re.compile("```diff")
 END = "```"
 NEXT_HUNK = "@@"
@@ -62,7 +64,10 @@ class Hunk:
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer to `exercise`; if it is right, `check` is empty."""
+    """One answer to `exercise`; if it is right, `check` is empty.
+
+    `warning` quotes the hint that warns of it, if one does.
+    """
 
     file: str
     lab: str
@@ -70,6 +75,7 @@ class Answer:
     title: str
     check: str
     hangs: bool
+    warning: str
     hunks: list[Hunk]
 
     def __str__(self) -> str:
@@ -114,15 +120,16 @@ def read(path: Path, checks: Mapping[str, set[str]]) -> list[Answer]:
 
 
 def _answer(page: "Page", kind: str, exercise: str, checks: set[str]) -> Answer:
-    title, check, hangs = page.expect(ANSWER, "what an answer does, `### It ...`")[1], "", False
+    title = page.expect(ANSWER, "what an answer does, `### It ...`")[1]
+    how = check = warning = ""
     if kind == "Wrong":
-        how, check = page.expect(CHECK, "the check, ``Named by `test_...`.``").groups()
-        hangs = how == "Hangs in"
+        how, check, warning = page.expect(CHECK, "the check, ``Named by `test_...`.``").groups("")
         if check not in checks:
             raise page.error(f"{exercise} has no check {check!r}")
     page.expect(DIFF, "a block of ```diff")
     hunks = list(_hunks(page))
-    return Answer(page.path.name, page.path.stem, exercise, title, check, hangs, hunks)
+    hangs = how == "Hangs in"
+    return Answer(page.path.name, page.path.stem, exercise, title, check, hangs, warning, hunks)
 
 
 def _hunks(page: "Page") -> Iterator[Hunk]:

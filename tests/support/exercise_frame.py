@@ -127,14 +127,13 @@ HINTS = """\
 1. `dist.all_reduce` adds in place: after it, `number` holds the sum on every rank. Divide that.
 
 """
-WARNING = '    ("{name}", "Divide that", "It leaves the sum as it is"),\n'
 ANSWERS = "# {kind} answers to the exercises of lab {lab}\n"
 WRONG = """
 ## {name}
 
 ### It leaves the sum as it is
 
-Named by `test_mean`.
+Named by `test_mean`, warned of by "Divide that".
 
 ```diff
 -    number /= dist.get_world_size()

@@ -25,7 +25,6 @@ ROOT = Path(__file__).parents[2]
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 LESSON = re.compile(r"(?P<number>\d\d[a-z]?)_[a-z0-9]+(_[a-z0-9]+)*")
 SECTION = re.compile(r"^## ", re.MULTILINE)
-ROW = re.compile(r'^    \(\s*"(?P<name>\w+)",', re.MULTILINE)  # of WARNINGS
 
 WRITTEN = """\
 Written: {name}, an exercise of lab {lab}.
@@ -42,7 +41,7 @@ course/checks/lab_{lab}/{name}.py and on_rank_{name}.py:
 what the text asks, and nothing else; course/checks/README.md has what a check is written with.""",
     """\
 course/lessons/hints.md: one fuller hint for each TODO. Each exercise's hints must warn of at
-least one mutant: change its row in WARNINGS of tests/lessons/test_hints_hold.py with the hint.""",
+least one mutant, which quotes the hint: change the two together.""",
     """\
 tests/mutants/{lesson}.md: a wrong answer at least for each check, which names it.
 tests/right_answers/{lesson}.md: correct answers written differently.
@@ -138,12 +137,11 @@ def _files(root: Path, fields: dict[str, str], earlier: list[str], is_new: bool)
     """
     lessons, checks = root / "course" / "lessons", root / "course" / "checks"
     folder, lesson = checks / f"lab_{fields['lab']}", lessons / f"{fields['lesson']}.md"
-    hints, warnings = lessons / "hints.md", root / "tests" / "lessons" / "test_hints_hold.py"
+    hints = lessons / "hints.md"
     text = frame.LAB.format(**fields) if is_new else lesson.read_text(encoding="utf-8")
     files = {
         lesson: _before_the_last_section(text, frame.CELLS.format(**fields)),
         hints: _after_those_of(earlier, hints.read_text(encoding="utf-8"), fields),
-        warnings: _with_a_row(earlier, warnings.read_text(encoding="utf-8"), fields),
         folder / f"{fields['name']}.py": frame.CHECK.format(**fields),
         folder / f"on_rank_{fields['name']}.py": frame.ON_RANK.format(**fields),
     }
@@ -173,15 +171,6 @@ def _after_those_of(names: list[str], text: str, fields: dict[str, str]) -> str:
     following = SECTION.search(text, last + 3)
     place = following.start() if following else len(text)
     return text[:place].rstrip() + "\n\n" + frame.HINTS.format(**fields) + text[place:]
-
-
-def _with_a_row(names: list[str], text: str, fields: dict[str, str]) -> str:
-    """The test of the hints with a row of the exercise, before those of the exercises after it."""
-    begin = text.index("\nWARNINGS = [\n")
-    end = text.index("\n]\n", begin) + 1
-    later = (row.start() for row in ROW.finditer(text, begin, end) if row["name"] not in names)
-    place = next(later, end)
-    return text[:place] + frame.WARNING.format(**fields) + text[place:]
 
 
 if __name__ == "__main__":
