@@ -62,7 +62,6 @@ class WatchedCommand:
     def __init__(self, words: Sequence[str], env: dict[str, str]) -> None:
         process_tree.adopt_orphans()
         self._folder = env[FOLDER]
-        self.began = time.monotonic()
         self.interrupted = False
         try:
             self._process = subprocess.Popen(list(words), env={**os.environ, **env})
@@ -74,11 +73,6 @@ class WatchedCommand:
         """The exit code as in a shell: 128 and the signal for a command that was killed."""
         code = self._process.poll()
         return 128 - code if code is not None and code < 0 else code
-
-    @property
-    def pid(self) -> int:
-        """The process id of the command itself, not of the ranks that it starts."""
-        return self._process.pid
 
     def run(self, is_over: Callable[[], bool]) -> None:
         """Wait until the command ends or `is_over` returns true; note an interrupt.
