@@ -74,15 +74,11 @@ def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[Ending, AgainstO
 
 def _run(args: argparse.Namespace, folder: Path, more: dict[str, str]) -> Ending:
     """Run a command until all its ranks have taken the steps that are compared."""
-    run_session = Session(args, folder, None, of_one_process.STEPS, _have_stepped, NUMERICS, more)
-    return run_session.finish()
 
+    def is_enough(_: Session) -> bool:
+        return report_files.can_be_ended(folder)
 
-def _have_stepped(run_session: Session) -> bool:
-    """Whether all ranks have reported their steps and go on."""
-    return report_files.all_have_reported(run_session.folder) and report_files.go_on(
-        run_session.folder
-    )
+    return Session(args, folder, None, of_one_process.STEPS, is_enough, NUMERICS, more).finish()
 
 
 def _command(kept: Path) -> dict[str, Any]:

@@ -104,13 +104,10 @@ class WatchedRun:
 
     def _wait_until_over(self) -> None:
         while not self._over.wait(POLL_S):
-            self._stopped = self._may_stop and self._have_seen_enough()
+            self._stopped = self._may_stop and report_files.can_be_ended(self.folder)
             if self._stopped or self._patience.is_over():
                 self._stop.set()
                 return
-
-    def _have_seen_enough(self) -> bool:
-        return report_files.all_have_reported(self.folder) and report_files.go_on(self.folder)
 
 
 @contextmanager

@@ -50,6 +50,11 @@ def all_have_reported(folder: Path, everywhere: bool = False) -> bool:
     return bool(files) and len(files) == json.loads(files[0].read_text())[count]
 
 
+def can_be_ended(folder: Path) -> bool:
+    """Whether all ranks of this machine have reported, and go on."""
+    return all_have_reported(folder) and go_on(folder)
+
+
 def go_on(folder: Path) -> bool:
     """Whether the scripts of all ranks that have reported went on after it.
 
