@@ -1,6 +1,6 @@
 """Rules on what changes gradients before the step: early clipping, or changes on one rank."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,10 +10,8 @@ from course.own.right.evidence import Evidence
 from course.own.right.gradient_kinds import APART, BROKEN, MEAN, NONE, OTHER, OWN, GradientKind
 from course.own.right.of_gradients import why_no_gradients
 from course.own.right.optimizer_on_ranks import OptimizerOnRanks
-from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
 from course.own.right.thresholds import EXACT, FACTOR, MAJORITY, ROUNDING_16_BIT, ROUNDING_OF_ZERO
-
-Result = Iterator[Finding | Row]
 
 
 def between(evidence: Evidence) -> Result:

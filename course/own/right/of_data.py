@@ -1,16 +1,13 @@
 """Rules on which rank computes on which samples, and on the random numbers of its workers."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from course.own.finding import Finding
 from course.own.numerics.training import LoaderPass
 from course.own.right import causes, table
 from course.own.right.evidence import Evidence
-from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
 from course.own.right.thresholds import MAJORITY, OFTEN, SAME
-
-Result = Iterator[Finding | Row]
 
 
 def samples(evidence: Evidence) -> Result:

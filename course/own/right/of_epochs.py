@@ -1,16 +1,15 @@
 """Rules on which rank draws which samples in an epoch, and on the order of each epoch."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from course.core import words
 from course.own.finding import Finding
 from course.own.numerics.training import LoaderPass
 from course.own.right import causes, of_overlaps, table
 from course.own.right.evidence import Evidence
-from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
 from course.own.right.thresholds import ENOUGH, SAME
 
-Result = Iterator[Finding | Row]
 DEALERS = ("RandomSampler", "DistributedSampler")  # each gives a sample once
 
 

@@ -1,16 +1,15 @@
 """Rules on what an evaluation counts: each sample once, a share as the whole, or repeats."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from course.core import words
 from course.own.finding import Finding
 from course.own.numerics.training import LoaderPass
 from course.own.right import causes, table
 from course.own.right.evidence import Evidence
-from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
 from course.own.right.thresholds import MAJORITY
 
-Result = Iterator[Finding | Row]
 ACCELERATE = "accelerate"
 
 

@@ -1,15 +1,12 @@
 """Rules on what lies outside the gradients and weights: files, and random numbers."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from course.own.finding import Finding
 from course.own.right import causes, table
 from course.own.right.evidence import Evidence
-from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
 from course.own.right.thresholds import MAJORITY
-
-Result = Iterator[Finding | Row]
 
 
 def files(evidence: Evidence) -> Result:

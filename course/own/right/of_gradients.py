@@ -1,6 +1,6 @@
 """Rules on what becomes of each rank's gradient: is it averaged, and did it begin at zero?"""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from course.core import words
 from course.own.finding import Finding
@@ -9,10 +9,8 @@ from course.own.right import causes, table
 from course.own.right.evidence import Evidence
 from course.own.right.gradient_kinds import MEAN, OTHER, OWN
 from course.own.right.optimizer_on_ranks import OptimizerOnRanks
-from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, some
 from course.own.right.thresholds import MAJORITY
-
-Result = Iterator[Finding | Row]
 
 
 def own(evidence: Evidence) -> Result:

@@ -1,6 +1,6 @@
 """Rules on what one target counts in the gradient, by the graphs of the losses."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from course.own.finding import Finding
 from course.own.numerics.training import BackwardPass, LossTerm, OptimizerStep
@@ -8,10 +8,9 @@ from course.own.right import causes, table
 from course.own.right.evidence import NO_STEP, Evidence
 from course.own.right.gradient_kinds import MEAN, OTHER
 from course.own.right.optimizer_on_ranks import OptimizerOnRanks
-from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
 from course.own.right.thresholds import FACTOR, MAJORITY, UNEVEN
 
-Result = Iterator[Finding | Row]
 UNREAD = "the losses could not be read, or their parts do not agree"
 DIVIDE = "Divide by the world size after the all-reduce, or divide the loss by it."
 DIVIDE_ONCE = "Divide once: DDP and ReduceOp.AVG do it already."

@@ -1,6 +1,6 @@
 """Rules on optimizers and schedules: they cover all that is trained, and the whole training."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from statistics import median_high
 
 from course.core import words
@@ -9,10 +9,8 @@ from course.own.numerics.training import UnoptimizedParameter
 from course.own.right import causes, table
 from course.own.right.evidence import NO_STEP, Evidence
 from course.own.right.optimizer_on_ranks import OptimizerOnRanks
-from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
 from course.own.right.thresholds import ALIVE, MAJORITY
-
-Result = Iterator[Finding | Row]
 
 
 def unoptimized(evidence: Evidence) -> Result:

@@ -1,15 +1,13 @@
 """Rules on what a training resumes, on all ranks alike: weights, optimizer's state, epoch."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from course.own.finding import Finding
 from course.own.numerics.training import LoadedFile, LoaderPass
 from course.own.right import causes, table
 from course.own.right.evidence import Evidence, listed, odd_one
 from course.own.right.optimizer_on_ranks import OptimizerOnRanks
-from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
-
-Result = Iterator[Finding | Row]
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
 
 
 def resume(evidence: Evidence) -> Result:

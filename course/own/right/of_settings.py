@@ -1,14 +1,11 @@
 """Rules on how ranks train: the mode, the precision, the optimizer's settings and rates."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 
-from course.own.finding import Finding
 from course.own.right import causes, table
 from course.own.right.evidence import Evidence, odd_one
-from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
 from course.own.right.thresholds import SINCE
-
-Result = Iterator[Finding | Row]
 
 
 def modes(evidence: Evidence) -> Result:

@@ -1,7 +1,7 @@
 """Rules on the weights with which ranks begin: of the trained model, and of other models."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from course.core import words
 from course.own.finding import Finding
@@ -9,9 +9,7 @@ from course.own.numerics.training import DdpModel, InferenceModel
 from course.own.right import causes, table
 from course.own.right.evidence import NO_STEP, Evidence, listed, odd_one
 from course.own.right.optimizer_on_ranks import OptimizerOnRanks
-from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
-
-Result = Iterator[Finding | Row]
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, some
 
 
 def weights(evidence: Evidence) -> Result:

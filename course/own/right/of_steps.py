@@ -1,7 +1,7 @@
 """Rules on each step: which ranks take it, with which numbers, and whether weights stay equal."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from course.own.right import causes, table
 from course.own.right.evidence import NO_STEP, Evidence, listed, odd_one
 from course.own.right.of_gradients import why_no_gradients
 from course.own.right.optimizer_on_ranks import OptimizerOnRanks
-from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, some
 from course.own.right.thresholds import EXACT, MAJORITY
-
-Result = Iterator[Finding | Row]
 
 
 def taken(evidence: Evidence) -> Result:

@@ -1,6 +1,9 @@
 """The table of what was compared: a row for each thing, equal, different, or not seen and why."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from course.own.finding import Finding
 
 EQUAL, DIFFERS, NOT_SEEN = "equal", "differs", "not seen"
 
@@ -48,6 +51,9 @@ class Row:
     def plain(self) -> dict[str, str]:
         """The row as JSON."""
         return {"row": self.name, "state": self.state, "says": self.says}
+
+
+Result = Iterator[Finding | Row]  # of a rule
 
 
 def some(names: list[str]) -> str:
