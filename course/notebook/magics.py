@@ -15,8 +15,11 @@ By what factor does the time grow?
 
 import shlex
 import time
+from argparse import Namespace
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
@@ -38,11 +41,11 @@ from course.own import (
     fit_answer,
     options,
     report,
-    reports,
     watched,
 )
 
 SHOW = "--show"
+Judgement = TypeVar("Judgement", Answer, Comparison)
 
 
 @magics_class
@@ -90,18 +93,9 @@ class CourseMagics(Magics):
 
         None if the script has an open TODO.
         """
-        args = options.why(_words(line), magic=True)
-        with watched(args.steps, args.stop) as session:
-            run = session.run(args.command, Live(display=CurvesDisplay(), explain=session.ending))
-            answer, ending = answered(run, reports(session.folder)), session.ending(run)
-        if answer is None and run.unfinished:
-            return None
-        if answer is None:
-            raise CourseError(f"{run.command} failed; the message above says why.")
-        if args.json:
-            more = ending.plain() | {"why": answer.plain()}
-            report.write(args.json, "why", args.command, answer.findings, **more)
-        print(answer)
+        answer = _ask("why", options.why(_words(line), magic=True), answered)
+        if answer:
+            print(answer)
         return answer
 
     @line_magic
@@ -116,17 +110,7 @@ class CourseMagics(Magics):
                 "--deep starts the script a second time, as the terminal has started it. In a "
                 f"cell, type: !python -m course right --deep -- {shlex.join(args.command)}"
             )
-        with watched(args.steps, args.stop, looks_at=NUMERICS) as session:
-            run = session.run(args.command, Live(display=CurvesDisplay(), explain=session.ending))
-            answer, ending = compared(run, session.folder), session.ending(run)
-        if answer is None and run.unfinished:
-            return None
-        if answer is None:
-            raise CourseError(f"{run.command} failed; the message above says why.")
-        if args.json:
-            more = ending.plain() | answer.plain()
-            report.write(args.json, "right", args.command, answer.findings, **more)
-        return answer
+        return _ask("right", args, compared, looks_at=NUMERICS)
 
     @line_magic
     def fit(self, line: str):
@@ -231,6 +215,22 @@ def _show(words: list[str], limit: float | None = None) -> Run:
         run = session.run(words, Live(display=CurvesDisplay(), explain=session.ending), limit)
     if run.ok or run.unfinished or (limit and run.reason == Reason.LIMIT):
         return run
+    raise CourseError(f"{run.command} failed; the message above says why.")
+
+
+def _ask(
+    tool: str, args: Namespace, judge: Callable[[Run, Path], Judgement | None], **watching: str
+) -> Judgement | None:
+    """Launch, with the ranks watched, and judge; None if the script has an open TODO."""
+    with watched(args.steps, args.stop, **watching) as session:
+        run = session.run(args.command, Live(display=CurvesDisplay(), explain=session.ending))
+        answer, ending = judge(run, session.folder), session.ending(run)
+    if answer and args.json:
+        plain = answer.plain()
+        more = ending.plain() | ({"why": plain} if tool == "why" else plain)
+        report.write(args.json, tool, args.command, answer.findings, **more)
+    if answer or run.unfinished:
+        return answer
     raise CourseError(f"{run.command} failed; the message above says why.")
 
 

@@ -35,9 +35,9 @@ def answer(folder: Path) -> "Answer | None":
     return Answer(ranks) if ranks else None
 
 
-def answered(run: "Run", ranks: list[RankReport]) -> "Answer | None":
+def answered(run: "Run", folder: Path) -> "Answer | None":
     """The answer to a run that has ended, as `report.unless_failed` does."""
-    return report.unless_failed(run, lambda: Answer(ranks))
+    return report.unless_failed(run, lambda: Answer(reports(folder)))
 
 
 class Answer:
