@@ -35,7 +35,6 @@ _NAMES = {
     "compared": "say.comparison",
     "fit_answer": "fit.answer",
     "reports": "say.answer",
-    "watch_ranks": "watched_run",
     "watched": "watched_run",
 }
 # Whole modules of this face.
@@ -56,7 +55,6 @@ __all__ = [
     "report",
     "reports",
     "terminal",
-    "watch_ranks",
     "watched",
 ]
 

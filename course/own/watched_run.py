@@ -13,8 +13,6 @@ from course.launch import Event, Reason, Run, SupervisorStarted, launch
 from course.own.hang.ending import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Ending, ending_of
 from course.own.hang.patience import Patience
 from course.own.hang.thresholds import PATIENCE_S
-from course.own.profiling.timeline import RankReport
-from course.own.say.answer import reports
 from course.own.watch import report_files
 from course.own.watch.command import environment
 from course.own.watch.process import PROFILING
@@ -117,14 +115,3 @@ def watched(
     """Make one run, whose folder is removed at the end."""
     with contextlib.closing(WatchedRun(steps, stop, patience, looks_at)) as watched_run:
         yield watched_run
-
-
-def watch_ranks(
-    words: list[str], steps: int = 20, stop: bool = False, watch: Watch = nothing
-) -> tuple[Run, list[RankReport]]:
-    """Run a command for `why`, and return the run with what its ranks report.
-
-    Each rank is watched for `steps` steps after a warm-up. With `stop` the run is then ended.
-    """
-    with watched(steps, stop) as watched_run:
-        return watched_run.run(words, watch), reports(watched_run.folder)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from support import on_pretended_gpus as runner
+from support.watching import watch_ranks
 
-from course.own import Answer, watch_ranks
+from course.own import Answer
 from course.own.profiling.timeline import NO_PROFILER, TAKEN, TOO_SHORT
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.usefixtures("warm_ranks")]

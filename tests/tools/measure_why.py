@@ -21,12 +21,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+from support.watching import watch_ranks
 from support.why_runs import RECORDED, RUNS, Run, is_right, recorded, small
 
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.core import CourseError
 from course.launch import warm_up
-from course.own import Answer, watch_ranks
+from course.own import Answer
 from course.own.slow.thresholds import BUSY
 
 PLANTS = Path(__file__).parents[1] / "own" / "slow" / "plants"

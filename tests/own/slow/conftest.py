@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
+from support.watching import watch_ranks
 
-from course.own import Answer, watch_ranks
+from course.own import Answer
 
 PLANTS = Path(__file__).with_name("plants")
 

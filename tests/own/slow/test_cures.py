@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
+from support.watching import watch_ranks
 
-from course.own import Answer, watch_ranks
+from course.own import Answer
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
+from support.watching import watch_ranks
 
 from course.core import CourseError
-from course.own import Answer, watch_ranks
+from course.own import Answer
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 

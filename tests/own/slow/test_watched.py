@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 from support.launching import clean_environment
+from support.watching import watch_ranks
 
 from course.core import CourseError
 from course.notebook.magics import CourseMagics
-from course.own import watch_ranks
 from course.own.slow.budget import Budget
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]

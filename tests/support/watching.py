@@ -1,0 +1,13 @@
+"""Runs commands as `%why` does, for tests of what their ranks report."""
+
+from course.launch import Run
+from course.own import reports, watched
+from course.own.profiling.timeline import RankReport
+
+STEPS = 20  # that each rank is watched for, after a warm-up
+
+
+def watch_ranks(words: list[str]) -> tuple[Run, list[RankReport]]:
+    """Run a command to its end, and return the run with what its ranks report."""
+    with watched(STEPS) as watched_run:
+        return watched_run.run(words), reports(watched_run.folder)
