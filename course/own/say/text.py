@@ -80,7 +80,8 @@ def _about_computing(computing: Computing, rest: list[Cause]) -> str:
 
 
 def _cure(cause: Cause) -> str:
-    return f"Cure: {cause.cure} Lab {cause.lab} teaches it."
+    lab = f" Lab {cause.lab} teaches it." if cause.lab else ""
+    return f"Cure: {cause.cure}{lab}"
 
 
 def _in_short(cause: Cause) -> str:
