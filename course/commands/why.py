@@ -1,4 +1,4 @@
-"""``python -m course why -- torchrun ... train.py``: where the time of any script goes."""
+"""``python -m course why -- torchrun ... train.py``: where the time of a training step goes."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""In the supervisor: find why ranks start cold, above all modules whose names are in memory.
+"""In the supervisor: find why ranks start cold. Mostly a file has the name of a module in memory.
 
 A new interpreter finds `datasets.py` next to the script. A fork of the warm server has a library of
 that name in memory, and would import the library. A file that a new interpreter would not import

@@ -14,6 +14,6 @@ REPEATS = 0.1  # of what ranks have in common: at most so much may come again on
 BY_CHANCE = 0.5  # of what chance gives: how far from it two ranks' common samples may be
 TOGETHER = 0.15  # of a pass: how far apart two ranks draw a sample, if they read one order
 ALIVE = 3  # gradients that a parameter must have got, steps that a rate must have been 0
-CLOSER = 10  # times: how much better the mean over all targets must fit than that of means
+CLOSER = 10  # how many times better the mean over all targets must fit than the mean of means
 ROUNDING_OF_ZERO = 1e-5  # of the largest gradient: what rounding leaves of one that is zero
 SINCE = 2  # steps in which the mode or the precision differs

@@ -89,7 +89,7 @@ def _in_short(cause: Cause) -> str:
 
 
 def _steps(diagnosis: Diagnosis) -> list[str]:
-    """Sentences on what the figures rest on."""
+    """What the figures are based on."""
     budget = diagnosis.budget
     steps = words.plural(len(budget.times), "step")
     ranks = words.plural(len(budget.ranks), "rank")

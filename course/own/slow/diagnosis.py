@@ -92,7 +92,7 @@ def _ordered(budget: Budget, blind: str) -> list[Cause]:
 
 
 def _sort_key(cause: Cause) -> tuple[bool, bool, float]:
-    """Facts first, then by cost; causes that are seen only in part come before others as large."""
+    """Facts first, then by cost, which counts 1.5 times if only a part of it can be seen."""
     weight = CLEARLY_LARGER if cause.is_always_shown else 1.0
     return not (cause.is_fact and cause.matters), not cause.matters, -weight * cause.share
 

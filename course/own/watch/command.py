@@ -37,9 +37,9 @@ def environment(
 ) -> dict[str, str]:
     """The variables that have every Python process of a command watched.
 
-    With `steps`, the room `looks_at` also records their time or numerics, and written to `reports`,
-    if not to the same folder. `rank` is the process's own and how many there are, where the command
-    is one rank.
+    With `steps`, the package `looks_at` also records the time or the numbers of that many steps,
+    and writes them to `reports`, by default the same folder. `rank` is the process's own and how
+    many there are, where the command is one rank.
     """
     path = os.environ.get("PYTHONPATH")
     variables = {
