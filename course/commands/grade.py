@@ -73,7 +73,7 @@ def main(argv: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m course grade",
-        description="Check the scripts of a class. Their code is shut in: it sees its folder, no "
+        description="Check the scripts of a class. Their code is sandboxed: it sees its folder, no "
         "other files and no network.",
     )
     add = parser.add_argument
@@ -106,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="M",
         help="for all checks of one learner (default: 30)",
     )
-    add("--trust", action="store_true", help="run their code with your rights, not shut in")
+    add("--trust", action="store_true", help="run their code with your rights, not sandboxed")
     return parser
 
 

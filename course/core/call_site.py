@@ -9,6 +9,7 @@ from pathlib import Path
 from course.core import user_files
 
 FRAME = re.compile(r'\s+File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)')
+OUTSIDE = "is outside the script"  # a thread that stands at no line of it
 COMMENT = re.compile(r"\s{2,}#.*")  # behind a line of code
 
 Frame = tuple[str, int, str]  # the file, the line and the function

@@ -1,4 +1,4 @@
-"""The course's folders, and a way to write a file whole or not at all."""
+"""The course's folders, and an atomic file write."""
 
 import contextlib
 import os

@@ -67,7 +67,7 @@ def report(run: Run, limit: float, src: Path | None = None) -> str:
 def _without_a_site(run: Run, rank: int, has_stacks: bool) -> str:
     """What is known of a rank that stood at no line of the script."""
     if has_stacks:
-        return "is outside of the script"
+        return call_site.OUTSIDE
     if rank in run.unresponsive:
         return "did not answer: it was stopped, or it waits inside the system"
     return f"had ended with exit code {run.exit_codes.get(rank)}"

@@ -86,7 +86,7 @@ def test_a_change_is_printed_as_the_file_has_it():
     assert [row["diff"] for row in read] == [change.diff for change in changes(SCRIPT)]
 
 
-def test_what_is_known_to_be_no_fault_is_in_the_order_of_the_alphabet():
+def test_what_is_known_to_be_no_fault_is_in_alphabetical_order():
     names = re.findall(r"^\[\[(\w+)\]\]$", ROWS, re.MULTILINE)
     assert names == sorted(names)
 

@@ -53,7 +53,7 @@ def test_weights_that_make_no_sense(tmp_path, judged, capsys, text, sentence):
         (["--jobs", "0"], "take numbers above 0"),
         (["--minutes", "nan"], "take numbers above 0"),
         (["--late-percent", "101"], "from 0 to 100"),
-        (["--due", "tomorrow"], "'tomorrow' is no time: write it as"),
+        (["--due", "tomorrow"], "'tomorrow' is not a time: write it as"),
         (["--roster", "absent.csv"], "The roster absent.csv cannot be read"),
     ],
 )

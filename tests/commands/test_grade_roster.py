@@ -93,7 +93,7 @@ def test_a_roster_of_ours(tmp_path):
         ("", "has no learner: it needs a column `id` or `name`"),
         ("colour\nred\n", "has no learner"),
         ("id,name,name\n1,a,b\n", "has two columns 'name'"),
-        ("id,due\n1,soon\n", "'soon' is no time"),
+        ("id,due\n1,soon\n", "'soon' is not a time"),
     ],
 )
 def test_a_roster_that_makes_no_sense(tmp_path, text, sentence):

@@ -50,7 +50,7 @@ tests/support/answers.py describes the format.""",
 make test ARGS="tests/checks -k {name}"
 PYTHONPATH=tests .venv/bin/python tests/tools/change_solutions.py build/changes {name}
 What this prints becomes a mutant. If it does no harm, it goes into
-tests/tools/equal_changes.toml, where the names are in the order of the alphabet.""",
+tests/tools/equal_changes.toml, where the names are in alphabetical order.""",
 )
 OF_A_NEW_LAB = (
     """\

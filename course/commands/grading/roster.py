@@ -175,7 +175,7 @@ def time_of(text: str) -> datetime | None:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:
         raise CourseError(
-            f"{text!r} is no time: write it as 2026-11-20, or as 2026-11-20 18:00."
+            f"{text!r} is not a time: write it as 2026-11-20, or as 2026-11-20 18:00."
         ) from None
 
 

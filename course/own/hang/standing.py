@@ -54,7 +54,7 @@ def _state(state: RankState) -> str:
             return f"failed{at}: {brief(error.error.splitlines()[0])}"
         return f"was ended by a fatal error ({how}){_at(site)}" if how else "has ended"
     if site is None:
-        return "is outside of the script"
+        return call_site.OUTSIDE
     others = call_sites.of_other_threads(state)
     return "".join(
         [str(site), *(f"\n         its thread {stack.thread} {stack}" for stack in others)]
@@ -73,9 +73,9 @@ def working(ranks: Sequence[RankState]) -> list[str]:
         moved = rank_stood(state)
         ago = "now" if moved < 1 else f"{words.duration(moved)} ago"
         site = call_sites.of_rank(state)
-        at = f" {site}" if site else " is outside of the script"
+        stands = site or call_site.OUTSIDE
         if state.alive is False:
             by_rank.append(f"  rank {state.rank} {_state(state)}")
         else:
-            by_rank.append(f"  rank {state.rank}{at} ({passes}moved {ago})")
+            by_rank.append(f"  rank {state.rank} {stands} ({passes}moved {ago})")
     return by_rank

@@ -140,9 +140,7 @@ def _missing(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     if not waiting or not absent:
         return None
     site = next(iter(waiting.values()))
-    what = ", ".join(
-        f"rank {rank} {sites[rank] or 'is outside of the script'}" for rank in absent[:3]
-    )
+    what = ", ".join(f"rank {rank} {sites[rank] or call_site.OUTSIDE}" for rank in absent[:3])
     if site.call in POINT_TO_POINT:
         says = f"{_waiting(waiting, site)} for a partner: {what}."
     else:
@@ -196,7 +194,7 @@ def _later(ranks: Sequence[RankState], sites: Sites) -> list[Finding]:
 
 
 def _stands(rank: int, site: call_site.CallSite | None) -> str:
-    return f"rank {rank} {site.brief if site else 'is outside of the script'}"
+    return f"rank {rank} {site.brief if site else call_site.OUTSIDE}"
 
 
 def _names(ranks: Collection[int], begins: bool = False) -> str:

@@ -54,7 +54,7 @@ else:
 def test_time_limit(client: Client, source: str, lines: list[str]) -> None:
     limit, answer = 2.0, {"shown": "", "codes": {}}
     # A busy machine: not all ranks are there, or they still import torch.
-    early = ("outside of the script", "script.py:1   import")
+    early = ("outside the script", "script.py:1   import")
     while len(answer["codes"]) < 2 or any(words in answer["shown"] for words in early):
         limit = 2 * limit
         answer = client.ranks(source, limit=limit)
