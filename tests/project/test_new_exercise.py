@@ -57,6 +57,7 @@ def run(root: Path, *arguments: str) -> subprocess.CompletedProcess:
 def test_the_frame_holds_and_its_wrong_answer_does_not(copy, name, lab):
     done = run(copy, TOOL, name, lab)
     assert done.returncode == 0, done.stderr
+    assert not (copy / "course/lessons/hints.md").read_text().endswith("\n\n")
     named = re.findall(r"(?:course|tests)/[\w/]+\.(?:md|py)", done.stdout)
     assert len(named) > 5 and all((copy / path).is_file() for path in named)
     assert max(map(len, done.stdout.splitlines())) <= 100

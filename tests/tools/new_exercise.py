@@ -170,7 +170,8 @@ def _after_those_of(names: list[str], text: str, fields: dict[str, str]) -> str:
     last = max(map(text.index, known), default=len(text))
     following = SECTION.search(text, last + 3)
     place = following.start() if following else len(text)
-    return text[:place].rstrip() + "\n\n" + frame.HINTS.format(**fields) + text[place:]
+    before, hints = text[:place].rstrip() + "\n\n", frame.HINTS.format(**fields)
+    return (before + hints + text[place:]).rstrip() + "\n"
 
 
 if __name__ == "__main__":
