@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 from nbformat import NotebookNode
 
+from course.lessons.lesson import IGNORED
+
 WIDGET = "application/vnd.jupyter.widget-view+json"
-IGNORED = "nbval-ignore-output"  # the tag of a cell whose output varies
 OVERWRITTEN = re.compile(r"^.*\r(?=[^\n])", re.MULTILINE)  # a line's text before a lone return
 # What no two runs have in common, and the pictures, whose numbers a cell can print.
 NOT_COMPARED = {"output_type", "data", "metadata", "execution_count", "traceback", "name"}

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from course.lessons import sitting
-from course.lessons.lesson import START, Cell, Lesson, scan
+from course.lessons.lesson import START, Cell, Lesson, scan, script
 from course.lessons.rules import Fault, as_lines
 
 WIDE = 120  # columns
@@ -157,7 +157,7 @@ def _wrapped(lesson: Lesson, _: Course) -> Iterator[Fault]:
 
 
 def _explained(lesson: Lesson, _: Course) -> Iterator[Fault]:
-    code = "\n".join(cell.source for cell in lesson.cells if cell.kind == "code")
+    code = "\n".join(cell.source for cell in lesson.code)
     lines = sum(bool(line.strip()) for line in code.splitlines())
     words = sum(len(cell.source.split()) for cell in lesson.cells if cell.kind == "markdown")
     if words < WORDS * lines:
@@ -165,7 +165,7 @@ def _explained(lesson: Lesson, _: Course) -> Iterator[Fault]:
 
 
 def _something_to_do(lesson: Lesson, _: Course) -> Iterator[Fault]:
-    to_do = [1, *(cell.line for cell in lesson.cells if cell.kind == "code" and _acts(cell))]
+    to_do = [1, *(cell.line for cell in lesson.code if _acts(cell))]
     for before, line in pairwise(to_do):
         if line - before > BETWEEN:
             gap = f"the {line - before} lines before this cell have nothing to run or to write"
@@ -179,17 +179,15 @@ def _acts(cell: Cell) -> bool:
 
 def _runs(lesson: Lesson, _: Course) -> Iterator[Fault]:
     """A lab writes a script of its own and runs it on ranks."""
-    code = [cell for cell in lesson.cells if cell.kind == "code"]
-    launched = {script for cell in code for script in RUN.findall(cell.source)}
-    if not launched & {cell.target for cell in code}:
+    launched = {path for cell in lesson.code for path in RUN.findall(cell.source)}
+    if not launched & {cell.target for cell in lesson.code}:
         yield 1, "a lab writes a script and runs it on ranks from a cell: `%torchrun … src/NAME.py`"
 
 
 def _folded(lesson: Lesson, _: Course) -> Iterator[Fault]:
     """JupyterLab shows the first line of a folded cell."""
     for cell in lesson.cells:
-        folded = "hide-input" in cell.options.get("tags", [])
-        if folded and not cell.source.startswith(("%%writefile", "# ")):
+        if cell.folded and not cell.source.startswith(("%%writefile", "# ")):
             yield cell.line, "a folded cell begins with a comment that says what it shows"
 
 
@@ -228,7 +226,7 @@ def _scripts(lesson: Lesson) -> Iterator[tuple[Cell, str]]:
     """The cells that write a script, with the script solved."""
     for cell in lesson.cells:
         if cell.target:
-            yield cell, cell.source.partition("\n")[2]
+            yield cell, script(cell.source)
 
 
 OF_EVERY_LESSON = (_glossary, _next)

@@ -33,6 +33,7 @@ NO_MARKER = (
 )
 # The core of the course; the other labs go on from there.
 CORE = ("00", "01", "02", "03", "03b", "05", "06", "07", "07b")
+IGNORED, FOLDED = "nbval-ignore-output", "hide-input"  # tags: the output varies; input is hidden
 START = "start"  # the lesson that is not a lab: where a learner begins, and comes back to
 
 
@@ -60,6 +61,16 @@ class Cell:
         """The file that a ``%%writefile`` cell writes; None for every other cell."""
         match = lesson_marks.WRITES.match(self.source) if self.kind == "code" else None
         return match[1].strip() if match else None
+
+    @property
+    def tags(self) -> list[str]:
+        """What Jupyter and nbval do with the cell."""
+        return self.options.get("tags", [])
+
+    @property
+    def folded(self) -> bool:
+        """Whether JupyterLab shows only its first line."""
+        return FOLDED in self.tags
 
 
 @dataclass(frozen=True)
@@ -106,18 +117,20 @@ class Lesson:
         return self.header.get("needs", [])
 
     @property
+    def code(self) -> list[Cell]:
+        """Its cells of code, in order."""
+        return [cell for cell in self.cells if cell.kind == "code"]
+
+    @property
     def exercises(self) -> list[str]:
         """The exercises that it asks to check, in order."""
-        matches = (
-            lesson_marks.CHECK.match(cell.source) for cell in self.cells if cell.kind == "code"
-        )
+        matches = (lesson_marks.CHECK.match(cell.source) for cell in self.code)
         return [match[1] for match in matches if match]
 
     @property
     def guesses(self) -> dict[str, Cell]:
         """The cells that ask for a guess, by the question's name, in order."""
-        code = (cell for cell in self.cells if cell.kind == "code")
-        questions = ((lesson_marks.GUESS.match(cell.source), cell) for cell in code)
+        questions = ((lesson_marks.GUESS.match(cell.source), cell) for cell in self.code)
         return {match[1]: cell for match, cell in questions if match}
 
     def scripts(self, *, solved: bool) -> dict[str, str]:
@@ -129,7 +142,7 @@ class Lesson:
         """The cells' sources, as they stand or with a numbered TODO for each solution."""
         if solved:
             return [cell.source for cell in self.cells]
-        code = iter(opened(cell.source for cell in self.cells if cell.kind == "code"))
+        code = iter(opened(cell.source for cell in self.code))
         return [next(code) if cell.kind == "code" else cell.source for cell in self.cells]
 
 

@@ -61,8 +61,7 @@ def _unbroken(prose: str) -> str:
 
 def _metadata(cell: Cell) -> dict:
     """A cell's options; where its input is hidden, JupyterLab folds it behind one click."""
-    hidden = "hide-input" in cell.options.get("tags", [])
-    return cell.options | ({"jupyter": {"source_hidden": True}} if hidden else {})
+    return cell.options | ({"jupyter": {"source_hidden": True}} if cell.folded else {})
 
 
 def text(node: NotebookNode) -> str:

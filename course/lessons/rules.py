@@ -15,10 +15,9 @@ from markdown_it import MarkdownIt
 
 from course.core import CourseError, lesson_marks, todo
 from course.lessons import hints
-from course.lessons.lesson import MARKER_LIKE, Cell, Lesson, lessons, scan
+from course.lessons.lesson import FOLDED, IGNORED, MARKER_LIKE, Cell, Lesson, lessons, scan, script
 
-IGNORED = "nbval-ignore-output"
-TAGS = {IGNORED, "raises-exception", "hide-input"}
+TAGS = {IGNORED, "raises-exception", FOLDED}
 MAGICS = {"torchrun", "accelerate", "python", "timeout", "check", "writefile"}  # the course's own
 MAGICS |= {"why", "right", "fit", "hint", "solution", "reset", "changes", "guess"}
 MAGICS |= {"load_ext", "env", "matplotlib"}
@@ -118,14 +117,14 @@ def _options(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
         for option in sorted(set(cell.options) - allowed):
             takes = "code cells take `:tags: [...]`, prose takes none"
             yield cell.line, f"unknown cell option {option!r}: {takes}"
-        for tag in cell.options.get("tags", []):
+        for tag in cell.tags:
             if tag not in TAGS:
                 yield cell.line, f"unknown tag {tag!r}: known are {_listed(TAGS)}"
 
 
 def _markers(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
     in_code = set()
-    for cell in _code(lesson):
+    for cell in lesson.code:
         lines = cell.source.splitlines()
         in_code |= set(range(cell.line, cell.line + len(lines)))
         yield from ((cell.line + number, why) for number, why in scan(lines)[1])
@@ -135,13 +134,13 @@ def _markers(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
 
 
 def _scripts(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
-    for cell in _code(lesson):
+    for cell in lesson.code:
         if cell.target is None:
             continue
         if not TARGET.fullmatch(cell.target):
             yield cell.line, f"{SCRIPT_PLACE}, not to {cell.target!r}"
             continue
-        tree = _parsed(cell.source.partition("\n")[2])
+        tree = _parsed(script(cell.source))
         docstring = ast.get_docstring(tree) if isinstance(tree, ast.Module) else cell.target
         if not (docstring or "").startswith(cell.target):
             begins = f'`"""{cell.target}: ...`'
@@ -178,7 +177,7 @@ def _python(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
 
 
 def _magics(lesson: Lesson, around: Surroundings) -> Iterator[Fault]:
-    for cell in _code(lesson):
+    for cell in lesson.code:
         tree = _parsed(runnable(cell.source))
         if isinstance(tree, SyntaxError):
             continue  # another rule reports it
@@ -209,7 +208,7 @@ def _links(lesson: Lesson, around: Surroundings) -> Iterator[Fault]:
 
 def _hints(lesson: Lesson, around: Surroundings) -> Iterator[Fault]:
     scripts = lesson.scripts(solved=False)
-    for cell in _code(lesson):
+    for cell in lesson.code:
         name = Path(cell.target or "").stem
         if name not in around.checks:
             continue
@@ -223,25 +222,21 @@ def _hints(lesson: Lesson, around: Surroundings) -> Iterator[Fault]:
 def _guesses(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
     """No test compares what is shown of a guess, because it differs between learners."""
     for name, cell in lesson.guesses.items():
-        later = [other for other in _code(lesson) if other.line > cell.line]
+        later = [other for other in lesson.code if other.line > cell.line]
         answers = [other for other in later if name in lesson_marks.ANSWER.findall(other.source)]
         if not answers:
             yield cell.line, f"nothing answers the guess: show it by `it_was({name!r}, ...)`"
         for code_cell in (cell, *answers):
-            if IGNORED not in code_cell.options.get("tags", []):
+            if IGNORED not in code_cell.tags:
                 yield code_cell.line, f"a cell that shows a guess has the tag {IGNORED}"
     names = set()
-    for cell in _code(lesson):
+    for cell in lesson.code:
         names |= set(lesson_marks.GUESS.findall(cell.source))
         for name in set(lesson_marks.ANSWER.findall(cell.source)) - names:
             yield cell.line, f"no cell above asks for the guess {name!r}"
 
 
 RULES = (_title, _cells, _options, _markers, _scripts, _python, _magics, _links, _hints, _guesses)
-
-
-def _code(lesson: Lesson) -> Iterator[Cell]:
-    return (cell for cell in lesson.cells if cell.kind == "code")
 
 
 def runnable(source: str) -> str:

@@ -79,7 +79,7 @@ def sitting(lab: Lesson, solution: Path) -> Sitting:
     listing = [cell for cell in built if PRINTS_CODE.search(cell.source)]
     return Sitting(
         words=sum(len(cell.source.split()) for cell in prose),
-        lines=sum(_lines(cell.source) for cell in code if _shown(cell) and cell not in questions)
+        lines=sum(_lines(cell.source) for cell in code if not cell.folded and cell not in questions)
         - sum(solutions),
         listed=sum(_lines(_text(cell)) for cell in listing),
         printed=sum(_lines(_text(cell)) for cell in built if cell not in listing),
@@ -109,10 +109,6 @@ def _promised(cells: list[Cell]) -> list[Cell]:
         else:
             promised.append(replace(cell, source="") if optional else cell)
     return promised
-
-
-def _shown(cell: Cell) -> bool:
-    return "hide-input" not in cell.options.get("tags", [])
 
 
 def _built(solution: Path) -> list[nbformat.NotebookNode]:

@@ -53,7 +53,7 @@ def test_or_takes_the_first_of_all_pairs(lab, text, smaller) -> None:
 
 @pytest.mark.parametrize(("lab", "text", "smaller"), EVERY)
 def test_no_output_that_is_compared_comes_from_a_small_size(lab, text, smaller) -> None:
-    cells = [cell for cell in lesson(lab).cells if cell.kind == "code"]
+    cells = lesson(lab).code
     changed = [cell for cell in cells if text in cell.source]
     assert changed
     written = {cell.target for cell in changed if cell.target}

@@ -144,7 +144,7 @@ def test_no_modules_import_each_other_in_a_circle():
 
 @pytest.mark.parametrize("lesson", lessons(ROOT), ids=attrgetter("name"))
 def test_a_lesson_imports_by_the_face(lesson):
-    code = [cell for cell in lesson.cells if cell.kind == "code"]
+    code = lesson.code
     all_imports = [target for cell in code for target in imports(runnable(cell.source))]
     assert all_imports
     assert [str(target) for target in all_imports if not target.through_a_door] == []

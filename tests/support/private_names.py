@@ -160,9 +160,7 @@ def modules() -> dict[Path, ast.Module]:
 def scripts() -> dict[Path, ast.Module]:
     """The syntax tree of all code of each lesson."""
     return {
-        lesson.path: ast.parse(
-            "\n".join(runnable(cell.source) for cell in lesson.cells if cell.kind == "code")
-        )
+        lesson.path: ast.parse("\n".join(runnable(cell.source) for cell in lesson.code))
         for lesson in lessons(ROOT)
     }
 

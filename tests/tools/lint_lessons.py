@@ -29,7 +29,7 @@ def written(lesson: Lesson, folder: Path) -> None:
     for target, text in lesson.scripts(solved=True).items():
         lines = lesson_marks.unmarked(text.splitlines())
         (folder / Path(target).name).write_text("\n".join([*lines, ""]))
-    code = [cell.source for cell in lesson.cells if cell.kind == "code" and not cell.target]
+    code = [cell.source for cell in lesson.code if not cell.target]
     plain = [TransformerManager().transform_cell(source) for source in code]
     (folder / "cells.py").write_text("\n\n".join([NAMES, *plain]))
 
