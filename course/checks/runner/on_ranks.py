@@ -32,12 +32,12 @@ GLOO_TOO_LONG = "op.preamble.length <= op.nbytes"
 SEGMENTATION_FAULT = "Fatal Python error: Segmentation fault"
 LOST = "The process that watches over your code was killed or stopped: does it send signals?"
 ENDED_TOO_EARLY = (
-    "what starts the ranks ended before any rank came to your code: "
+    "the launcher exited before any rank reached your code: "
     "`python -m course doctor` says whether this machine can run the checks"
 )
 TOO_MUCH = (
-    f"Your code took more than {words.size(isolation.TOGETHER)} of memory, all its processes "
-    "together, and was ended: does something grow without an end?"
+    f"Your code used more than {words.size(isolation.TOGETHER)} of memory, over all its processes, "
+    "and was stopped: does something grow without bound?"
 )
 CANNOT_MEET = (
     "Your code had returned on every rank, but then the ranks could not meet in a barrier: "
@@ -85,7 +85,7 @@ class CheckRanks:
         interpreters that make with it the hashes of text; without one, ranks forked from a warm
         server share its salt. Raises `Rejected` if a rank fails, `Deadlock` after `limit` seconds
         (not counting time spent waiting for a core), `Unwritten` if a TODO is open, `UnfitMachine`
-        if no rank came so far.
+        if no rank got that far.
         """
         joined = join and not alone
         call = (_module(function), function.__qualname__, args, kwargs, str(self.src), joined)
@@ -214,7 +214,7 @@ def _problem(run: Run, limit: float, src: Path, function_file: str) -> Exception
             return UnfitMachine(f"the ranks had ended, and {limit:.0f} s were over: {TOO_BUSY}")
         elsewhere = run.exit_codes.keys() - stacks.call_sites(run, src)
         if not elsewhere and not _arrived(run, src, function_file):
-            return UnfitMachine(f"in {run.wall_s:.0f} s no rank came to your code: {TOO_BUSY}")
+            return UnfitMachine(f"no rank reached your code within {run.wall_s:.0f} s: {TOO_BUSY}")
         return Deadlock(stacks.report(run, limit, src))
     if run.reason == Reason.LOST:
         return Rejected(LOST)
@@ -266,7 +266,7 @@ def _cause(run: Run, rank: int) -> str:
     output = run.text(rank, "stderr")
     if GLOO_TOO_LONG in output:
         return (
-            "a message came that is longer than the tensor to receive it: "
+            "a message arrived that is longer than the tensor meant to receive it: "
             "do both ranks mean the same message?"
         )
     if SEGMENTATION_FAULT in output:
