@@ -9,7 +9,7 @@ class TestMasterWeights:
 
     @hint(
         "Which of the two is rounded, the weight or the master? "
-        "Which format have a master's gradients?"
+        "In which format are a master's gradients?"
     )
     def test_small_changes(self, alone):
         """A thousand changes of 0.0001 show in a float16 weight of 1."""

@@ -24,7 +24,7 @@ class TestHvdFusion:
                 f"{threshold} B share as {got}"
             )
 
-    @hint("How many bytes has a number, and whose bytes does a request name?")
+    @hint("How many bytes does a number take, and whose bytes does a request name?")
     def test_bytes(self, alone):
         """What counts is bytes, of numbers in 16, 32 or 64 bits, and of all tensors of a group."""
         cases = {
