@@ -1,5 +1,7 @@
 """Lab 12's given parts: weights as a row, a memory of what is unsent, a count of what is sent."""
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -23,6 +25,14 @@ class Bucket:
 
     def buffer(self) -> torch.Tensor:
         return torch.cat([gradient.flatten() for gradient in self.gradients()])
+
+
+@pytest.fixture
+def group_of_one() -> Iterator[None]:
+    """A process group of one rank, in this process."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
 
 
 def test_a_row_is_a_copy_and_goes_back_into_the_same_parameters():

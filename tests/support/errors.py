@@ -1,6 +1,4 @@
-"""What every error for a learner has in common, and the message of any."""
-
-from collections.abc import Callable
+"""What every error for a learner has in common."""
 
 from course.core.errors import CourseError
 
@@ -8,12 +6,3 @@ from course.core.errors import CourseError
 def one_sentence(error: CourseError) -> bool:
     """Whether the message is one line that ends in a full stop."""
     return "\n" not in str(error) and str(error).endswith(".")
-
-
-def error_of(attempt: Callable[[], object], kind: type[Exception] | tuple = RuntimeError) -> str:
-    """The message of the error that an attempt raises, "" if it raises none."""
-    try:
-        attempt()
-    except kind as error:
-        return str(error)
-    return ""
