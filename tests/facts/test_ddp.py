@@ -276,7 +276,7 @@ def test_how_to_keep_buffers_apart():
 
 
 def test_after_a_pass_without_messages_no_buffers_travel():
-    says("03_distributed_data_parallel", "`no_sync`, or one without gradients")
+    says("03_distributed_data_parallel", "or one without gradients")
     ddp = DistributedDataParallel(nn.BatchNorm1d(2))
     for passing, sends in ((ddp.no_sync, False), (nullcontext, True), (torch.no_grad, False)):
         with passing():

@@ -185,7 +185,7 @@ def test_what_hinders_it_is_known_before_the_second_run() -> None:
     ranks = made.ranks()
     for rank in ranks:
         rank.optimizers[0].sharded = True
-    assert "fully_shard" in of_one_process.hindrance(ranks, 4)
+    assert "only its shard" in of_one_process.hindrance(ranks, 4)
 
 
 def _first(rank: TrainingReport) -> object:
