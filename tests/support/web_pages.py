@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.chromium import CHROMIUM
+from support.patience import PATIENCE_S
 
 WALKED = [  # the marks of tests that build pages and walk them
     pytest.mark.slow,
@@ -119,14 +120,17 @@ KEY = """control => control.type === "checkbox" ? "Space"
 
 def moves(page, place) -> bool:
     """Whether an arrow key on some control gives another picture."""
-    before = place.locator("svg").first.inner_html()
-    for wait_ms in (3_000, 30_000):  # a busy machine draws later; some controls change no picture
-        for control in place.locator("input:not([disabled])").all():
-            control.focus()
-            page.keyboard.press(control.evaluate(KEY))
-            for _ in range(wait_ms // 100):
-                page.wait_for_timeout(100)
-                page.wait_for_function(PYTHON_IS_THERE, arg=place.element_handle())
-                if place.locator("svg").first.inner_html() != before:
-                    return True
-    return False
+    picture = place.locator("svg").first
+    before = picture.inner_html()
+
+    def has_moved() -> bool:
+        page.wait_for_timeout(100)
+        page.wait_for_function(PYTHON_IS_THERE, arg=place.element_handle())
+        return picture.inner_html() != before
+
+    for control in place.locator("input:not([disabled])").all():
+        control.focus()
+        page.keyboard.press(control.evaluate(KEY))
+        if any(has_moved() for _ in range(30)):  # some controls change no picture
+            return True
+    return any(has_moved() for _ in range(int(10 * PATIENCE_S)))  # a busy machine draws later
