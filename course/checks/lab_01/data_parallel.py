@@ -102,8 +102,11 @@ class TestDataParallel:
     @hint("A batch for BERT is passed by name only. What are `args` then?")
     def test_by_name(self, alone):
         """A call with named tensors only works; this is how BERT is called."""
-        off = alone(on_rank.only_by_name, 2)
-        assert off < CLOSE, f"the output is off by {off:.2g}"
+        for size, devices in ((4, 2), (2, 3)):
+            off = alone(on_rank.only_by_name, size, devices)
+            assert off < CLOSE, (
+                f"{size} samples on {devices} devices: the output is off by {off:.2g}"
+            )
 
     @hint("What has no first dimension cannot be cut. What should each device get of it?")
     def test_constants(self, alone):

@@ -130,9 +130,9 @@ def constants(devices: int) -> list[str]:
     ]
 
 
-def only_by_name(devices: int) -> float:
+def only_by_name(size: int, devices: int) -> float:
     """How far the output is from the model's alone for a batch of named tensors, as BERT's."""
-    model, inputs = Small(seed=0), batch(0, 0, size=2 * devices)[0]
+    model, inputs = Small(seed=0), batch(0, 0, size=size)[0]
     return furthest([data_parallel()(model, where(devices), x=inputs)], [model(inputs)])
 
 

@@ -140,7 +140,7 @@ class TestHvdNegotiation:
     @hint("With a fault the matter is settled, so nobody needs to wait for the other ranks.")
     def test_fault(self, alone):
         """What any rank has refused is answered at once, with its reason."""
-        refusal = ("x", {"fault": "used twice"})
+        refusal = ("x", {"fault": "used twice", "shapes": ((7,),)})  # other numbers than the rest
         for refuser in range(3):
             requests = [(rank, refusal if rank == refuser else ("x", {})) for rank in {0, refuser}]
             got = alone(on_rank.cycles, requests, [], size=3)

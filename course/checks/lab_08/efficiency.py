@@ -5,14 +5,16 @@ from course.checks.tools.hint import hint
 
 # Samples per second by (ranks, batch of each rank).
 RATES = {
+    (2, 16): 150.0,
     (1, 8): 50.0,
     (1, 16): 80.0,
     (1, 32): 100.0,
     (2, 8): 95.0,
-    (2, 16): 150.0,
     (2, 32): 190.0,
     (3, 5): 140.0,
     (3, 10): 210.0,
+    (3, 20): 220.0,
+    (1, 60): 110.0,
     (4, 8): 160.0,
     (4, 16): 290.0,
     (8, 4): 200.0,
@@ -28,7 +30,7 @@ class TestEfficiency:
     )
     def test_same_problem(self, alone):
         """speedups() picks the ranks that share one global batch, and no others."""
-        for together, expected in ((16, [2]), (32, [2, 4, 8])):
+        for together, expected in ((16, [2]), (32, [2, 4, 8]), (60, [3])):
             got = sorted(alone(on_rank.speedups, RATES, together))
             assert got in (expected, [1, *expected]), (  # one rank's own, 1.0, may be left out
                 f"for a global batch of {together} it finds the numbers of ranks {got}, "
@@ -39,6 +41,7 @@ class TestEfficiency:
     def test_speedups(self, alone):
         """A speed-up compares with one rank that has the whole global batch."""
         expected = {16: {1: 1.0, 2: 95.0 / 80}, 32: {1: 1.0, 2: 1.5, 4: 1.6, 8: 2.0}}
+        expected[60] = {1: 1.0, 3: 2.0}
         for together, speedups in expected.items():
             got = {1: 1.0} | alone(on_rank.speedups, RATES, together)
             assert all(abs(got.get(n, 0.0) - speedup) < 1e-9 for n, speedup in speedups.items()), (

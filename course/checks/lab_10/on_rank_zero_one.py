@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from course.checks.lab_10.on_rank_sharding import my_batch, seeded, whole_batch
+from course.checks.tools.recorder import recorded
 from course.checks.tools.reference import Small, batch, furthest, loss_of, train_alone, weights
 from course.given.sent import Traffic
 
@@ -83,6 +84,22 @@ def shares(sizes: list[int]) -> list[int]:
     parameters = [nn.Parameter(seeded(size, size)) for size in sizes]
     updates = sharded(parameters, "SGD")
     return [updates.owner[parameter] for parameter in parameters]
+
+
+def saved_before_a_step() -> list[int]:
+    """The places of the parameters in a state that is saved, and loaded again, before any step."""
+    updates = sharded([nn.Parameter(seeded(size, size)) for size in (3, 2, 1)], "AdamW")
+    saved = updates.state_dict()
+    updates.load_state_dict(saved)
+    return sorted(saved)
+
+
+def talks() -> list[str]:
+    """What `share_out` sends."""
+    updates = sharded([nn.Parameter(seeded(size, size)) for size in (3, 2, 1)], "SGD")
+    with recorded() as calls:
+        updates.share_out()
+    return [call.name for call in calls]
 
 
 def in_other_dtypes() -> tuple[float, list[str], list[str]]:

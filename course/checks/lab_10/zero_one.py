@@ -81,6 +81,10 @@ class TestZeroOne:
         first, *others = ranks(3, on_rank.shares, SIZES[0])
         for rank, owners in enumerate(others, start=1):
             assert owners == first, f"rank {rank} finds other owners than rank 0"
+        (sent, *_) = ranks(2, on_rank.talks)
+        assert not sent, (
+            f"share_out calls {sent[0]}: each rank must find the owners without talking"
+        )
 
     @hint("What do you send, and in which dtype does it travel?")
     def test_dtypes(self, ranks):
@@ -100,6 +104,10 @@ class TestZeroOne:
         """On every rank, state_dict() has what one optimizer of all parameters would have."""
         for optimizer in ("AdamW", "SGD with momentum"):
             self.compare_state(ranks, optimizer)
+        for rank, places in enumerate(ranks(2, on_rank.saved_before_a_step)):
+            assert places == [0, 1, 2], (
+                f"before a step rank {rank} returns the places {places} instead of [0, 1, 2]"
+            )
 
     def compare_state(self, ranks: Callable, optimizer: str) -> None:
         """What three ranks save is the state of one process."""
