@@ -156,7 +156,7 @@ def test_who_runs_the_checks_cannot_be_changed_or_read(attack, hostile, sandbox)
 def test_memory_counts_for_all_processes_together(attack, hostile, monkeypatch):
     assert attack(hostile.take_memory_of_nobody) == []
     monkeypatch.setattr(isolation, "TOGETHER", 2 * GIB)
-    with pytest.raises(Rejected, match="of memory, all its processes together"):
+    with pytest.raises(Rejected, match="of memory, over all its processes"):
         attack(hostile.eat_together, 5, 500)
     monkeypatch.undo()
     assert attack(hostile.write_in_own_folder)  # and the next check begins as usual
