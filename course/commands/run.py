@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from course.own import terminal
+from course.diagnostics import terminal
 
 
 def main(argv: Sequence[str]) -> int:

@@ -1,6 +1,7 @@
 """The torch.distributed functions by which ranks exchange data, as the installed torch has them.
 
-`own.watch.calls` has their names by hand, since it must not import torch; a test compares both.
+`diagnostics.watch.calls` has their names by hand, since it must not import torch; a test compares
+both.
 """
 
 import torch.distributed as dist

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TextIO
 
+from course.diagnostics import Ending
 from course.drawing import ansi
 from course.launch import (
     ABORTED,
@@ -30,7 +31,6 @@ from course.launch import (
 )
 from course.notebook.displays import CurvesDisplay
 from course.notebook.run_ending import how_it_ended, story
-from course.own import Ending
 
 SHOWN_LINES = 400  # of a run, printed in the notebook; then only the last ones
 LAST_LINES = 10

@@ -26,13 +26,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magics import NamespaceMagics
 
 from course.core import CourseError, write_whole
-from course.exercises import exercise
-from course.launch import Reason, Run, warm_up
-from course.notebook import guess_form, progress, server, stuck, working_folder
-from course.notebook.diff import Diff
-from course.notebook.displays import CheckDisplay, CurvesDisplay
-from course.notebook.live import Live
-from course.own import (
+from course.diagnostics import (
     NUMERICS,
     Answer,
     Comparison,
@@ -43,6 +37,12 @@ from course.own import (
     report,
     watched,
 )
+from course.exercises import exercise
+from course.launch import Reason, Run, warm_up
+from course.notebook import guess_form, progress, server, stuck, working_folder
+from course.notebook.diff import Diff
+from course.notebook.displays import CheckDisplay, CurvesDisplay
+from course.notebook.live import Live
 
 SHOW = "--show"
 Judgement = TypeVar("Judgement", Answer, Comparison)

@@ -3,9 +3,9 @@
 import signal
 
 from course.core import todo, words
+from course.diagnostics import Ending, report
 from course.drawing import ansi
 from course.launch import Reason, Run, stacks
-from course.own import Ending, report
 
 
 def story(run: Run, limit: float, ending: Ending | None = None) -> list[str]:

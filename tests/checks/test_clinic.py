@@ -11,9 +11,9 @@ from support import solutions
 from support.patience import PATIENCE_S
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from course.diagnostics import watched
 from course.launch import connect
 from course.launch.client import launch
-from course.own import watched
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 

@@ -13,7 +13,7 @@ from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from course.own.slow.detectors.buffers import OF_DDP
+from course.diagnostics.why.detectors.buffers import OF_DDP
 
 pytestmark = pytest.mark.usefixtures("group_of_one", "one_thread")
 MIB = 2**20

@@ -7,8 +7,8 @@ import torch
 import transformers
 from support.says import says
 
+from course.diagnostics.why.detectors.unused_parameters import OF_TRAINER
 from course.models import bert
-from course.own.slow.detectors.unused_parameters import OF_TRAINER
 
 
 def test_a_model_with_labels_returns_the_loss():

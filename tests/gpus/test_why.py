@@ -1,7 +1,7 @@
 """`why` on pretended GPUs: it starts there, and blames nothing on what it cannot see.
 
-What a profiler records on a real GPU is in tests/own/slow/test_on_gpus.py. Here it is made up, so
-that all that leads to the verdict is tried on ranks.
+What a profiler records on a real GPU is in tests/diagnostics/why/test_on_gpus.py. Here it is made
+up, so that all that leads to the verdict is tried on ranks.
 """
 
 from collections import Counter
@@ -11,8 +11,8 @@ import pytest
 from support import on_pretended_gpus as runner
 from support.watching import watch_ranks
 
-from course.own import Answer
-from course.own.profiling.timeline import NO_PROFILER, TAKEN, TOO_SHORT
+from course.diagnostics import Answer
+from course.diagnostics.profiling.timeline import NO_PROFILER, TAKEN, TOO_SHORT
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.usefixtures("warm_ranks")]
 

@@ -15,7 +15,7 @@ from support.scripts import COUNT, TODO
 
 from course import hardware
 from course.core import CourseError
-from course.own.hang.patience import Patience
+from course.diagnostics.run.patience import Patience
 
 pytestmark = pytest.mark.slow
 
@@ -182,7 +182,7 @@ def test_time_limit(cell: RunCell, labs: Path) -> None:
 def test_a_run_without_a_limit_is_told_when_it_stands(
     cell: RunCell, labs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("course.own.hang.patience.TOLD_S", 2.0)
+    monkeypatch.setattr("course.diagnostics.run.patience.TOLD_S", 2.0)
     os.mkfifo("go")
     (labs / "src" / "slow.py").write_text("open('go').read()\n")
     warn = Patience._warn

@@ -48,6 +48,8 @@ def test_the_part_and_the_command_fit_the_test(test: str, part: str, alone: str)
 
 
 def test_of_several_the_first_is_named_and_how_to_try_them_all() -> None:
-    concerned, command, _ = advice(["tests/own/a.py::b", "tests/own/a.py::c", "tests/data/a.py::b"])
-    assert concerned == "This concerns course/own, course/data."
-    assert "tests/own/a.py::b (all 3: with --last-failed" in command
+    concerned, command, _ = advice(
+        ["tests/diagnostics/a.py::b", "tests/diagnostics/a.py::c", "tests/data/a.py::b"]
+    )
+    assert concerned == "This concerns course/diagnostics, course/data."
+    assert "tests/diagnostics/a.py::b (all 3: with --last-failed" in command

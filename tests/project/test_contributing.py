@@ -8,9 +8,9 @@ import pytest
 from course.core.files import ROOT
 
 PAGES = [ROOT / "CONTRIBUTING.md", ROOT / ".ci/README.md"]
-PAGES += [ROOT / "tests" / folder / "README.md" for folder in (".", "own")]
+PAGES += [ROOT / "tests" / folder / "README.md" for folder in (".", "diagnostics")]
 PAGES += [ROOT / "course" / room / "README.md" for room in ("checks", "lessons")]
-PAGES += sorted((ROOT / "course" / "own").glob("*/how.md"))
+PAGES += sorted((ROOT / "course" / "diagnostics").glob("*/how.md"))
 LINK = re.compile(r"\]\((?!http)([^)#]*)#?([^)]*)\)")
 PATH = re.compile(r"`((?:course|tests|\.ci)/[\w./]+)`")
 FORM = re.compile(r"\bNN_|[A-Z]{4}")  # stands for any name, as in course/commands/NAME.py

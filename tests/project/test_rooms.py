@@ -18,7 +18,7 @@ from course.lessons.rules import runnable
 
 # `%load_ext course` calls a function of the package itself, long after it was imported.
 EXCEPTION = ("course", "course.notebook")
-OWN = [room.module for room in rooms() if room.inside == "own"]
+OWN = [room.module for room in rooms() if room.inside == "diagnostics"]
 LIGHT = ("core", "drawing", "hardware", "launch")
 CODE = [
     path
@@ -83,17 +83,17 @@ def test_a_room_imports_only_from_those_above(room):
 
 
 @pytest.mark.parametrize("room", OWN)
-def test_a_sub_room_of_own_imports_only_from_those_above(room):
+def test_a_sub_room_of_diagnostics_imports_only_from_those_above(room):
     def sub_room(module: str) -> str:
         return ".".join(module.split(".")[:3])
 
-    allowed = {"course.own.finding", *OWN[: OWN.index(room) + 1]}
+    allowed = {"course.diagnostics.finding", *OWN[: OWN.index(room) + 1]}
     assert [
         f"{module}: {target}"
         for module in PATHS
         for target in imported(module)
         if sub_room(module) == room
-        and room_of(target.module) == "course.own"
+        and room_of(target.module) == "course.diagnostics"
         and sub_room(target.module) not in allowed
     ] == []
 

@@ -2,9 +2,9 @@
 
 import sysconfig
 
-from course.own.watch.calls import CallRecord, CollectiveCall
-from course.own.watch.rank_states import RankState
-from course.own.watch.snapshots import Snapshot, ThreadStack
+from course.diagnostics.watch.calls import CallRecord, CollectiveCall
+from course.diagnostics.watch.rank_states import RankState
+from course.diagnostics.watch.snapshots import Snapshot, ThreadStack
 
 SITE = sysconfig.get_path("purelib")
 C10D = f"{SITE}/torch/distributed/distributed_c10d.py"

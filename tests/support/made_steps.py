@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from course.own import Answer, Cause
-from course.own.profiling.timeline import (
+from course.diagnostics import Answer, Cause
+from course.diagnostics.profiling.timeline import (
     Ddp,
     DdpPass,
     Loader,

@@ -52,7 +52,7 @@ CODE = {
     "_exit": ("os", DOC, "Python's library reference"),
     "_engine_run_backward": ("torch.autograd.graph", LESS, "what a rank's stack calls backward"),
     "_sync_buffers": (DDP, LESS, "when DDP sends its buffers"),
-    # own/fit
+    # diagnostics/fit
     "_subclasses": ("torch", R, "tensors without memory"),
     "_internal": ("torch.testing", R, "a group of ranks that are not there"),
     "_local_scalar_dense": ("torch.ops.aten", R, "what Tensor.item runs"),

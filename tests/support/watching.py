@@ -1,8 +1,8 @@
 """Runs commands as `%why` does, for tests of what their ranks report."""
 
+from course.diagnostics import reports, watched
+from course.diagnostics.profiling.timeline import RankReport
 from course.launch import Run
-from course.own import reports, watched
-from course.own.profiling.timeline import RankReport
 
 STEPS = 20  # that each rank is watched for, after a warm-up
 

@@ -1,6 +1,6 @@
 """The runs that `why` was recorded on, and the first cause that each must have.
 
-tests/tools/measure_why.py records them, and tests/own/slow judges what was recorded: a time that
+tests/tools/measure_why.py records them, and tests/diagnostics/why judges what was recorded: a time that
 was measured once is the same on every machine.
 """
 
@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from course.core import ROOT
-from course.own import Answer
-from course.own.profiling import timeline
-from course.own.profiling.timeline import RankReport
+from course.diagnostics import Answer
+from course.diagnostics.profiling import timeline
+from course.diagnostics.profiling.timeline import RankReport
 from support import solutions
 
-OWN = ROOT / "tests" / "own"
-RECORDED = OWN / "slow" / "recorded" / "cpus.json.xz"
+OWN = ROOT / "tests" / "diagnostics"
+RECORDED = OWN / "why" / "recorded" / "cpus.json.xz"
 STEPS = 20  # that are kept at most
 RACE = "race --size tiny --pairs 8 --ways"
 
 
 class Run(NamedTuple):
-    """A script of tests/own or of a lab, its words, and the cause to be found: whose, and where."""
+    """A script of tests/diagnostics or of a lab, its words, and the cause to be found: whose, and where."""
 
     script: str
     words: str
@@ -51,35 +51,35 @@ class Run(NamedTuple):
         return [*words, str(OWN / f"{self.script}.py"), *rest]
 
 
-# The scripts of slow/plants, each with one cause.
+# The scripts of why/plants, each with one cause.
 PLANTED = [
-    Run("slow/plants/plain_ddp", "healthy", "computing"),
-    Run("slow/plants/plain_ddp", "straggler in forward", "straggler", 1, "forward"),
-    Run("slow/plants/plain_ddp", "straggler in backward", "straggler", 1, "backward"),
-    Run("slow/plants/with_trainer", "straggler outside", "straggler", 1, "outside the step"),
-    Run("slow/plants/with_accelerate", "input", "input", None, "with_accelerate.py"),
-    Run("slow/plants/with_accelerate", "not sharded", "not sharded", None, "with_accelerate.py"),
-    Run("slow/plants/plain_ddp", "python", "python", None, "planted.py"),
-    Run("slow/plants/plain_ddp", "optimizer", "optimizer", None, "plain_ddp.py"),
-    Run("slow/plants/plain_ddp", "saving", "saving", 0, "planted.py"),
-    Run("slow/plants/plain_ddp", "objects", "synchronization", None, "planted.py"),
-    Run("slow/plants/plain_ddp", "threads", "threads"),
-    Run("slow/plants/plain_ddp", "bandwidth", "bandwidth", first=False),
-    Run("slow/plants/plain_ddp", "buffers", "buffers", first=False),
-    Run("slow/plants/plain_ddp", "no overlap", "no overlap", first=False),
-    Run("slow/plants/by_hand", "latency", "latency", None, "by_hand.py"),
-    Run("slow/plants/by_hand", "accumulation", "accumulation", None, "by_hand.py"),
-    Run("slow/plants/with_trainer", "unused parameters", "unused parameters", first=False),
-    Run("slow/plants/accumulates", "fully_shard", "gathering weights", first=False),
-    Run("slow/plants/idle", "past", "idle DDP", None, "idle.py", first=False),
-    Run("slow/plants/by_hand", "straggler in forward", "straggler", 1, "forward", ranks=4),
+    Run("why/plants/plain_ddp", "healthy", "computing"),
+    Run("why/plants/plain_ddp", "straggler in forward", "straggler", 1, "forward"),
+    Run("why/plants/plain_ddp", "straggler in backward", "straggler", 1, "backward"),
+    Run("why/plants/with_trainer", "straggler outside", "straggler", 1, "outside the step"),
+    Run("why/plants/with_accelerate", "input", "input", None, "with_accelerate.py"),
+    Run("why/plants/with_accelerate", "not sharded", "not sharded", None, "with_accelerate.py"),
+    Run("why/plants/plain_ddp", "python", "python", None, "planted.py"),
+    Run("why/plants/plain_ddp", "optimizer", "optimizer", None, "plain_ddp.py"),
+    Run("why/plants/plain_ddp", "saving", "saving", 0, "planted.py"),
+    Run("why/plants/plain_ddp", "objects", "synchronization", None, "planted.py"),
+    Run("why/plants/plain_ddp", "threads", "threads"),
+    Run("why/plants/plain_ddp", "bandwidth", "bandwidth", first=False),
+    Run("why/plants/plain_ddp", "buffers", "buffers", first=False),
+    Run("why/plants/plain_ddp", "no overlap", "no overlap", first=False),
+    Run("why/plants/by_hand", "latency", "latency", None, "by_hand.py"),
+    Run("why/plants/by_hand", "accumulation", "accumulation", None, "by_hand.py"),
+    Run("why/plants/with_trainer", "unused parameters", "unused parameters", first=False),
+    Run("why/plants/accumulates", "fully_shard", "gathering weights", first=False),
+    Run("why/plants/idle", "past", "idle DDP", None, "idle.py", first=False),
+    Run("why/plants/by_hand", "straggler in forward", "straggler", 1, "forward", ranks=4),
 ]
 # Scripts as others write them, and the labs' own.
 OTHERS = [
-    Run("slow/strangers/iterator", "", "input", None, "iterator.py"),
-    Run("slow/strangers/beside", "", "latency", None, "beside.py"),
-    Run("slow/strangers/validates", "", "straggler", 0),
-    Run("slow/strangers/split", "", "bandwidth", says="Most of it is not gradients"),
+    Run("why/strangers/iterator", "", "input", None, "iterator.py"),
+    Run("why/strangers/beside", "", "latency", None, "beside.py"),
+    Run("why/strangers/validates", "", "straggler", 0),
+    Run("why/strangers/split", "", "bandwidth", says="Most of it is not gradients"),
     Run("labs/06_horovod_style", "digits_hvd.py", "latency", None, "digits_hvd.py"),
     Run("labs/08_scaling", "where.py", "straggler", 0),
     Run("labs/08b_why", "slow.py reading", "input", None, "slow.py"),
@@ -91,7 +91,7 @@ OTHERS = [
 ]
 # Scripts that can take one cure of a cause, and not another.
 CURES = [
-    Run(f"slow/plants/{script}", how, cause, says=says)
+    Run(f"why/plants/{script}", how, cause, says=says)
     for script, how, cause, says in (
         ("short_epochs", "workers", "input", "with `persistent_workers=True`"),
         ("short_epochs", "data set", "input", "Do once, and keep"),
@@ -105,18 +105,18 @@ CURES = [
 ]
 CURES += [
     Run(
-        "slow/plants/accumulates",
+        "why/plants/accumulates",
         "fully_shard",
         "accumulation",
         says="`model.set_requires_gradient_sync(last)`",
     ),
-    Run("slow/plants/saves", "safetensors", "saving", 0, says="each rank its own part"),
-    Run("slow/plants/saves", "checkpoint", "saving", 0, says="in the background"),
+    Run("why/plants/saves", "safetensors", "saving", 0, says="each rank its own part"),
+    Run("why/plants/saves", "checkpoint", "saving", 0, says="in the background"),
 ]
 # Right scripts, in which nothing is to be found.
 RIGHT = [
-    Run("slow/plants/short_epochs", "persistent", "computing"),
-    Run("slow/plants/in_turns", "rarely", "computing"),
+    Run("why/plants/short_epochs", "persistent", "computing"),
+    Run("why/plants/in_turns", "rarely", "computing"),
     *(
         Run(f"zoo/{path.stem}", "", "computing")
         for path in sorted((OWN / "zoo").glob("*.py"))

@@ -1,6 +1,6 @@
 """Count the bytes of scripts on real ranks of the CPU, beside those of a rehearsal.
 
-    PYTHONPATH=tests:. python tests/tools/count_bytes.py 1,2 tests/own/zoo/plain_ddp.py ...
+    PYTHONPATH=tests:. python tests/tools/count_bytes.py 1,2 tests/diagnostics/zoo/plain_ddp.py ...
 
 A line of JSON for each script and number of ranks; a script in quotes may have words of its own.
 All processes are forked from this one, which has imported torch, so a script takes seconds; the
@@ -22,7 +22,7 @@ import torch.distributed as dist
 from support.patience import until
 from support.ports import free_port
 
-from course.own.fit import ledger, rehearsal
+from course.diagnostics.fit import ledger, rehearsal
 
 COLLECTIVES = (
     "all_reduce", "broadcast", "all_gather", "all_gather_into_tensor", "all_gather_single",

@@ -27,11 +27,11 @@ from torch import nn
 from torch.optim import optimizer as optimizers
 
 from course.core import words
-from course.own.fit import overhead, stage
-from course.own.fit.account import Account
-from course.own.fit.command import Script
+from course.diagnostics.fit import overhead, stage
+from course.diagnostics.fit.account import Account
+from course.diagnostics.fit.command import Script
 
-SCRIPT = Path(__file__).parents[1] / "own" / "fit" / "scripts" / "cures.py"
+SCRIPT = Path(__file__).parents[1] / "diagnostics" / "fit" / "scripts" / "cures.py"
 MODELS = ("layers", "bert", "decoder")
 CURES = ("", "batch", "autocast", "checkpoint", "shard", "offload")
 CONSTANTS = "constants"  # in place of a script

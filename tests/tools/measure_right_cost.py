@@ -22,7 +22,7 @@ import cProfile, pstats, sys, time, torch, torch.distributed as dist
 from pathlib import Path
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
-from course.own.numerics.observer import observe
+from course.diagnostics.numerics.observer import observe
 
 blocks, steps, profiled = map(int, sys.argv[1:4])
 torch.set_num_threads(1)

@@ -5,7 +5,7 @@ Runs every planted script and every healthy one, and prints the findings for eac
     PYTHONPATH=tests python tests/tools/measure_why.py --record [NAME ...]
 
 runs those of tests/support/why_runs.py, or the named ones of them and those that were never
-recorded, and keeps what their ranks report in tests/own/slow/recorded/cpus.json.xz, which the tests
+recorded, and keeps what their ranks report in tests/diagnostics/why/recorded/cpus.json.xz, which the tests
 judge. The machine must be quiet: if other programs have much of it before a run or during it, this
 ends, and what was recorded before stays.
 """
@@ -27,10 +27,10 @@ from support.why_runs import RECORDED, RUNS, Run, is_right, recorded, small
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.core import CourseError
 from course.launch import warm_up
-from course.own import Answer
-from course.own.slow.thresholds import BUSY
+from course.diagnostics import Answer
+from course.diagnostics.why.thresholds import BUSY
 
-PLANTS = Path(__file__).parents[1] / "own" / "slow" / "plants"
+PLANTS = Path(__file__).parents[1] / "diagnostics" / "why" / "plants"
 STRAGGLERS = tuple(f"straggler {part}" for part in ("in input", "in forward", "in backward"))
 EVERYWHERE = ("healthy", "input", "python", "saving", "optimizer", "synchronization", "objects")
 EVERYWHERE += ("buffers", "bandwidth", "no overlap", "threads", "straggler outside", *STRAGGLERS)

@@ -14,8 +14,8 @@ from statistics import median, quantiles
 
 from support.warm_script import on_two_ranks
 
+from course.diagnostics.profiling.recorder import WARM_UP
 from course.launch import launch
-from course.own.profiling.recorder import WARM_UP
 
 SCRIPT = """
 import itertools, sys, time, torch, torch.distributed as dist
@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import median
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
-from course.own.profiling.observer import observe
+from course.diagnostics.profiling.observer import observe
 
 wide, rows, steps, warm_up, blocks = map(int, sys.argv[1:6])
 dist.init_process_group("gloo")

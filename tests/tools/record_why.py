@@ -15,9 +15,9 @@ from support.watching import watch_ranks
 
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.core import write_whole
+from course.diagnostics import Answer
 from course.explore.stills.why import FILE
 from course.launch import warm_up
-from course.own import Answer
 
 
 def main() -> None:

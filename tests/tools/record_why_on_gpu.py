@@ -15,12 +15,12 @@ import torch
 from support import one_gpu
 
 from course.charts import traces
-from course.own import Answer
-from course.own.profiling import timeline
-from course.own.slow import devices
-from course.own.watch.command import environment
+from course.diagnostics import Answer
+from course.diagnostics.profiling import timeline
+from course.diagnostics.watch.command import environment
+from course.diagnostics.why import devices
 
-PLANT = Path(__file__).parents[1] / "own" / "slow" / "plants" / "on_gpus.py"
+PLANT = Path(__file__).parents[1] / "diagnostics" / "why" / "plants" / "on_gpus.py"
 TIMES = {"healthy": 24, "copies": 24, "straggler computes": 24, "bandwidth": 24}
 CAUSES = (*TIMES, "straggler in backward", "saving", "not sharded", "buffers", "input")
 STEPS, CHECKSUMS = 8, 32  # that are kept, of those that were timed and of each step's samples

@@ -12,7 +12,7 @@ from course.core import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
-PLANT = ROOT / "tests" / "own" / "hang" / "plants" / "with_ddp.py"
+PLANT = ROOT / "tests" / "diagnostics" / "run" / "plants" / "with_ddp.py"
 MACHINE = ["unshare", "--uts", "--pid", "--fork", "--mount-proc", "sh", "-c"]
 TORCHRUN = ["torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "2"]
 TORCHRUN += ["--master-addr", "10.209.0.1"]

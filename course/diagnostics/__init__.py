@@ -1,0 +1,68 @@
+"""One's own script: where it hangs, why it is slow, whether it is right, on which GPUs it fits.
+
+Each of these imports only from those above it; CONTRIBUTING.md lists the folders in this order.
+
+finding      what can be named, and the one form in which all questions answer
+watch        records in each process where it stands, and its collectives
+profiling    records on a rank how long each part of a step takes
+numerics     records on a rank its weights, gradients, samples and settings
+run          decides from the data of all ranks why a run cannot go on, or why it has failed
+why          finds in the data of all ranks the causes of a long step
+right        finds in the data of all ranks what is wrong, and makes a table of what was compared
+say          shows findings to people and programs, and reads the options of the four questions
+fit          rehearses on tensors without memory, and adds up what each GPU needs
+watched_run  runs a command in a notebook, and has its processes watched
+session      does the same in a terminal, with `shared` if several commands make one run
+deep         compares two runs in a terminal: on several ranks, and on one process
+terminal     makes the tools commands of a terminal
+
+Every process of a watched command imports this package, and must start as fast as an unwatched one.
+So a name is imported when it is first used.
+"""
+
+from importlib import import_module
+
+# Names of this face, and the module that has each.
+_NAMES = {
+    "NUMERICS": "watch.process",
+    "Answer": "say.answer",
+    "Cause": "why.cause",
+    "Comparison": "say.comparison",
+    "Ending": "run.ending",
+    "Finding": "finding",
+    "answer": "say.answer",
+    "answered": "say.answer",
+    "compared": "say.comparison",
+    "fit_answer": "fit.answer",
+    "reports": "say.answer",
+    "watched": "watched_run",
+}
+# Whole modules of this face.
+_MODULES = {"options": "say.options", "report": "say.report", "terminal": "terminal"}
+
+__all__ = [
+    "NUMERICS",
+    "Answer",
+    "Cause",
+    "Comparison",
+    "Ending",
+    "Finding",
+    "answer",
+    "answered",
+    "compared",
+    "fit_answer",
+    "options",
+    "report",
+    "reports",
+    "terminal",
+    "watched",
+]
+
+
+def __getattr__(name: str) -> object:
+    """A name of this face, imported when it is first used."""
+    if name in _MODULES:
+        return import_module(f"{__name__}.{_MODULES[name]}")
+    if name in _NAMES:
+        return getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,119 @@
+"""`right --deep` in a terminal: run a script on several ranks, then on one process, and compare.
+
+Rank 0 notes how it was started. The second run is that process again, in a world of one.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from course.core import CourseError
+from course.diagnostics import session, shared
+from course.diagnostics.finding import Finding
+from course.diagnostics.numerics import reader
+from course.diagnostics.numerics.training import COMMAND, TrainingReport
+from course.diagnostics.right import against_one, verdict
+from course.diagnostics.right.against_one import Outcome
+from course.diagnostics.run.ending import INTERRUPTED, ITSELF, STOPPED, Ending
+from course.diagnostics.say import report
+from course.diagnostics.say.against_one import AgainstOneProcess
+from course.diagnostics.session import Session, exit_code
+from course.diagnostics.watch import report_files
+from course.diagnostics.watch.command import say
+from course.diagnostics.watch.process import BATCHES, NUMERICS
+
+SPAWNED = "--multiprocessing-fork"  # a process that the script has started itself
+# What a launcher tells each rank of the group, which is another one in a world of one.
+OF_THE_GROUP = ("TORCHELASTIC_", "GROUP_", "ROLE_", "COURSE_")
+ALONE = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": "0"}
+
+
+def right(args: argparse.Namespace) -> int:
+    """Run the command `right --deep`, and return its exit code.
+
+    Raises `CourseError` if the command is one rank of a run that others start.
+    """
+    if args.rank or args.folder:
+        raise CourseError(
+            "--deep starts a script on one process, too, so it needs the command that starts all "
+            "ranks, without --rank and --folder."
+        )
+    with session.folder(args) as (folder, _):
+        ending, answer = _both_runs(args, folder)
+    findings: list[Finding] = [*ending.findings, *(answer.findings if answer else [])]
+    if answer and (answer.findings or not args.quiet):
+        say(f"\n{answer}")
+    if args.json:
+        more = answer.plain() if answer else {"ranks": 0, "steps": 0, "rows": [], "parameters": []}
+        report.write(args.json, "right", args.command, findings, **ending.plain() | more)
+    return exit_code(ending, bool(answer and answer.findings))
+
+
+def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[Ending, AgainstOneProcess | None]:
+    several, one, kept = (folder / name for name in ("ranks", "one", "batches"))
+    for path in (several, one, kept):
+        path.mkdir()
+    ending = _run(args, several, {BATCHES: str(kept)})
+    command = _command(kept)
+    if ending.findings or ending.code or ending.ended not in (ITSELF, STOPPED):
+        return ending, None
+    ranks = [reader.read(path) for path in sorted(several.glob("rank*.json"))]
+    verdict.demand(ranks)
+    why = against_one.hindrance(ranks, len(list(kept.glob("*.pt")))) or _cannot_start(command)
+    if why:
+        return ending, AgainstOneProcess(against_one.not_compared(why), len(ranks))
+    if not args.quiet:
+        say("\nNow one process, with the batches of all ranks.\n")
+    words = argparse.Namespace(**vars(args) | {"command": command["words"]})
+    alone = _run(words, one, _alone(command["env"]) | {BATCHES: str(kept)})
+    if alone.ended == INTERRUPTED:
+        return alone, None
+    return ending, AgainstOneProcess(_outcome(ranks, one, alone), len(ranks))
+
+
+def _run(args: argparse.Namespace, folder: Path, more: dict[str, str]) -> Ending:
+    """Run a command until all its ranks have taken the steps that are compared."""
+
+    def is_enough(_: Session) -> bool:
+        return report_files.can_be_ended(folder)
+
+    return Session(args, folder, None, against_one.STEPS, is_enough, NUMERICS, more).finish()
+
+
+def _command(kept: Path) -> dict[str, Any]:
+    """Return how rank 0 was started, {} if that is unknown; delete its file.
+
+    The file has the whole environment.
+    """
+    path = kept / COMMAND
+    if not path.exists():
+        return {}
+    raw: dict[str, Any] = json.loads(path.read_text())
+    path.unlink()
+    return raw
+
+
+def _cannot_start(command: dict[str, Any]) -> str:
+    if not command or SPAWNED in command["words"]:
+        return "the script starts its ranks itself, so it cannot be started as one process"
+    return ""
+
+
+def _alone(env: dict[str, str]) -> dict[str, str]:
+    """The environment of rank 0, changed so that it is the only rank."""
+    environment = {name: value for name, value in env.items() if not name.startswith(OF_THE_GROUP)}
+    for rank, world in shared.RANKS:
+        environment |= {name: value for name, value in ((rank, "0"), (world, "1")) if name in env}
+    return environment | ALONE
+
+
+def _outcome(ranks: list[TrainingReport], folder: Path, ending: Ending) -> Outcome:
+    reports = [reader.read(path) for path in folder.glob("rank*.json")]
+    if ending.code or ending.ended not in (ITSELF, STOPPED):
+        return against_one.not_compared(
+            "the script fails on one process, or stands still, with the batches of all ranks"
+        )
+    if not reports:
+        return against_one.not_compared("the script joins no group on one process")
+    return against_one.of(ranks, reports[0])

@@ -1,0 +1,109 @@
+"""Add up a ledger's events: the peak, what it is made of, and the memory over the steps."""
+
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import asdict, dataclass
+
+from course.diagnostics.fit import allocator
+from course.diagnostics.fit.record import KINDS, Plain, Record
+
+POINTS = 300  # of the memory over the steps
+KEPT = ("weights", "gradients", "optimizer")  # what a host holds in place of a GPU
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """The collectives of a mean step after the first: their number, and sums over `Message`s."""
+
+    messages: float
+    hops: float
+    nbytes: float
+
+
+@dataclass(frozen=True)
+class Account:
+    """The memory of one rank, in bytes.
+
+    `by` has the bytes of each kind at the peak. `at` is the line of the script that allocated the
+    last piece, in `step` (counted from 1), while the script was in `moment`.
+    `series` has points of time, counted in steps, each with the bytes by kind. `host` is the most
+    of weights, gradients and the optimizer's tensors that lies in the host's memory where the
+    script uses a GPU. `reserved` is what torch's allocator needs of the GPU for all this.
+    """
+
+    peak: int
+    by: dict[str, int]
+    at: str
+    step: int
+    moment: str
+    series: list[tuple[float, dict[str, int]]]
+    steps: int
+    uses_gpu: bool
+    host: int
+    reserved: int
+    traffic: Traffic
+
+    @classmethod
+    def of(cls, plain: Plain) -> "Account":
+        """Make an account of the dict that `plain` returned."""
+        return cls(**plain | {"traffic": Traffic(**plain["traffic"])})
+
+    def plain(self) -> Plain:
+        """As JSON."""
+        return asdict(self)
+
+
+def add_up(record: Record) -> Account:
+    """The account of a run. If the run uses a GPU, only memory on the GPU counts."""
+    counts = [storage.on_gpu or not record.uses_gpu for storage in record.storages]
+    held: Counter[str] = Counter()
+    by: dict[str, int] = {}
+    total = peak = at = when = 0
+    on_host = host = 0
+    series = []
+    every = max(1, len(record.events) // POINTS)
+    for index, (number, change) in enumerate(record.events):
+        kind = record.storages[number].kind
+        if counts[number]:
+            held[kind] += change
+            total += change
+            if total > peak:
+                peak, at, when, by = total, number, index, dict(held)
+        elif kind in KEPT:
+            on_host += change
+            host = max(host, on_host)
+        if index % every == 0:
+            series.append((time(record, index), {name: held[name] for name in KINDS}))
+    moments = [where for where, _ in record.moments]
+    return Account(
+        peak,
+        {kind: by.get(kind, 0) for kind in KINDS},
+        record.storages[at].line if record.storages else "",
+        1 + bisect_right(record.steps, when),
+        record.moments[bisect_right(moments, when) - 1][1] if record.moments else "",
+        series,
+        len(record.steps),
+        record.uses_gpu,
+        host,
+        allocator.least([event for event in record.events if counts[event[0]]], peak),
+        _traffic(record),
+    )
+
+
+def _traffic(record: Record) -> Traffic:
+    first, last = (record.steps[0], record.steps[-1]) if record.steps else (0, 0)
+    messages = [message for message in record.messages if first <= message.when < last]
+    steps = max(1, len(record.steps) - 1)
+    return Traffic(
+        len(messages) / steps,
+        sum(message.hops for message in messages) / steps,
+        sum(message.nbytes for message in messages) / steps,
+    )
+
+
+def time(record: Record, index: int) -> float:
+    """How many steps end before an event, plus its place in its own step as a fraction."""
+    step = bisect_right(record.steps, index)
+    begin = record.steps[step - 1] if step else 0
+    end = record.steps[step] if step < len(record.steps) else len(record.events)
+    return round(step + (index - begin) / max(1, end - begin), 3)

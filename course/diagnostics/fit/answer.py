@@ -1,0 +1,175 @@
+"""The answer of `fit`: on which number and size of GPUs a script fits, and if not, what would."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from course.core import words
+from course.diagnostics.fit import command
+from course.diagnostics.fit.result import Advice, Result, Run
+from course.diagnostics.fit.stage import NotFollowed, Rehearsal, Stage, stage
+from course.diagnostics.say import report
+
+if TYPE_CHECKING:
+    from course.drawing import Picture
+
+SMALLER = 3  # how many smaller batches are tried, each half of the one before
+LARGER = 2  # how often the largest batch is rehearsed before it is believed
+MODEL = {
+    "autocast": "bfloat16 autocast around the model's forward pass",
+    "checkpoint": "activation checkpointing of the repeated layers",
+    "shard": "fully_shard by layers over {} in place of DDP",
+}
+OFFLOAD = "offload"
+
+Trial = tuple[Advice, dict[str, object]]  # what was tried, and the changes of its rehearsal
+
+
+class Answer(Result):
+    """A result to show: a terminal prints its text, a notebook draws a picture."""
+
+    @property
+    def picture(self) -> "Picture":
+        """Draw the memory over the steps, a panel for each number of GPUs."""
+        from course.diagnostics.fit import picture  # not needed in a terminal, and slow to import
+
+        return picture.draw(self)
+
+    def __str__(self) -> str:
+        from course.diagnostics.fit import text
+
+        return text.text(self)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        picture = self.picture
+        return {"image/svg+xml": str(picture), "text/plain": picture.alt}
+
+
+def fit_answer(args: argparse.Namespace) -> Answer:
+    """Rehearse the command, and say where it fits; raises `CourseError` with what is wrong."""
+    with stage(command.script(args.command)) as open_stage:
+        result = answer(open_stage, args.gpus, args.memory)
+    result.alone = args.step_ms and args.step_ms / 1000
+    if args.json:
+        report.write(args.json, "fit", args.command, [], **result.plain())
+    return result
+
+
+def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> Answer:
+    """Rehearse with each number of GPUs; then with changes, if something does not fit."""
+    rehearsals: list[Rehearsal] = []
+    for outcome in stage.together([(ranks, {}) for ranks in gpus]):
+        if isinstance(outcome, NotFollowed):
+            raise outcome
+        rehearsals.append(outcome)
+    runs = [Run(rehearsal, size) for rehearsal in rehearsals for size in sorted(memory)]
+    answer = Answer(runs)
+    missing = [run for run in runs if not run.fits]
+    if missing:
+        answer.target = max(missing, key=lambda run: (run.rehearsal.ranks, run.memory))
+        answer.advice = _advice(stage, answer.target, runs)
+    answer.largest = _largest(stage, answer.target or runs[-1])
+    return answer
+
+
+def _advice(stage: Stage, target: Run, runs: Sequence[Run]) -> list[Advice]:
+    """Try changes, the cheapest first; if none is enough, those that help are tried together."""
+    trials = list(_single_changes(stage, target, runs))
+    advice = [trial for trial, _ in trials]
+    if not any(trial.peak <= target.memory for trial in advice):
+        advice += _combined_changes(stage, target, trials)
+    return advice
+
+
+def _single_changes(stage: Stage, target: Run, runs: Sequence[Run]) -> Iterator[Trial]:
+    """Try one change after another: they cost time alone, then precision, code, more GPUs."""
+    ranks, memory = target.rehearsal.ranks, target.memory
+    for batch, passes in _smaller(target.rehearsal.batch):
+        if run := _with_batch(stage, target, batch, passes=passes):
+            do = f"batches of {batch}, with {passes} backward passes for each step"
+            yield Advice(do, run.peak), {"batch": batch, "passes": passes}
+            if run.fits:
+                break
+    more = [run for run in runs if run.rehearsal.ranks > ranks and run.memory == memory]
+    wishes = [(ranks, {name: True}) for name in (*MODEL, OFFLOAD)]
+    wishes += [] if more else [(2 * ranks, {})]
+    outcomes = stage.together(wishes)
+    for (name, do), rehearsal in zip(MODEL.items(), outcomes, strict=False):
+        if isinstance(rehearsal, Rehearsal) and name in rehearsal.made:
+            do = do.format(words.plural(ranks, "GPU"))
+            yield Advice(do, Run(rehearsal, memory).peak), {name: True}
+    if not more and isinstance(outcomes[-1], Rehearsal):
+        more = [Run(outcomes[-1], memory)]
+    if more and more[0].peak < target.peak:
+        yield Advice(words.plural(more[0].rehearsal.ranks, "GPU"), more[0].peak), {}
+    offload = outcomes[len(MODEL)]
+    if isinstance(offload, Rehearsal) and OFFLOAD in offload.made and offload.account.uses_gpu:
+        host = words.size(offload.account.host, 3)
+        do = f"fully_shard with CPUOffloadPolicy, and {host} of the host's memory for each GPU"
+        yield Advice(do, Run(offload, memory).peak), {OFFLOAD: True}
+
+
+def _combined_changes(stage: Stage, target: Run, trials: Sequence[Trial]) -> list[Advice]:
+    """Add one helpful change to another until the script fits, or all are made; [] without two."""
+    helpful = {  # by the name of the change, so of several batches the last, which is the smallest
+        next(iter(changes)): (advice.do, changes)
+        for advice, changes in trials
+        if changes and advice.peak < target.peak
+    }
+    sentences: dict[str, str] = {}
+    changes: dict[str, object] = {}
+    wishes = []
+    for name, (do, change) in helpful.items():
+        sentences[name], changes = do, changes | change
+        if name == OFFLOAD and "shard" in sentences:  # an offloaded model is sharded as well
+            del sentences["shard"], changes["shard"]
+        if len(sentences) > 1:
+            wishes.append((f"together, {'; '.join(sentences.values())}", changes))
+    if not wishes:
+        return []
+    outcomes = stage.together([(target.rehearsal.ranks, changes) for _, changes in wishes])
+    advice = [
+        Advice(do, Run(outcome, target.memory).peak)
+        for (do, changes), outcome in zip(wishes, outcomes, strict=True)
+        if isinstance(outcome, Rehearsal) and changes.keys() - {"passes"} <= set(outcome.made)
+    ]
+    enough = [combined for combined in advice if combined.peak <= target.memory]
+    return (enough or advice[-1:])[:1]
+
+
+def _smaller(batch: int | None) -> Iterator[tuple[int, int]]:
+    for halvings in range(1, SMALLER + 1):
+        passes = 2**halvings
+        if batch and not batch % passes:
+            yield batch // passes, passes
+
+
+def _with_batch(stage: Stage, base: Run, batch: int, **changes: object) -> Run | None:
+    """The run with batches of another size; None if no loader takes it, or the run fails."""
+    try:
+        rehearsal = stage.rehearse(base.rehearsal.ranks, batch=batch, **changes)
+    except NotFollowed:
+        return None
+    return Run(rehearsal, base.memory) if "batch" in rehearsal.made else None
+
+
+def _largest(stage: Stage, base: Run) -> tuple[int, Run] | None:
+    """Find the largest batch that fits, by a line through two sizes, and rehearse it to be sure."""
+    batch = base.rehearsal.batch
+    if not batch:
+        return None
+    double = _with_batch(stage, base, 2 * batch)
+    if double is None or double.peak <= base.peak:
+        return None
+    per_sample = (double.peak - base.peak) / batch
+    guess = int(batch + (base.memory - base.peak) / per_sample)
+    for _ in range(LARGER):
+        if guess < 1:
+            return None
+        run = _with_batch(stage, base, guess)
+        if run is None:
+            return None
+        if run.fits:
+            return guess, run
+        guess -= max(1, int((run.peak - base.memory) / per_sample) + 1)
+    return None

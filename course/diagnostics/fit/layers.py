@@ -1,0 +1,64 @@
+"""The account of a model with all its layers, from runs with fewer of them."""
+
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import astuple
+
+from course.diagnostics.fit.account import Account, Traffic, add_up, time
+from course.diagnostics.fit.record import KINDS, Record
+
+Peak = tuple[dict[str, int], str]  # the bytes by kind, and the line that allocated the last piece
+
+
+def extrapolated(records: dict[int, Record], sizes: list[int], size: int) -> Account | None:
+    """The account for `size` layers, on lines through those of two numbers of layers.
+
+    The peak of each moment lies on such a line, unless it moves to another place within the moment.
+    None if the script did not do the same with both.
+    """
+    low, high = (records[known] for known in sizes)
+    if [name for _, name in low.moments] != [name for _, name in high.moments]:
+        return None
+    distance = (size - sizes[1]) / (sizes[1] - sizes[0])
+
+    def line(before: float, after: float) -> float:
+        return max(0.0, after + distance * (after - before))
+
+    peaks = [
+        ({kind: round(line(before[kind], after[kind])) for kind in KINDS}, at)
+        for (before, _), (after, at) in zip(_peaks(low), _peaks(high), strict=True)
+    ]
+    totals = [sum(by.values()) for by, _ in peaks]
+    peak = max(totals)
+    number = totals.index(peak)
+    begin, moment = high.moments[number]
+    less, more = add_up(low), add_up(high)
+    return Account(
+        peak,
+        *peaks[number],
+        1 + bisect_right(high.steps, begin),
+        moment,
+        [(time(high, begin), by) for (begin, _), (by, _) in zip(high.moments, peaks, strict=True)],
+        len(high.steps),
+        high.uses_gpu,
+        round(line(less.host, more.host)),
+        round(peak * more.reserved / more.peak),
+        Traffic(*map(line, astuple(less.traffic), astuple(more.traffic))),
+    )
+
+
+def _peaks(record: Record) -> list[Peak]:
+    """The most that each moment of a run holds."""
+    held: Counter[str] = Counter()
+    peaks: list[Peak] = []
+    begins = [begin for begin, _ in record.moments]
+    for begin, end in zip(begins, [*begins[1:], len(record.events)], strict=True):
+        most, at = held.copy(), ""
+        for number, change in record.events[begin:end]:
+            storage = record.storages[number]
+            if storage.on_gpu or not record.uses_gpu:
+                held[storage.kind] += change
+                if held.total() > most.total():
+                    most, at = held.copy(), storage.line
+        peaks.append(({kind: most[kind] for kind in KINDS}, at))
+    return peaks

@@ -1,0 +1,58 @@
+"""On a rank: DTensor works out the sharding of a list of tensors once for each form in it.
+
+An optimizer's list has all weights: hundreds of tensors of a few forms. Torch looks at each tensor,
+which took a third of a rehearsal. An operation on lists treats each place by itself, so places with
+tensors of the same forms are sharded alike.
+"""
+
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+
+from course.core import insides, interceptor
+from course.diagnostics.fit.torch_insides import SHARDING
+
+ON_LISTS = ("aten::_foreach_", "aten::_fused_")
+
+
+def look_once_at_each_form() -> None:
+    """Have DTensor look at one place of each form, from now on. Torch 2.13 has what is replaced."""
+    home, name = getattr(SHARDING, "ShardingPropagator", None), "propagate_op_sharding_non_cached"
+    insides.replace_if_there(home, name, _of_short_lists(getattr(home, name, None)))
+
+
+def _of_short_lists(propagate: Any) -> interceptor.Function:
+    @wraps(propagate)
+    def propagated(self: Any, schema: Any) -> Any:
+        lists = [argument for argument in schema.args_schema if _is_list(argument)]
+        if not _is_by_places(schema, lists):
+            return propagate(self, schema)
+        places = zip(*lists, strict=True)
+        forms = [tuple((type(value), value) for value in place) for place in places]
+        first = {form: place for place, form in reversed(list(enumerate(forms)))}
+        short = tuple(
+            [argument[place] for place in first.values()] if _is_list(argument) else argument
+            for argument in schema.args_schema
+        )
+        sharding = propagate(self, replace(schema, args_schema=short))
+        if sharding.needs_redistribute:
+            return propagate(self, schema)
+        if sharding.output_spec is None:
+            return sharding
+        specs = dict(zip(first, sharding.output_spec, strict=True))
+        return replace(sharding, output_spec=tuple(specs[form] for form in forms))
+
+    return propagated
+
+
+def _is_list(argument: Any) -> bool:
+    return isinstance(argument, (list, tuple)) and bool(argument)
+
+
+def _is_by_places(schema: Any, lists: list[Any]) -> bool:
+    """Whether an operation takes lists of one length, and treats each place by itself."""
+    return (
+        schema.op.name().startswith(ON_LISTS)
+        and _is_list(schema.args_schema[0])
+        and len(set(map(len, lists))) == 1
+    )

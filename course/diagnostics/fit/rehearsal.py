@@ -1,0 +1,220 @@
+"""A process that has imported torch, and forks for each rehearsal: `python -m` this module SCRIPT.
+
+Each line of its input is a list of requests as JSON. Each line of its output is a list that has
+the account of each request, or the reason why there is none.
+"""
+
+import json
+import os
+import resource
+import runpy
+import sys
+import tempfile
+import traceback
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+from torch import Tensor
+
+from course.diagnostics.fit import account, libraries, rank, small, values
+from course.diagnostics.fit.changes import Changes
+from course.diagnostics.fit.ledger import Args, Kwargs, Ledger
+from course.diagnostics.fit.moments import Enough, Moments
+from course.diagnostics.fit.record import Plain
+from course.diagnostics.fit.torch_insides import NOT_FOLLOWED, DynamicOutputShapeException
+from course.diagnostics.watch.lines import Lines
+from course.hardware import quotas
+from course.launch import process_tree
+
+NO_DATA = ("data is not allocated", "no storage", "meta tensor", "FakeTensor")
+NO_MEMORY = "can't allocate memory"  # so says torch's allocator
+SHARE = 0.75  # of the free memory, which real tensors may take
+
+
+def main(script: str = "") -> None:
+    """Answer lists of requests until there are no more, about a file or a module."""
+    if script:
+        libraries.load(script)
+    for line in sys.stdin:
+        print(json.dumps(answers(json.loads(line))), flush=True)
+
+
+def answers(requests: list[Plain]) -> list[Plain]:
+    """Answer each request; on real tensors, one after another, where torch cannot follow."""
+
+    def alone(request: Plain) -> Plain:
+        (answer,) = _forked([request])
+        return answer
+
+    return [
+        small.instead(request, answer, alone) if answer.get("not_followed") else answer
+        for request, answer in zip(requests, _forked(requests), strict=True)
+    ]
+
+
+def _forked(requests: list[Plain]) -> list[Plain]:
+    """Answer each request in a forked process; as many of them run at once as there are cores."""
+    forks = []
+    running: dict[int, _Fork] = {}
+    for request in requests:
+        if len(running) == (os.cpu_count() or 1):
+            _wait(running)
+        forks.append(_Fork(request))
+        running[forks[-1].child] = forks[-1]
+    while running:
+        _wait(running)
+    return [fork.answer for fork in forks]
+
+
+class _Fork:
+    """A process for one request; it writes its answer into a file."""
+
+    def __init__(self, request: Plain) -> None:
+        self._answer = tempfile.TemporaryFile("w+")  # noqa: SIM115  # `end` closes both
+        self._output = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self.answer: Plain = {}
+        self.child = os.fork()
+        if not self.child:
+            process_tree.end_with_parent()
+            os.dup2(self._output.fileno(), 1)
+            os.dup2(self._output.fileno(), 2)
+            json.dump(rehearse(request), self._answer)
+            self._answer.flush()
+            os._exit(0)
+
+    def end(self, status: int) -> None:
+        """Read the answer of the process, which has ended."""
+        with self._answer, self._output:
+            self._answer.seek(0)
+            text = self._answer.read()
+            self._output.seek(0)
+            tail = self._output.read()[-2000:]
+        code = os.waitstatus_to_exitcode(status)
+        none = {"failed": f"The rehearsal ended with exit code {code}."}
+        self.answer = json.loads(text) if text else none
+        if "failed" in self.answer:
+            self.answer["output"] = tail
+
+
+def _wait(running: dict[int, _Fork]) -> None:
+    """Wait until one of the processes ends."""
+    child, status = os.wait()
+    running.pop(child).end(status)
+
+
+def rehearse(request: Plain, ranks_are_real: bool = False) -> Plain:
+    """Run a script for some steps in this process; return its account, or why there is none.
+
+    On real tensors, if the request says so, it returns the ledger's record instead.
+    """
+    script, words = request["script"], request["words"]
+    is_real = request.get("real", ranks_are_real)
+    lines = Lines(script)
+    answers = values.Values(lines)
+    ledger = Ledger(lines, _really if is_real else answers.run)
+    moments = Moments(ledger)
+    if is_real:
+        _limit_memory()
+    else:
+        answers.install()
+    if not ranks_are_real:
+        rank.install(request["ranks"], ledger)
+    moments.install()
+    changes = Changes(request.get("changes", {}))
+    changes.install()
+    error: BaseException | None = None
+    sys.argv = [script, *words]
+    if not request.get("module"):
+        sys.path.insert(0, str(Path(script).resolve().parent))
+    run = runpy.run_module if request.get("module") else runpy.run_path
+    try:
+        with ExitStack() as stack:
+            if not is_real:
+                stack.enter_context(values.mode())
+            stack.enter_context(ledger)
+            run(script, run_name="__main__")
+    except Enough:
+        pass
+    except (Exception, SystemExit) as raised:
+        error = raised if not moments.is_enough else None
+        traceback.print_exc()
+    failed = (_why(error, lines) if error else "") or _nothing(moments)
+    if failed:
+        return {
+            "failed": failed,
+            "not_followed": error is not None and _is_not_followed(error),
+            "lacks_memory": error is not None and _lacks_memory(error),
+            "batch": changes.batch_size,
+            "layers": changes.layers(),
+        }
+    if request.get("real"):
+        counted = {"record": ledger.record.plain()}
+    else:
+        counted = {"account": account.add_up(ledger.record).plain()}
+    return {
+        **counted,
+        "assumed": list(answers.assumed),
+        "notes": list(moments.notes),
+        "made": sorted(changes.made),
+        "batch": changes.batch_size,
+    }
+
+
+def _really(function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> Any:
+    return function(*args, **kwargs)
+
+
+def _limit_memory() -> None:
+    """Let a script that wants too much memory fail, before the whole machine lacks it."""
+    _, free = quotas.memory(Path("/"))
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = psutil.Process().memory_info().vms + int(SHARE * free)
+    if hard != resource.RLIM_INFINITY:
+        limit = min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def _nothing(moments: Moments) -> str:
+    if not moments.taken:
+        return "The script ends without a step of an optimizer of torch."
+    if not moments.has_gradients:
+        return "The script trains nothing: no parameter has a gradient when its optimizer steps."
+    return ""
+
+
+def _why(error: BaseException, lines: Lines) -> str:
+    """Say in one sentence why a script ended before it had taken its steps."""
+    if isinstance(error, SystemExit) and not error.code:
+        return ""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    where = next(filter(None, (lines.of(frame) for frame in reversed(frames))), "")
+    at = f" at {where}" if where else ""
+    if isinstance(error, SystemExit):
+        return f"The script ends itself{at}, with exit code {error.code}."
+    text = " ".join(str(error).split())[:200].rstrip(".")
+    if isinstance(error, DynamicOutputShapeException):
+        text = f"the shape of what {text} returns depends on data"
+    elif _lacks_memory(error):
+        text = "it needs more memory than is free here"
+    else:
+        text = f"{type(error).__name__}: {text}"
+    if _is_not_followed(error):
+        return f"The rehearsal cannot follow the script{at}: {text}."
+    return f"The script fails{at}: {text}."
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or NO_MEMORY in str(error)
+
+
+def _is_not_followed(error: BaseException) -> bool:
+    """Whether a script failed because its tensors have no memory."""
+    return isinstance(error, NOT_FOLLOWED) or any(phrase in str(error) for phrase in NO_DATA)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main(*sys.argv[1:])

@@ -1,0 +1,151 @@
+"""Where torch cannot follow a script: steps on real tensors, with small batches and few layers.
+
+The ranks are still pretended. The size of each storage lies on a line over the size of the
+batches, so the peak is found for the script's own, even where it is elsewhere with small ones.
+If the memory does not suffice for that, the model keeps fewer of its equal layers.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from course.core import words
+from course.diagnostics.fit import layers
+from course.diagnostics.fit.account import Account, add_up
+from course.diagnostics.fit.record import Plain, Record
+
+SMALLEST = 2  # many programs treat a batch of one sample in another way
+FRACTION = 16  # the smallest batch, as a part of the script's own; so the fewest layers
+SLIGHT = 0.001  # no more of a peak need be told
+
+INSTEAD = (
+    "Avoid this line by an option of the script, or have one GPU take two real steps and print "
+    "torch.cuda.max_memory_allocated()."
+)
+
+Ask = Callable[[Plain], Plain]  # carries out one request
+
+
+def instead(request: Plain, failed: Plain, ask: Ask) -> Plain:
+    """The answer of real steps to a request that could not be followed; it may fail as well."""
+    real = request | {"real": True}
+    answer = _with_record(real, failed["batch"], ask)
+    if answer.get("lacks_memory") and failed["layers"]:
+        answer = _with_fewer_layers(real, failed, ask)
+    elif "record" in answer:
+        answer["account"] = add_up(answer.pop("record"))
+    if "failed" in answer:
+        too = f"On real tensors it fails, too: {answer['failed']}"
+        return failed | {"failed": f"{failed['failed']} {too} {INSTEAD}"}
+    changes = request.get("changes", {})
+    note = f"{failed['failed']} So its steps were taken on real tensors, on the CPU."
+    return answer | {
+        "account": answer["account"].plain(),
+        "made": [change for change in answer["made"] if change in changes],
+        "notes": [note, *answer["notes"]],
+    }
+
+
+def _with_record(real: Plain, own: int | None, ask: Ask) -> Plain:
+    """The answer to a request on real tensors, with a `Record`; extrapolated if batches allow."""
+    answer = _of_small_batches(real, own, ask)
+    if answer is None:
+        answer = ask(real)
+        if "record" in answer:
+            answer["record"] = Record.of(answer["record"])
+    return answer
+
+
+def _of_small_batches(real: Plain, own: int | None, ask: Ask) -> Plain | None:
+    """The answer, extrapolated from three smaller batches; None if they cannot be compared."""
+    changes = real.get("changes", {})
+    batch = changes.get("batch", own)
+    sizes = _sizes(own)
+    if not batch or batch <= sizes[-1]:
+        return None
+    answers: list[Plain] = []
+    for size in sizes:  # one after another, because each needs memory
+        answer = ask(real | {"changes": changes | {"batch": size}})
+        if answer.get("lacks_memory"):
+            return answer
+        if "batch" not in answer.get("made", []):
+            return None
+        answers.append(answer)
+    records = {
+        size: Record.of(answer.pop("record")) for size, answer in zip(sizes, answers, strict=True)
+    }
+    record = extrapolated(records, sizes[1:], batch)
+    tried = extrapolated(records, sizes[:2], sizes[2])
+    if record is None or tried is None:
+        return None
+    answer = answers[-1]
+    answer["record"] = record
+    error = _error(add_up(tried), add_up(records[sizes[2]]))
+    answer["notes"].append(
+        f"The size of each tensor was extrapolated from batches of {_three(sizes)} to "
+        f"{batch}. From the first two, the peak of the third is missed by {error}."
+    )
+    return answer
+
+
+def _with_fewer_layers(real: Plain, failed: Plain, ask: Ask) -> Plain:
+    """The answer with an account that is extrapolated from three smaller numbers of layers."""
+    layer, count = failed["layers"]
+    sizes = _sizes(count)
+    records = {}
+    answer: Plain = {}
+    for size in sizes:
+        changes = real.get("changes", {}) | {"layers": [layer, size]}
+        answer = _with_record(real | {"changes": changes}, failed["batch"], ask)
+        if "failed" in answer:
+            return answer
+        records[size] = answer.pop("record")
+    account = layers.extrapolated(records, sizes[1:], count)
+    tried = layers.extrapolated(records, sizes[:2], sizes[2])
+    if account is None or tried is None:
+        none = f"There is not enough memory here for {count} layers, and fewer do other things."
+        return {"failed": none}
+    error = _error(tried, add_up(records[sizes[2]]))
+    answer["account"] = account
+    answer["notes"].append(
+        f"There is not enough memory here for {count} layers ({layer}), so {_three(sizes)} "
+        f"were tried. From the first two, the peak of the third is missed by {error}."
+    )
+    return answer
+
+
+def _sizes(own: int | None) -> list[int]:
+    smallest = max(SMALLEST, (own or 0) // FRACTION)
+    return [smallest, 2 * smallest, 4 * smallest]
+
+
+def _three(sizes: list[int]) -> str:
+    return "{}, {} and {}".format(*sizes)
+
+
+def _error(tried: Account, counted: Account) -> str:
+    miss = abs(tried.peak - counted.peak) / counted.peak
+    return f"{words.significant(100 * miss, 1)} %" if miss > SLIGHT else "less than 0.1 %"
+
+
+def extrapolated(records: dict[int, Record], sizes: list[int], size: int) -> Record | None:
+    """The record for batches of `size`, on lines through those of two sizes.
+
+    None if the script does not make the same storages with both.
+    """
+    low, high = (records[known] for known in sizes)
+    if len(low.storages) != len(high.storages):
+        return None
+    before, after = _first_sizes(low), _first_sizes(high)
+    distance = (size - sizes[1]) / (sizes[1] - sizes[0])
+    factors = {
+        number: 1 + distance * (nbytes - before[number]) / nbytes
+        for number, nbytes in after.items()
+        if nbytes
+    }
+    events = [(number, round(factors.get(number, 1) * change)) for number, change in high.events]
+    return replace(high, events=events)
+
+
+def _first_sizes(record: Record) -> dict[int, int]:
+    """The bytes of each storage when it was made, by its number."""
+    return dict(reversed(record.events))

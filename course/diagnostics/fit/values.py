@@ -1,0 +1,192 @@
+"""On a rank: run on tensors without memory, and make up a plausible value if the script asks."""
+
+import sys
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course.core import insides, user_files
+from course.diagnostics.fit import lists, shapes
+from course.diagnostics.fit.ledger import CPU, Args, Kwargs
+from course.diagnostics.fit.torch_insides import (
+    FakeTensor,
+    FakeTensorMode,
+    unset_fake_temporarily,
+    value_of,
+    without_dispatch,
+)
+from course.diagnostics.watch.lines import Lines
+
+SAMPLERS = "torch/utils/data/"
+# Places and orders: small, and programs branch on them, such as transformers on packed sequences.
+COUNTS = {"arange", "randperm"}
+# The value that a test of all numbers of a healthy training has.
+HEALTHY = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
+FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1}
+# Comparisons that are false in the midst of a training: no loss is below a tolerance yet.
+SMALLER = {"lt", "le", "eq"}
+# Operations that keep a value that all numbers of a tensor share.
+KEEPS = {"all", "any", "clone", "_to_copy", "detach", "view", "squeeze", "unsqueeze", "expand",
+         "alias", "mean", "max", "min", "sum"}  # fmt: skip
+
+
+class Values:
+    """Runs operations on fake tensors, and makes up values, needed at the lines `assumed`."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines, self._shapes = lines, shapes.Shapes()
+        self.assumed: dict[str, None] = {}
+
+    def run(self, function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> Any:
+        """Carry out an operation; `given` are the tensors among its arguments."""
+        if function.namespace == "prim":
+            tensor = args[0]
+            return tensor.fake_device if isinstance(tensor, FakeTensor) else function(*args)
+        if function.namespace == "profiler":
+            with without_dispatch():
+                return function(*args, **kwargs)
+        name = function.overloadpacket.__name__
+        if name == "_local_scalar_dense":
+            return self._scalar(args[0])
+        if name in COUNTS and kwargs.get("device") in (None, CPU):
+            with unset_fake_temporarily():
+                return function(*args, **kwargs)
+        if name == "equal":
+            self._assume()
+            return True
+        if given and not any(isinstance(operand, FakeTensor) for operand in given):
+            with unset_fake_temporarily():  # the script's data: small, and its values count
+                return function(*args, **kwargs)
+        if _selects(name, args):
+            self._assume()
+            return _all_selected(name, function, args)
+        result = self._shapes.run(function, given, args, kwargs)
+        if isinstance(result, FakeTensor):
+            result.known = _known(name, args)
+            result.guess = name not in SMALLER
+        return result
+
+    def _scalar(self, tensor: Tensor) -> bool | int | float:
+        constant = getattr(tensor, "constant", None)
+        if not isinstance(tensor, FakeTensor) or constant is not None:
+            with unset_fake_temporarily():
+                return value_of(tensor if constant is None else constant)
+        number = getattr(tensor, "known", None)
+        if number is None:
+            self._assume()
+            number = getattr(tensor, "guess", True)
+        return plain(tensor.dtype, number)
+
+    def _assume(self) -> None:
+        frame = sys._getframe(1)
+        while frame and frame.f_code.co_filename.startswith(user_files.COURSE):
+            frame = frame.f_back
+        if frame and SAMPLERS in frame.f_code.co_filename:
+            return  # a seed
+        if line := self._lines.of(frame):
+            self.assumed[line] = None
+
+    def install(self) -> None:
+        """Let Python get whole lists and arrays of values from fake tensors, from now on."""
+        values = self
+
+        def filled(tensor: FakeTensor) -> Tensor:
+            if tensor.constant is not None:
+                return tensor.constant
+            values._assume()
+            number = getattr(tensor, "known", None)
+            with unset_fake_temporarily():
+                value = plain(tensor.dtype, 1 if number is None else number)
+                return torch.full(tensor.shape, value, dtype=tensor.dtype)
+
+        def answering(real: Any) -> Any:
+            def ask(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+                if isinstance(self, FakeTensor):
+                    self = filled(self)
+                with unset_fake_temporarily(), without_dispatch():
+                    return real(self, *args, **kwargs)
+
+            return ask
+
+        for name in ("tolist", "numpy", "__array__"):
+            setattr(Tensor, name, answering(getattr(Tensor, name)))
+        insides.replace(Tensor, "__format__", _formatted(Tensor.__format__))
+        insides.replace(torch.utils, "swap_tensors", _swapped(torch.utils.swap_tensors))
+        lists.look_once_at_each_form()
+
+
+def mode() -> FakeTensorMode:
+    """Torch's mode for tensors without memory, which may meet real ones of the data."""
+    return FakeTensorMode(allow_non_fake_inputs=True)
+
+
+def plain(dtype: torch.dtype, value: float) -> bool | int | float:
+    """A value as Python's type for this dtype."""
+    if dtype is torch.bool:
+        return bool(value)
+    return float(value) if dtype.is_floating_point else int(value)
+
+
+def _formatted(real: Any) -> Any:
+    def formatted(self: Tensor, spec: str) -> str:
+        if isinstance(self, FakeTensor) and not self.dim():
+            return self.item().__format__(spec)
+        return real(self, spec)
+
+    return formatted
+
+
+def _swapped(real: Any) -> Any:
+    """Wrap the swap in `nn.Module.to`: fake parameters with hooks or weak references refuse."""
+
+    def swap(parameter: Tensor, other: Tensor) -> None:
+        if isinstance(parameter, FakeTensor) and isinstance(other, FakeTensor):
+            parameter.data = other.data
+        else:
+            real(parameter, other)
+
+    return swap
+
+
+def _selects(name: str, args: Args) -> bool:
+    """Whether an operation selects by values that a rehearsal does not have."""
+    if name == "index":
+        return any(map(_is_mask, args[1]))
+    return name in ("nonzero", "masked_select")
+
+
+def _all_selected(name: str, function: Any, args: Args) -> Tensor:
+    """The result if such an operation selects all: never less than in a real run."""
+    if name == "nonzero":
+        return _places(args[0])
+    if name == "masked_select":
+        return args[0].new_empty(torch.broadcast_shapes(*(tensor.shape for tensor in args)).numel())
+    places: list[Tensor | None] = []
+    for index in args[1]:
+        places += _places(index).unbind(1) if _is_mask(index) else [index]
+    return function(args[0], places)
+
+
+def _is_mask(tensor: Tensor | None) -> bool:
+    return tensor is not None and tensor.dtype in (torch.bool, torch.uint8)
+
+
+def _places(tensor: Tensor) -> Tensor:
+    return torch.empty((tensor.numel(), tensor.dim()), dtype=torch.int64)
+
+
+def _known(name: str, args: Args) -> float | None:
+    """The value of all numbers of a result; None if nothing known implies it."""
+    if name in HEALTHY:
+        return HEALTHY[name]
+    if name in FILLED:
+        return FILLED[name]
+    if name == "full":
+        return args[1]
+    if name in KEEPS and args and isinstance(args[0], Tensor):
+        return getattr(args[0], "known", None)
+    if name == "logical_not":
+        number = getattr(args[0], "known", None)
+        return None if number is None else not number
+    return None

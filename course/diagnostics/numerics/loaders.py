@@ -1,0 +1,245 @@
+"""On a rank: watch the script's DataLoaders, their samplers, and the workers' random numbers."""
+
+import builtins
+import json
+import os
+import random
+import sys
+import weakref
+import zlib
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, RandomSampler
+
+from course.diagnostics.numerics import sample_choice
+from course.diagnostics.numerics.context import RankContext
+from course.diagnostics.numerics.loop_counters import Counts, counts
+from course.diagnostics.numerics.training import Evaluation, LoaderPass
+from course.diagnostics.watch import frames, samples
+from course.diagnostics.watch.hook_set import Args, Around, Function, HookSet, Kwargs
+from course.diagnostics.watch.loader_facts import length, sampler_of
+
+FIRST = 64  # indices of a pass that are kept
+BATCHES = 8  # of a pass whose samples are kept
+KEPT = 64  # passes of a run
+LOOKED = 2  # batches of a worker
+ALL = 2**20  # samples of a batch
+TORCHS = ("RandomSampler", "SequentialSampler", "DistributedSampler", "WeightedRandomSampler")
+LIBRARIES = {"accelerate.data_loader": "accelerate", "transformers.trainer": "Trainer"}
+
+
+class Loaders:
+    """Watches every DataLoader until the script ends."""
+
+    def __init__(self, context: RankContext, folder: Path) -> None:
+        self._report, self._lines, self._fence = context
+        self._folder = folder
+        self._made: dict[int, str] = {}
+        self._numbers: dict[int, tuple[weakref.ref[Any], int]] = {}  # of loaders and samplers
+        self._count = self._fetches = 0
+        self._by_iterator: dict[int, LoaderPass] = {}
+        self._last: LoaderPass | None = None
+        self._counts: dict[int, Counts] = {}  # by loader pass: what was counted before it
+
+    def install(self, hooks: HookSet) -> None:
+        """Begin."""
+        hooks.around(self._print, ("print",), builtins)
+        hooks.around(self._make, ("__init__",), DataLoader)
+        hooks.loaders(self._open, self._draw, self._choose)
+        fetchers = sys.modules.get("torch.utils.data._utils.fetch")
+        for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
+            if hasattr(fetchers, name):
+                hooks.around(self._fetch, ("fetch",), getattr(fetchers, name))
+        for name, home, method, ours in (
+            ("accelerate.data_loader", "DataLoaderStateMixin", "end", self._end),
+            ("accelerate.accelerator", "Accelerator", "gather_for_metrics", self._gather),
+        ):
+            hooks.on_import(name, partial(_hook_method, hooks, ours, home, method))
+
+    def note_training(self) -> None:
+        """Note that a backward pass begins, on what was drawn last."""
+        if self._last is not None:
+            self._last.batches += 1
+            self._last = None
+
+    def note_inference(self) -> None:
+        """Note that a model is called without gradients, on what was drawn last."""
+        if self._last is not None:
+            self._last.evaluation.calls += 1
+
+    @property
+    def evaluation(self) -> Evaluation | None:
+        """The evaluation on what was drawn last."""
+        last = self._last
+        return last.evaluation if last is not None and last.evaluation.calls else None
+
+    def note_report(self) -> None:
+        """Note that the script prints or writes something, perhaps the result of an evaluation."""
+        last = self._last
+        if last is not None and last.is_over and last.evaluation.calls:
+            last.evaluation.reports += 1
+
+    def _print(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
+        if self._fence.is_ours:
+            self.note_report()
+        real(*args, **kwargs)
+
+    def _make(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
+        real(*args, **kwargs)
+        if self._fence.is_ours:
+            with self._fence.around("loaders"):
+                self._made[id(args[0])] = self._lines.here()
+
+    def _open(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        iterator = real(*args, **kwargs)
+        if self._fence.is_ours and len(self._report.loader_passes) < KEPT:
+            with self._fence.around("loaders"):
+                loader_pass = self._describe(args[0])
+                self._report.loader_passes.append(loader_pass)
+                self._by_iterator[id(iterator)] = loader_pass
+                if before := counts(sys._getframe(1), self._lines.is_own):
+                    self._counts[id(loader_pass)] = before
+        return iterator
+
+    def _describe(self, loader: DataLoader[Any]) -> LoaderPass:
+        stream = isinstance(loader.dataset, IterableDataset)
+        sampler = sampler_of(loader)
+        loader_pass = LoaderPass(
+            self._number(loader),
+            self._number(loader if sampler is None or stream else sampler),
+            "" if stream or sampler is None else type(sampler).__name__,
+            self._made.get(id(loader), ""),
+            length(loader.dataset),
+            opened_at=self._lines.here(),
+            stream=stream,
+            workers=loader.num_workers,
+            library=_library(),
+        )
+        if isinstance(sampler, DistributedSampler):
+            loader_pass.twice = type(loader.batch_sampler).__name__ == "BatchSamplerShard"
+            loader_pass.epoch, loader_pass.seed = sampler.epoch, sampler.seed
+            loader_pass.rank, loader_pass.replicas = sampler.rank, sampler.num_replicas
+            loader_pass.shuffles, loader_pass.total = sampler.shuffle, sampler.total_size
+        if isinstance(sampler, RandomSampler):
+            loader_pass.shuffles, loader_pass.replaces = True, sampler.replacement
+        return loader_pass
+
+    def _number(self, source: object) -> int:
+        entry = self._numbers.get(id(source))
+        if entry is None or entry[0]() is not source:
+            self._count += 1
+            entry = self._numbers[id(source)] = weakref.ref(source), self._count
+        return entry[1]
+
+    def _draw(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        loader_pass = self._by_iterator.get(id(args[0]))
+        try:
+            batch = real(*args, **kwargs)
+        except StopIteration:
+            if loader_pass is not None:
+                loader_pass.is_over = True
+                self._note_counts(loader_pass)
+            raise
+        if loader_pass is not None and self._fence.is_ours:
+            self._last = loader_pass
+            loader_pass.drawn += 1
+            with self._fence.around("samples"):
+                if len(loader_pass.rows) < BATCHES:
+                    loader_pass.rows.append(samples.rows(batch))
+                if loader_pass.stream:
+                    sample_choice.choose(loader_pass, samples.rows(batch, ALL))
+                    loader_pass.given += 1
+        return batch
+
+    def _end(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        """Note the end of a pass; accelerate draws ahead, and calls this after the last batch."""
+        if self._fence.is_ours:
+            with self._fence.around("evaluation"):
+                number = self._number(getattr(args[0], "base_dataloader", args[0]))
+                of_it = [
+                    loader_pass
+                    for loader_pass in self._report.loader_passes
+                    if loader_pass.loader == number
+                ]
+                if of_it and of_it[-1].is_over:
+                    self._note_counts(of_it[-1])
+        return real(*args, **kwargs)
+
+    def _gather(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        if self._last is not None and self._fence.is_ours:
+            self._last.evaluation.cuts = True
+        return real(*args, **kwargs)
+
+    def _note_counts(self, loader_pass: LoaderPass) -> None:
+        """Note, at the end of a pass, by how much the numbers around it have grown."""
+        with self._fence.around("evaluation"):
+            before = self._counts.get(id(loader_pass))
+            after = counts(sys._getframe(1), self._lines.is_own)
+            evaluation = loader_pass.evaluation
+            if before and after and evaluation.calls:
+                evaluation.counted = before.grown(after)[:FIRST]
+                evaluation.cuts |= after.can_cut
+
+    def _choose(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        indices = real(*args, **kwargs)
+        loader_pass = self._by_iterator.get(id(args[0]))
+        if loader_pass is not None and self._fence.is_ours and not loader_pass.stream:
+            with self._fence.around("samples"):
+                marks = samples.marks(indices, ALL)
+                loader_pass.indices += marks[: max(0, FIRST - len(loader_pass.indices))]
+                if loader_pass.kind not in TORCHS:
+                    sample_choice.choose(loader_pass, marks)
+                loader_pass.given += len(marks)
+        return indices
+
+    def _fetch(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        """Note, in a worker that this rank forked, whether the data set draws random numbers."""
+        if os.getpid() == self._fence.process or self._fetches >= LOOKED:
+            return real(*args, **kwargs)
+        self._fetches += 1
+        before = _states()
+        batch = real(*args, **kwargs)
+        with suppress(Exception):
+            after = _states()
+            drawn = {kind: state for kind, state in before.items() if after.get(kind) != state}
+            self._tell(drawn)
+        return batch
+
+    def _tell(self, drawn: dict[str, int]) -> None:
+        info = torch.utils.data.get_worker_info()
+        if info is None or not drawn:
+            return
+        name = f"drawn-{self._report.rank}-{os.getpid()}.json"
+        path = self._folder / name
+        if not path.exists():
+            path.write_text(json.dumps({"number": info.id, "drawn": drawn}))
+
+
+def _states() -> dict[str, int]:
+    """The state of each random generator of this process, as a checksum."""
+    states = {
+        "torch": zlib.crc32(torch.get_rng_state().numpy().tobytes()),
+        "random": zlib.crc32(repr(random.getstate()).encode()),
+    }
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        state = numpy.random.get_state()
+        states["numpy"] = zlib.crc32(state[1].tobytes() + str(state[2]).encode())
+    return states
+
+
+def _hook_method(hooks: HookSet, ours: Around, home: str, method: str, module: ModuleType) -> None:
+    """Step in at a method of a class, if this release of the library has that class."""
+    if hasattr(module, home):
+        hooks.around(ours, (method,), getattr(module, home))
+
+
+def _library() -> str:
+    """The library that iterates a loader, by the modules on the stack; "" if none does."""
+    stack = frames.modules(sys._getframe(1))
+    return next((LIBRARIES[name] for name in stack if name in LIBRARIES), "")

@@ -1,0 +1,93 @@
+"""On a rank: read what a function of the script counts while it goes through a loader.
+
+A count of samples is a number that is there before the first batch and has grown after the last
+one. It is read where the script keeps it: in a local, in a dictionary, or in an object of its own.
+If nothing else grows along with a count, it may only be there to be printed. If a list of answers
+grows, the script can still drop some of them later.
+"""
+
+import dis
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from numbers import Real
+from types import CodeType, FrameType
+
+from torch import Tensor
+
+from course.diagnostics.watch.frames import outwards
+
+MOST = 500  # numbers of a function
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The numbers of a function and of all its callers at one moment, by where they are kept.
+
+    `lists` has the lengths of its lists.
+    """
+
+    codes: tuple[CodeType, ...]
+    numbers: dict[tuple[str, ...], float]
+    lists: dict[tuple[str, ...], int]
+
+    def grown(self, after: "Counts") -> list[int]:
+        """By how much each has grown, for those that have grown by a whole number."""
+        longer = any(after.lists.get(name, 0) > length for name, length in self.lists.items())
+        if after.codes != self.codes or longer:
+            return []
+        grown = [
+            after.numbers[name] - value
+            for name, value in self.numbers.items()
+            if after.numbers.get(name, value) > value
+        ]
+        whole = {int(number) for number in grown if number == int(number)}
+        return sorted(whole) if len(grown) > 1 else []
+
+    @property
+    def can_cut(self) -> bool:
+        """Whether one of the functions cuts something to a length that it computes."""
+        return any(map(_can_cut, self.codes))
+
+
+def counts(frame: FrameType | None, is_own: Callable[[CodeType], bool]) -> Counts | None:
+    """Read the counts of the innermost function of the script, from a frame outwards."""
+    own = [caller for caller in outwards(frame) if is_own(caller.f_code)]
+    if not own:
+        return None
+    innermost = own[0]
+    numbers: dict[tuple[str, ...], float] = {}
+    lists: dict[tuple[str, ...], int] = {}
+    home = innermost.f_globals.get("__name__")
+    for name, value in list(innermost.f_locals.items()):
+        inside = value if type(value) is dict else {}
+        if type(value).__module__ == home and not isinstance(value, type):
+            inside = getattr(value, "__dict__", {})
+        for place, content in [((name,), value), *(((name, str(k)), v) for k, v in inside.items())]:
+            if type(content) is list:
+                lists[place] = len(content)
+            elif len(numbers) < MOST and (number := _number(content)) is not None:
+                numbers[place] = number
+    return Counts(tuple(caller.f_code for caller in own), numbers, lists)
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, Tensor):
+        plain = value.device.type == "cpu" and value.numel() == 1 and not value.is_complex()
+        return float(value.detach()) if plain else None
+    if isinstance(value, Real) and not isinstance(value, bool):  # numpy's are among them
+        with suppress(OverflowError):
+            number = float(value)
+            return number if abs(number) < 2**53 else None
+    return None
+
+
+@lru_cache(maxsize=256)
+def _can_cut(code: CodeType) -> bool:
+    """Whether the code has a slice whose end is not a constant, such as ``x[:n]``."""
+    return any(
+        now.opname in ("BUILD_SLICE", "BINARY_SLICE") and last.opname != "LOAD_CONST"
+        for last, now in pairwise(dis.get_instructions(code))
+    )

@@ -1,0 +1,264 @@
+"""On a rank: find the models that the script itself calls, with which samples, in which mode."""
+
+import sys
+import weakref
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+from torch.nn.modules.module import (
+    register_module_forward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.hooks import RemovableHandle
+
+from course.diagnostics.numerics import module_state, tensor_samples
+from course.diagnostics.numerics.context import RankContext
+from course.diagnostics.numerics.training import BackwardPass, DdpModel, InferenceModel
+from course.diagnostics.watch import samples
+from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
+from course.diagnostics.watch.module_hook import ModuleHook
+
+MADE = 20_000  # parameters whose line is kept
+
+
+@dataclass
+class Root:
+    """A model that the script calls, and the modules inside it.
+
+    The reference is weak, because a DDP that outlives its process group may hang.
+    """
+
+    module: weakref.ref[nn.Module]
+    modules: list[nn.Module]
+    parameters: dict[int, str]
+    buffers: list[torch.Tensor] = field(default_factory=list)
+
+
+class ModelCalls:
+    """Finds the models, hooks them, and describes each call of one by the script.
+
+    A hook on all modules finds them. It is there only between the calls of models that are known,
+    so that it costs nothing inside them. After the window of steps, models that are called without
+    gradients are still found. `steps` counts those of all optimizers. `on_inference` is called when
+    a model is called without gradients, to the end of the script.
+    """
+
+    def __init__(
+        self, context: RankContext, steps: Callable[[], int], on_inference: Callable[[], None]
+    ) -> None:
+        self._report, self._lines, self._fence = context
+        self._steps, self._on_inference, self._closed = steps, on_inference, False
+        self.roots: dict[int, Root] = {}
+        self.names: dict[int, str] = {}
+        self.made: dict[int, str] = {}
+        self.others: dict[int, InferenceModel] = {}  # models that were called without gradients
+        self.first_weights: dict[int, int] = {}  # the identity of each such model's first weight
+        self.next_pass = BackwardPass()  # what is known of the next backward pass
+        self.in_backward = False
+        self._depth = 0
+        self._inside_ddp: set[int] = set()  # modules inside of a model in DDP
+        self._wrapped: dict[int, DdpModel] = {}
+        self._random = 0
+        self._grew = True  # whether a model may have new parameters
+        self._search: RemovableHandle | None = None
+
+    def install(self, hooks: HookSet) -> None:
+        """Begin."""
+        hooks.around(self._wrap, ("__init__",), DistributedDataParallel)
+        hooks.add(register_module_parameter_registration_hook(self._makes))
+        hooks.add(register_module_module_registration_hook(self._grows))
+        self._look_out()
+
+    def close(self) -> None:
+        """End the window of steps, and forget what was known of the models."""
+        self._closed = True
+        for root in self.roots.values():
+            root.modules.clear()
+            root.parameters.clear()
+            root.buffers.clear()
+
+    def remove(self) -> None:
+        """Remove the search for models."""
+        self._look_away()
+
+    def _look_out(self) -> None:
+        """Search for unknown models, until a known one is called."""
+        self._search = self._search or register_module_forward_pre_hook(self._enters)
+
+    def _look_away(self) -> None:
+        if self._search:
+            self._search.remove()
+            self._search = None
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether a model of the script is being called."""
+        return self._depth > 0
+
+    def name(self, parameter: nn.Parameter) -> str:
+        """The parameter's name in its model; "" if no model that was seen has it."""
+        return self.names.get(id(parameter), "")
+
+    def made_at(self, parameter: nn.Parameter) -> str:
+        """The line at which the parameter was made; "" if that was not seen."""
+        return self.made.get(id(parameter), "")
+
+    # -- how models are made -----------------------------------------------------------------------
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """Yield the parameters of all models, if there may be new ones since the last call."""
+        roots, self._grew = list(self.roots.values()) if self._grew else [], False
+        for root in roots:
+            if (module := root.module()) is not None:
+                yield from module.parameters()
+
+    def _grows(self, *_: object) -> None:
+        self._grew = True
+
+    def _makes(self, module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        self._grew = True
+        if parameter is not None and len(self.made) < MADE and self._fence.is_ours:
+            with self._fence.around("lines"):
+                self.made[id(parameter)] = self._lines.of(sys._getframe(2))
+
+    def _wrap(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
+        real(*args, **kwargs)
+        if not self._fence.is_ours:
+            return
+        with self._fence.around("weights at start"):
+            ddp = args[0]
+            ignored = [module_state.bare(n) for n in getattr(ddp, "parameters_to_ignore", ())]
+            tied = [
+                (n, p) for n, p in module_state.named(ddp) if p.requires_grad and n not in ignored
+            ]
+            names = [n for n, _ in tied]
+            wrapped = DdpModel(self._lines.here(), names, module_state.marks(tied), ignored=ignored)
+            wrapped.broadcasts = bool(getattr(ddp, "broadcast_buffers", True))
+            wrapped.buffers = len(list(ddp.buffers()))
+            self._report.wrapped.append(wrapped)
+            self._wrapped[id(ddp)] = wrapped
+            self._inside_ddp |= {id(submodule) for submodule in ddp.module.modules()}
+            ddp.module.register_forward_pre_hook(ModuleHook(self._note_inference))
+            self._root(ddp)
+
+    # -- how they are called -----------------------------------------------------------------------
+
+    def _enters(self, module: nn.Module, args: Args) -> None:
+        """Note that a module is called; one that is called outside of all others is a root."""
+        if self._depth or self.in_backward or not self._fence.is_ours:
+            return
+        grad = torch.is_grad_enabled()  # which the fence switches off
+        if self._known(module) or (self._closed and (grad or not module_state.named(module))):
+            return
+        with self._fence.around("models"):
+            self._root(module)
+            self._on_call(module, args, {}, grad)
+        self._note_generator(grad)
+        self._look_away()
+        self._depth += 1
+
+    def _known(self, module: nn.Module) -> Root | None:
+        root = self.roots.get(id(module))
+        return root if root and root.module() is module else None
+
+    def _root(self, module: nn.Module) -> Root:
+        root = self.roots[id(module)] = Root(weakref.ref(module), [], {})
+        self._grew = True
+        if not self._closed:
+            root.modules = [submodule for submodule in module.modules() if submodule is not module]
+            for name, parameter in module_state.named(module):
+                root.parameters[id(parameter)] = name
+                self.names.setdefault(id(parameter), name)
+            self._report.tensor_parallel |= module_state.is_split(module)
+            root.buffers = [buffer for buffer in module.buffers() if buffer.is_floating_point()]
+        module.register_forward_pre_hook(ModuleHook(self._note_inference))
+        module.register_forward_pre_hook(ModuleHook(self._before), prepend=True, with_kwargs=True)
+        module.register_forward_hook(ModuleHook(self._after), always_call=True)
+        return root
+
+    def _note_inference(self, module: nn.Module, args: Args) -> None:
+        """Note that a model is called, perhaps after the window; these hooks are never removed."""
+        if not torch.is_grad_enabled() and self._fence.is_ours:
+            self._on_inference()
+
+    def _before(self, module: nn.Module, args: Args, kwargs: Kwargs) -> None:
+        if not self._fence.is_ours or self.in_backward:
+            return
+        if self._depth == 0:
+            self._look_away()
+            grad = torch.is_grad_enabled()
+            with self._fence.around("models"):
+                self._on_call(module, args, kwargs, grad)
+            self._note_generator(grad)
+        self._depth += 1
+
+    def _note_generator(self, grad: bool) -> None:
+        """Note, as a model is called, whether it draws random numbers."""
+        self._random = _generator() if grad and not self._closed and not self.next_pass.noise else 0
+
+    def _after(self, module: nn.Module, *_: object) -> None:
+        if not self._fence.is_ours or self.in_backward:
+            return
+        self._depth = max(0, self._depth - 1)
+        if self._depth:
+            return
+        self._look_out()
+        if self._random and self._random != _generator():
+            self.next_pass.noise = self._random
+
+    def _on_call(self, module: nn.Module, args: Args, kwargs: Kwargs, grad: bool) -> None:
+        """Note that the script calls a model of its own, with gradients or without."""
+        root = self.roots[id(module)]
+        if self._closed and grad:
+            return
+        if not grad or not any(parameter.requires_grad for parameter in module.parameters()):
+            self._without_gradients(module)
+            return
+        backward_pass, line = self.next_pass, self._lines.here()
+        if not backward_pass.called:
+            backward_pass.called = line
+            backward_pass.modes = module_state.modes(module, root.modules)
+            backward_pass.precision = module_state.precision(module)
+            with self._fence.around("buffers"):
+                if root.buffers and not getattr(module, "broadcast_buffers", False):
+                    marks = [tensor_samples.values(buffer, 8) for buffer in root.buffers]
+                    backward_pass.buffers = zlib.crc32(
+                        tensor_samples.together(marks).cpu().numpy().tobytes()
+                    )
+        ddp = isinstance(module, DistributedDataParallel)
+        backward_pass.syncs |= ddp and bool(module.require_backward_grad_sync)
+        if not ddp and id(module) in self._inside_ddp:
+            backward_pass.bypassed = backward_pass.bypassed or line
+        if (wrapped := self._wrapped.get(id(module))) and not wrapped.first:
+            tied = [(n, p) for n, p in module_state.named(module) if n in set(wrapped.names)]
+            wrapped.first = module_state.marks(tied)
+        with self._fence.around("samples"):
+            backward_pass.rows += samples.rows((args, kwargs))
+
+    def _without_gradients(self, module: nn.Module) -> None:
+        if not module.training:
+            self._report.evaluated = True
+        model = self.others.get(id(module))
+        if (
+            model is None
+            and (named := module_state.named(module))
+            and not module_state.is_sharded(module)
+        ):
+            mark = zlib.crc32(repr(module_state.marks(named)).encode())
+            made = self.made.get(id(named[0][1]), "")
+            model = InferenceModel(
+                type(module).__name__, self._lines.here(), made, mark, self._steps()
+            )
+            self.others[id(module)] = model
+            self.first_weights[id(module)] = id(named[0][1])
+        if model:
+            model.calls += 1
+
+
+def _generator() -> int:
+    return zlib.crc32(torch.get_rng_state().numpy().tobytes())

@@ -1,0 +1,69 @@
+"""Read the report of a rank, and add up its gradients, which it wrote pass by pass."""
+
+import json
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import numpy as np
+
+from course.diagnostics.numerics.training import StepGradients, TrainingReport
+
+
+def read(path: Path) -> TrainingReport:
+    """Read the report of a rank."""
+    report = _filled(TrainingReport, json.loads(path.read_text()))
+    for optimizer in report.optimizers:
+        for step in optimizer.watched:
+            if step.gradients.entries:
+                _add_up(step.gradients, optimizer.counts)
+    return report
+
+
+def _filled(kind: type, raw: dict[str, Any]) -> Any:
+    """An object of a dataclass, made from plain data as `asdict` returns it."""
+    values = dict(raw)
+    for name, (inner, in_list) in _inner(kind).items():
+        values[name] = (
+            [_filled(inner, entry) for entry in raw[name]] if in_list else _filled(inner, raw[name])
+        )
+    return kind(**values)
+
+
+@cache
+def _inner(kind: type) -> dict[str, tuple[type, bool]]:
+    """The fields with objects of another dataclass: of which, and whether with a list of them."""
+    inner: dict[str, tuple[type, bool]] = {}
+    for part in fields(kind):
+        in_list = get_origin(part.type) is list
+        item = get_args(part.type)[0] if in_list else part.type
+        if isinstance(item, type) and is_dataclass(item):
+            inner[part.name] = item, in_list
+    return inner
+
+
+def _add_up(gradients: StepGradients, counts: list[int]) -> None:
+    """Make a rank's own gradients of the entries, and what was there before the first of them."""
+    starts = np.cumsum([0, *counts])
+    own, base = np.zeros(starts[-1], np.float32), np.zeros(starts[-1], np.float32)
+    clean = [True] * len(counts)
+    flat = gradients.samples("entries")
+    seen: set[int] = set()
+    at = 0
+    for place, size, before in gradients.entries:
+        new, old = flat[at : at + size], flat[at + size : at + size + before]
+        at += size + before
+        part = slice(starts[place], starts[place + 1])
+        if size != counts[place]:
+            continue
+        if not old.any():  # it was zeroed, or never had one
+            own[part], base[part], clean[place] = new, 0, True
+        elif place not in seen:
+            own[part], base[part], clean[place] = new, old, False
+        else:
+            own[part] += new
+        seen.add(place)
+    gradients.keep("own", own)
+    gradients.keep("base", base)
+    gradients.clean = clean

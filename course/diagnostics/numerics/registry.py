@@ -1,0 +1,72 @@
+"""On a rank: know the optimizers of the script, and which parameter is at which place in which."""
+
+from torch.optim import Optimizer
+
+from course.diagnostics.numerics.context import RankContext
+from course.diagnostics.numerics.model_calls import ModelCalls
+from course.diagnostics.numerics.optimizers import GradientProbes, OptimizerProbe
+from course.diagnostics.numerics.training import OptimizerReport
+from course.diagnostics.numerics.unoptimized import UnoptimizedSearch
+from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
+
+
+class OptimizerRegistry:
+    """Has a probe for each optimizer; `gradients` gets the parameters of each."""
+
+    def __init__(
+        self,
+        context: RankContext,
+        models: ModelCalls,
+        gradients: GradientProbes,
+        unoptimized: UnoptimizedSearch,
+    ) -> None:
+        _, self._lines, self._fence = context
+        self._models, self._gradients, self._unoptimized = models, gradients, unoptimized
+        self._made_at: dict[int, str] = {}
+        self._by_optimizer: dict[int, OptimizerProbe] = {}  # by its identity
+        self.places: dict[int, tuple[OptimizerProbe, int]] = {}  # by the identity of a parameter
+
+    def install(self, hooks: HookSet) -> None:
+        """Begin."""
+        hooks.around(self._make, ("__init__",), Optimizer)
+        hooks.around(self._restore, ("load_state_dict",), Optimizer)
+
+    @property
+    def probes(self) -> list[OptimizerProbe]:
+        """The probes of all optimizers."""
+        return list(self._by_optimizer.values())
+
+    def probe(self, optimizer: Optimizer) -> OptimizerProbe:
+        """The probe of an optimizer, a new one if it was not known."""
+        probe = self._by_optimizer.get(id(optimizer))
+        if probe is None:
+            made_at = self._made_at.get(id(optimizer), "")
+            report = OptimizerReport(type(optimizer).__name__, made_at)
+            probe = self._by_optimizer[id(optimizer)] = OptimizerProbe(optimizer, report)
+        return probe
+
+    def settle(self, probe: OptimizerProbe) -> None:
+        """Take in the parameters of an optimizer, of which there may be more than before."""
+        before = len(probe.parameters)
+        probe.settle(self._models.name, self._models.made_at)
+        if len(probe.parameters) != before:
+            for place, parameter in enumerate(probe.parameters):
+                self.places[id(parameter)] = probe, place
+            self._gradients.add(probe.parameters)
+
+    def _make(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
+        real(*args, **kwargs)
+        if self._fence.is_ours:
+            with self._fence.around("lines"):
+                self._unoptimized.optimizer_made()
+                self._made_at[id(args[0])] = self._lines.here()
+                self.probe(args[0])
+
+    def _restore(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        if self._fence.is_ours:
+            with self._fence.around("resume"):
+                state = args[1] if len(args) > 1 else kwargs["state_dict"]
+                report = self.probe(args[0]).report
+                if state["state"] and not report.steps:  # accelerate's prepare loads an empty one
+                    report.restored = report.restored or self._lines.here()
+        return real(*args, **kwargs)

@@ -1,0 +1,48 @@
+"""On a rank: the steps of schedules, and rates that have come down to 0."""
+
+import sys
+
+import torch
+
+from course.diagnostics.numerics.context import RankContext
+from course.diagnostics.numerics.optimizers import OptimizerProbe
+from course.diagnostics.watch import frames
+from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
+
+LIBRARIES = ("accelerate.", "transformers.")
+
+
+class Schedules:
+    """Counts the steps that the script itself takes: accelerate takes one for each process."""
+
+    def __init__(self, context: RankContext) -> None:
+        _, self._lines, self._fence = context
+        self.count, self.line = 0, ""
+
+    def install(self, hooks: HookSet) -> None:
+        """Begin."""
+        base = torch.optim.lr_scheduler.LRScheduler
+        kinds = [
+            scheduler for scheduler in (base, *base.__subclasses__()) if "step" in vars(scheduler)
+        ]
+        hooks.around(self._step, ("step",), *kinds)
+
+    def _step(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        if self._fence.is_ours:
+            with self._fence.around("lines"):
+                self.count += not _in_library()
+                self.line = self._lines.here()
+        return real(*args, **kwargs)
+
+
+def _in_library() -> bool:
+    return any(name.startswith(LIBRARIES) for name in frames.modules(sys._getframe(2)))
+
+
+def note_rate(probe: OptimizerProbe) -> None:
+    """Count a step whose rates are all 0, after larger ones."""
+    if any(float(group.get("lr", 0.0)) for group in probe.optimizer.param_groups):
+        probe.positive = True
+    elif probe.positive:
+        probe.report.zero_rates += 1
+        probe.report.zero_from = probe.report.zero_from or probe.report.steps + 1

@@ -1,0 +1,78 @@
+"""On a rank: note the hooks of the script on its parameters, and how they change a gradient.
+
+Autograd calls all hooks on a parameter, of either kind, before DDP sends the gradient, in whatever
+order they were registered. So such a hook changes a rank's own gradient, never the average.
+"""
+
+import functools
+import sys
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from course.diagnostics.numerics.context import RankContext
+from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
+
+ON_GRADIENT, ON_PARAMETER = "register_hook", "register_post_accumulate_grad_hook"
+Sample = Callable[[int, Tensor], Tensor | None]  # of a parameter, by its identity
+Tell = Callable[[int, str, Tensor, Tensor], None]
+
+
+class UserHooks:
+    """Wraps each hook of the script, so that its gradient is seen before and after.
+
+    `sample` returns a copy of some values of a parameter's gradient, or None if this one is not
+    looked at; `tell` gets both copies, and the line that registered the hook.
+    """
+
+    def __init__(self, context: RankContext, sample: Sample, tell: Tell) -> None:
+        _, self._lines, self._fence = context
+        self._sample, self._tell = sample, tell
+
+    def install(self, hooks: HookSet) -> None:
+        """Begin."""
+        hooks.around(self._register, (ON_GRADIENT, ON_PARAMETER), torch.Tensor)
+
+    def _register(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        if not self._fence.is_ours or len(args) != 2 or not isinstance(args[0], nn.Parameter):
+            return real(*args, **kwargs)
+        parameter, hook = args
+        with self._fence.around("gradient hooks"):
+            caller = sys._getframe(2)
+            if self._lines.is_own(caller.f_code):  # a library knows what it does
+                around = self._around_gradient if name == ON_GRADIENT else self._around_parameter
+                hook = around(hook, id(parameter), self._lines.of(caller))
+        return real(parameter, hook)
+
+    def _around_gradient(self, hook: Function, parameter: int, line: str) -> Function:
+        @functools.wraps(hook)
+        def call(gradient: Tensor) -> Tensor | None:
+            before = self._copied(parameter, gradient)
+            result = hook(gradient)
+            self._compare(parameter, line, before, gradient if result is None else result)
+            return result
+
+        return call
+
+    def _around_parameter(self, hook: Function, parameter: int, line: str) -> Function:
+        @functools.wraps(hook)
+        def call(owner: nn.Parameter) -> object:
+            before = self._copied(parameter, owner.grad)
+            result = hook(owner)
+            self._compare(parameter, line, before, owner.grad)
+            return result  # torch refuses any, and so it must be seen
+
+        return call
+
+    def _copied(self, parameter: int, gradient: Tensor | None) -> Tensor | None:
+        with self._fence.around("gradient hooks"):
+            return None if gradient is None else self._sample(parameter, gradient)
+        return None
+
+    def _compare(
+        self, parameter: int, line: str, before: Tensor | None, gradient: Tensor | None
+    ) -> None:
+        after = self._copied(parameter, gradient)
+        if before is not None and after is not None:
+            self._tell(parameter, line, before, after)

@@ -1,0 +1,139 @@
+"""On a rank: what `DistributedDataParallel` does inside, which runs in C++.
+
+After each backward pass it can report when the last gradient was there and when messages went: "for
+debugging and analysis", says torch, which promises none of these names. If one is gone, only its
+evidence is lost.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from course.diagnostics.profiling import clocks, timeline
+from course.diagnostics.profiling.recorder import Recorder
+from course.diagnostics.profiling.timeline import DdpPass
+from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
+
+NS = 1e-9
+TORCH_RATE = 100  # passes: DDP times one of this many, unless told otherwise
+
+
+@dataclass
+class _Model:
+    """A DDP module of the script, what is reported of it, and when its last known pass ended."""
+
+    module: DistributedDataParallel
+    facts: timeline.Ddp
+    ended: int = 0
+
+
+class DdpHooks:
+    """Watches every DDP module of the script, and collects the times of each of its passes."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._models: dict[int, _Model] = {}
+
+    def install(self, hooks: HookSet) -> None:
+        """Begin to watch."""
+        hooks.around(self._make, ("__init__",), DistributedDataParallel)
+        hooks.around(self._forward, ("forward",), DistributedDataParallel)
+        hooks.around(self._enter_no_sync, ("no_sync",), DistributedDataParallel)
+        hooks.around(self._buffers, ("_sync_buffers",), DistributedDataParallel)
+        hooks.around(self._search, ("prepare_for_backward",), dist.Reducer)
+
+    def remove(self) -> None:
+        """End the watching; DDP times itself as rarely as before."""
+        for model in self._models.values():
+            if _reports(model.module):
+                model.module._set_ddp_runtime_logging_sample_rate(TORCH_RATE)
+        self._models.clear()
+
+    def _make(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
+        real(*args, **kwargs)
+        if not self._recorder.active:
+            return
+        ddp = args[0]
+        facts = timeline.Ddp(
+            bool(ddp.find_unused_parameters),
+            sum(buffer.nbytes for buffer in ddp.modules_buffers),
+            dist.get_world_size(ddp.process_group),
+            self._recorder.lines.here(),
+            bool(getattr(ddp, "static_graph", False)),
+        )
+        self._models[id(ddp)] = _Model(ddp, facts)
+        self._recorder.report.script.ddp.append(facts)
+        if _reports(ddp):
+            ddp._set_ddp_runtime_logging_sample_rate(1)
+
+    def _forward(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        self._recorder.forward()
+        result = real(*args, **kwargs)
+        model = self._models.get(id(args[0]))
+        if model and self._recorder.listening:
+            self._count(model)
+            if _reports(model.module):
+                with self._recorder.during("watching"), suppress(KeyError):
+                    self._ask(model)
+        return result
+
+    def _count(self, model: _Model) -> None:
+        """Count this forward pass if a backward pass may follow it."""
+        if self._recorder.warm and torch.is_grad_enabled():
+            if model.module.require_backward_grad_sync:
+                model.facts.forwards += 1
+            else:
+                model.facts.quiet += 1
+
+    def _enter_no_sync(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        script = self._recorder.report.script
+        script.no_sync = script.no_sync or self._recorder.lines.here()
+        return real(*args, **kwargs)
+
+    def _buffers(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        nbytes = sum(buffer.nbytes for buffer in args[0].modules_buffers)
+        if not nbytes:
+            return real(*args, **kwargs)
+        with self._recorder.during("buffers", "broadcast", nbytes):
+            return real(*args, **kwargs)
+
+    def _search(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        """Time a reducer's search, which starts from the outputs; without any it is left out."""
+        if not args[-1]:
+            return real(*args, **kwargs)
+        with self._recorder.during("search"):
+            return real(*args, **kwargs)
+
+    def _ask(self, model: _Model) -> None:
+        data: dict[str, Any] = model.module._get_ddp_logging_data()
+        model.facts.cap = data.get("bucket_cap_bytes", 0)
+        model.facts.hook = data.get("comm_hook", "")
+        ended = data.get("backward_compute_time_end", 0)
+        if ended <= model.ended:
+            return
+        model.ended = ended
+        # Its clock is that of the calendar.
+        apart = clocks.ahead_of_calendar()
+        buckets = str(data.get("rebuilt_bucket_sizes") or data.get("bucket_sizes", ""))
+        self._recorder.on_pass(
+            DdpPass(
+                id(model.module),
+                data["backward_compute_time_start"] * NS + apart,
+                ended * NS + apart,
+                data["backward_compute_time"] * NS,
+                data.get("backward_comm_time", 0) * NS,
+                data.get("backward_compute_comm_overlap_time", 0) * NS,
+                [int(size) for size in buckets.split(",") if size.strip()],
+                data.get("unused_parameter_size", 0),
+            )
+        )
+
+
+def _reports(ddp: DistributedDataParallel) -> bool:
+    """Whether this torch's DDP can be asked for the times of its passes."""
+    rate = hasattr(ddp, "_set_ddp_runtime_logging_sample_rate")
+    return rate and hasattr(ddp, "_get_ddp_logging_data")

@@ -1,0 +1,63 @@
+"""On a rank with a GPU: let torch.profiler record for some more steps what the GPU does.
+
+These steps are not timed, since the profiler slows down what it records. It records only the GPU's
+work, which costs least.
+"""
+
+from pathlib import Path
+
+import torch
+from torch import profiler
+
+from course.diagnostics.profiling import clocks
+from course.diagnostics.profiling.timeline import NO_PROFILER, TAKEN, TOO_SHORT
+
+STEPS = 6  # the first one is lost: the recording begins in it
+
+
+class GpuRecording:
+    """A recording of this rank's GPU, from `begin` to `end`; `blind` says why there is none."""
+
+    def __init__(self, trace: Path) -> None:
+        self._trace = trace
+        self._profile: profiler.profile | None = None
+        self._may_begin = True
+        self.blind = TOO_SHORT
+        self.apart = 0.0  # seconds by which the recorder's clock is ahead of the calendar's
+
+    def begin(self) -> bool:
+        """Begin, and return whether there is a recording: never on a rank without a GPU."""
+        if not (self._may_begin and on_gpu()):
+            return False
+        self._may_begin = False
+        if profiler.ProfilerActivity.CUDA not in profiler.supported_activities():
+            self.blind = NO_PROFILER
+            return False
+        profile = profiler.profile(activities=[profiler.ProfilerActivity.CUDA])
+        try:
+            profile.prepare_trace()
+            profile.start_trace()  # not `start`, which is watched: the script may call it
+        except (RuntimeError, AssertionError) as error:  # no reason to end the training
+            self.blind = f"torch.profiler could not begin: {error}"
+            return False
+        self._profile, self.blind = profile, ""
+        self.apart = clocks.ahead_of_calendar()
+        return True
+
+    def give_way(self) -> None:
+        """Stop, because the script begins to profile."""
+        self.end()
+        self._may_begin = False
+        self.blind = TAKEN
+
+    def end(self) -> None:
+        """Write the trace, if there is one; the second call does nothing."""
+        if self._profile:
+            self._profile.stop_trace()
+            self._profile.export_chrome_trace(str(self._trace))
+            self._profile = None
+
+
+def on_gpu() -> bool:
+    """Whether this process has begun to use a GPU."""
+    return torch.cuda.is_available() and torch.cuda.is_initialized()

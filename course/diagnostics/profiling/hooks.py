@@ -1,0 +1,226 @@
+"""On a rank: the hooks by which a recorder sees what the script does, until it has seen enough."""
+
+import sys
+from collections.abc import Callable
+from types import ModuleType
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.utils.hooks import RemovableHandle
+
+from course.core import dist_names
+from course.diagnostics.profiling.ddp import DdpHooks
+from course.diagnostics.profiling.gpus import GpuRecording
+from course.diagnostics.profiling.loaders import LoaderHooks
+from course.diagnostics.profiling.recorder import During, Recorder
+from course.diagnostics.profiling.timeline import ASYNC, WAITS
+from course.diagnostics.watch import frames, samples
+from course.diagnostics.watch.hook_set import (
+    COLLECTIVES,
+    Args,
+    Function,
+    HookSet,
+    Kwargs,
+    note_group,
+)
+from course.diagnostics.watch.module_hook import ModuleHook
+
+# Not `isend` and `irecv`: `P2POp` compares them with its own. Their `wait` is seen.
+MESSAGES = (*COLLECTIVES, *dist_names.BARRIERS, "send", "recv", "batch_isend_irecv")
+HALF = (torch.float16, torch.bfloat16)
+# What DTensor sends with; a tensor is waited for when it is first used.
+FUNCTIONAL = "torch.distributed._functional_collectives"
+FUNCTIONS = ("all_reduce", "all_gather_tensor", "reduce_scatter_tensor", "all_to_all_single")
+# What writes a checkpoint, besides `torch.save`; most scripts import none of these modules.
+SAVES = {
+    "torch.distributed.checkpoint": ("save", "async_save"),
+    "safetensors.torch": ("save_file", "serialize_file"),  # the first calls the second
+}
+FRAMEWORKS = {"transformers.trainer": "Trainer", "accelerate.optimizer": "accelerate"}
+
+
+class Hooks:
+    """Between a recorder and the libraries, from `install` to `remove`."""
+
+    def __init__(self, recorder: Recorder, recording: GpuRecording) -> None:
+        self._recorder, self._recording = recorder, recording
+        self._ddp, self._loaders = DdpHooks(recorder), LoaderHooks(recorder)
+        self._all = HookSet()
+        self._roots: dict[int, nn.Module] = {}
+        self._buffers: set[int] = set()  # where those of the roots lie in memory
+        self._search: RemovableHandle | None = None
+        self._clock: torch.optim.Optimizer | None = None
+        self._optimizing: list[During] = []  # one may take another's step
+        self._pending: dict[int, tuple[str, int, str]] = {}  # by work that goes on
+
+    def install(self) -> None:
+        """Install the hooks."""
+        hooks = self._all
+        hooks.around(self._join, ("init_process_group",))
+        hooks.around(self._collective, MESSAGES)
+        hooks.around(self._wait, ("wait",), dist.Work)
+        hooks.around(self._backward, ("backward",), torch.autograd)
+        hooks.around(self._save, ("save",), torch)
+        hooks.on_import(FUNCTIONAL, self._hook_functional)
+        for module, names in SAVES.items():
+            hooks.on_import(module, self._saver(names))
+        if torch.cuda.is_available():
+            hooks.around(self._copy, ("to", "cuda"), Tensor)
+        hooks.around(self._profile, ("start",), torch.profiler.profile)
+        self._ddp.install(hooks)
+        self._loaders.install(hooks)
+        self._search = register_module_forward_pre_hook(self._first_calls)
+        hooks.add(self._search)
+        hooks.steps(self._before_optimizer, self._after_optimizer)
+
+    def remove(self) -> None:
+        """Remove the hooks."""
+        self._all.remove()
+        self._ddp.remove()
+
+    # -- messages ----------------------------------------------------------------------------------
+
+    def _join(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
+        real(*args, **kwargs)
+        note_group(self._recorder.report)
+
+    def _collective(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        if not self._recorder.active:
+            return real(*args, **kwargs)
+        sent = list(samples.tensors([args, list(kwargs.values())]))
+        nbytes = sum(tensor.nbytes for tensor in sent)
+        if not self._recorder.listening:
+            self._recorder.beside(name, nbytes)
+            return real(*args, **kwargs)
+        of_model = self._buffers and all(tensor.data_ptr() in self._buffers for tensor in sent)
+        within = self._recorder.kind
+        with self._recorder.during("buffers" if sent and of_model else "collective", name, nbytes):
+            work = real(*args, **kwargs)
+        if isinstance(work, dist.Work):
+            self._pending[id(work)] = name, nbytes, within
+        return work
+
+    def _wait(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        if self._recorder.kind in WAITS:  # it is part of another wait
+            return real(*args, **kwargs)
+        name, nbytes, within = self._pending.pop(id(args[0]), (name, 0, ""))
+        with self._recorder.during("collective", f"{name}, {ASYNC}", nbytes, within):
+            return real(*args, **kwargs)
+
+    def _hook_functional(self, module: ModuleType) -> None:
+        self._all.around(self._begin, FUNCTIONS, module)
+        self._all.around(self._wait_tensor, ("wait_tensor",), module)
+
+    def _begin(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        result = real(*args, **kwargs)
+        sent = getattr(result, "elem", None)  # of a tensor that has not been waited for
+        if sent is not None and self._recorder.listening:
+            self._pending[sent.data_ptr()] = name, sent.nbytes, self._recorder.kind
+        return result
+
+    def _wait_tensor(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        if self._recorder.kind in WAITS or not self._recorder.listening:
+            return real(*args, **kwargs)
+        name, nbytes, within = self._pending.pop(args[0].data_ptr(), (name, args[0].nbytes, ""))
+        with self._recorder.during("collective", name, nbytes, within):
+            return real(*args, **kwargs)
+
+    # -- computing ---------------------------------------------------------------------------------
+
+    def _first_calls(self, module: nn.Module, inputs: object) -> None:
+        """Find, in the warm-up, the modules that the script itself calls, and hook those alone."""
+        recorder = self._recorder
+        if recorder.warm:
+            if self._search:
+                self._search.remove()
+        elif id(module) not in self._roots and recorder.outside:
+            self._roots[id(module)] = module
+            self._buffers |= {buffer.data_ptr() for buffer in module.buffers() if buffer.nbytes}
+            self._note_sharding(module)
+            hook = ModuleHook(self._on_call)
+            handle = module.register_forward_pre_hook(hook, prepend=True, with_kwargs=True)
+            self._all.add(handle)
+            recorder.forward()
+
+    def _note_sharding(self, module: nn.Module) -> None:
+        """Note whether a module is sharded, by which of the two, and whether that sends 16 bits."""
+        if "torch.distributed.fsdp" not in sys.modules:
+            return
+        from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
+
+        script = self._recorder.report.script
+        for submodule in module.modules():
+            if isinstance(submodule, FSDPModule):
+                script.sharded = "fully_shard"
+                state = getattr(submodule, "_get_fsdp_state", lambda: None)()
+                policy = getattr(state, "_mp_policy", None)
+            elif isinstance(submodule, FullyShardedDataParallel):
+                script.sharded = "FSDP"
+                policy = submodule.mixed_precision
+            else:
+                continue
+            script.half |= bool(policy) and (policy.reduce_dtype or policy.param_dtype) in HALF
+
+    def _on_call(self, module: nn.Module, args: Args, kwargs: Kwargs) -> None:
+        """Note the samples with which the script calls a module."""
+        if self._recorder.outside:
+            if self._recorder.compares:
+                self._loaders.look(self._recorder.on_feed, (args, kwargs))
+            self._recorder.forward()
+
+    def _backward(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        with self._recorder.backward():
+            return real(*args, **kwargs)
+
+    def _before_optimizer(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        if not self._recorder.warm:
+            self._note_optimizer(optimizer)
+        self._optimizing.append(self._recorder.during("optimizer"))
+        self._optimizing[-1].__enter__()
+
+    def _note_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        report = self._recorder.report
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"]]
+        nbytes = [grad.numel() * grad.element_size() for grad in grads if grad is not None]
+        report.gradients = max(report.gradients, sum(nbytes))
+        report.largest = max(report.largest, *nbytes, 0)
+        script = report.script
+        if not script.optimizer:
+            script.optimizer = type(optimizer).__name__
+            script.fused = bool(optimizer.defaults.get("fused"))
+            script.foreach = bool(optimizer.defaults.get("foreach"))
+            script.framework = _framework()
+
+    def _after_optimizer(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        self._optimizing.pop().__exit__(None, None, None)
+        self._clock = self._clock or optimizer  # of several, the first one ends a step
+        if optimizer is self._clock:
+            self._recorder.turn("optimizer")
+
+    # -- other work --------------------------------------------------------------------------------
+
+    def _saver(self, names: tuple[str, ...]) -> Callable[[ModuleType], None]:
+        return lambda module: self._all.around(self._save, names, module)
+
+    def _save(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        self._recorder.report.script.async_save |= name == "async_save"
+        with self._recorder.during("saving"):
+            return real(*args, **kwargs)
+
+    def _profile(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        self._recording.give_way()
+        return real(*args, **kwargs)
+
+    def _copy(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        if args[0].is_cuda:
+            return real(*args, **kwargs)
+        with self._recorder.during("copies"):
+            return real(*args, **kwargs)
+
+
+def _framework() -> str:
+    """The framework that takes this step, by the modules on the stack; "" if it is the script."""
+    names = set(frames.modules(sys._getframe(1)))
+    return next((framework for module, framework in FRAMEWORKS.items() if module in names), "")

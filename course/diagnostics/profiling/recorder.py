@@ -1,0 +1,248 @@
+"""On a rank: record what its main thread does, step by step."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from course.diagnostics.profiling import gpus
+from course.diagnostics.profiling.clocks import Usage
+from course.diagnostics.profiling.gpus import GpuRecording
+from course.diagnostics.profiling.slices import Slices, again
+from course.diagnostics.profiling.stack_sampler import StackSampler
+from course.diagnostics.profiling.timeline import DdpPass, RankReport, Slice, TrainingStep
+from course.diagnostics.watch.lines import Lines
+
+WARM_UP = 5  # steps: DDP rebuilds its buckets in the second, loaders start, memory is allocated
+COMPARE_EVERY = 4  # steps: in one of this many, what a model is called with is looked at
+IN_VAIN = 12  # backward passes without an optimizer's step: then these end a step
+CLOCKS = ("optimizer", "backward", "loader")  # what may end a step, the best first
+
+
+class Recorder:
+    """Takes in what the hooks see, fills in `report`, and ends by itself after `count` steps.
+
+    `on_end` is then called, once. Only the thread that made it is watched.
+    """
+
+    def __init__(
+        self,
+        report: RankReport,
+        count: int,
+        lines: Lines,
+        gpu: GpuRecording,
+        on_end: Callable[[], None],
+    ) -> None:
+        self.report, self.lines, self.active = report, lines, True
+        self.steps: list[TrainingStep] = []
+        self._count, self._gpu, self._on_end = count, gpu, on_end
+        self._timed, self._recorded = slice(count), slice(0)  # of `steps`
+        self._thread = threading.get_ident()
+        self._turns = dict.fromkeys(CLOCKS, 0)
+        # The kind of work when nothing in particular is done: python, but forward before a backward
+        # pass, and gradients after it.
+        self._base = "python"
+        self._stack: list[Slice] = []  # what goes on around the current slice
+        self._slices = Slices(lines.here)
+        self._step = TrainingStep(self._slices.moment, 0.0)
+        self._epochs: dict[int, TrainingStep] = {}  # by iterator: the step in which it was started
+        self._sampler = StackSampler(lines, self._thread, lambda: self.kind)
+        self._usage: Usage | None = None
+
+    # -- what the hooks see ------------------------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        """What the thread is doing."""
+        return self._slices.now.kind
+
+    @property
+    def warm(self) -> bool:
+        """Whether the warm-up is over."""
+        return self.report.seen >= WARM_UP
+
+    @property
+    def listening(self) -> bool:
+        """Whether what happens in this thread is of interest."""
+        return self.active and threading.get_ident() == self._thread
+
+    def during(self, kind: str, name: str = "", nbytes: int = 0, within: str = "") -> "During":
+        """Inside the `with`, the thread does this kind of work, begun `within` another kind."""
+        return During(self, Slice(kind, 0, 0, name=name, nbytes=nbytes, within=within))
+
+    def beside(self, name: str, nbytes: int) -> None:
+        """Note that another thread begins to send a message, for which this one may wait."""
+        self._slices.beside(name, nbytes)
+
+    @property
+    def outside(self) -> bool:
+        """Whether the thread does nothing in particular, or an optimizer has called a closure."""
+        if not self.listening:
+            return False
+        return self.kind == "optimizer" if self._stack else self._base != "forward"
+
+    def forward(self) -> None:
+        """Note that a model is called: everything up to the backward pass is forward."""
+        if self.outside:
+            if not self._stack:
+                self._base = "forward"
+            self._slices.begin(Slice("forward", 0, 0), by_script=True)
+
+    @contextmanager
+    def backward(self) -> Iterator[None]:
+        """Inside the `with`, a backward pass goes on."""
+        self._end_if_full()
+        if not self.listening:
+            yield
+            return
+        if self._stack and self.kind == "forward":  # in a closure, from which the optimizer goes on
+            self._slices.begin(Slice("optimizer", 0, 0), by_script=True)
+        elif self._base != "forward":
+            self._slices.call_it_forward()
+        self._base = "gradients"
+        with self.during("backward"):
+            self._slices.turn += 1
+            yield
+        self.turn("backward")
+
+    def on_open(self, iterator: object, samples: int) -> None:
+        """Note that a loader was started, on this many samples of all ranks (0: unknown)."""
+        if self.listening:
+            self._epochs[id(iterator)] = self._step
+            self.report.loaded = max(self.report.loaded, samples)
+
+    def on_draw(self, iterator: object, rows: list[int]) -> None:
+        """Note that a loader has given a batch of samples with these checksums.
+
+        If the loader was started in an earlier step, it feeds the steps, and an epoch began in
+        that one.
+        """
+        self._step.rows += rows
+        self._step.draws += 1
+        began = self._epochs.get(id(iterator), self._step)
+        began.opens |= began is not self._step
+
+    @property
+    def compares(self) -> bool:
+        """Whether to look at what a model is called with: in some of the steps with a loader."""
+        return bool(self._step.rows) and len(self.steps) % COMPARE_EVERY == 0
+
+    def on_feed(self, rows: list[int]) -> None:
+        """Note that the script has called a model with samples of these checksums."""
+        self._step.fed += rows
+
+    def on_choose(self, indices: list[int]) -> None:
+        """Note that a loader will fetch the samples whose indices have these checksums."""
+        if self.listening:
+            self._step.indices += indices
+
+    def on_pass(self, pass_: DdpPass) -> None:
+        """Note DDP's report on its last backward pass, perhaps one of the step before."""
+        for step in (self._step, *self.steps[-1:]):
+            if step.start <= pass_.start:
+                step.passes.append(pass_)
+                return
+
+    def turn(self, clock: str) -> None:
+        """Note that one of `CLOCKS` has come round; if this is the one that ends steps, end one."""
+        if clock == "loader":
+            self._end_if_full()
+        if not self.listening:
+            return
+        self._turns[clock] += 1
+        if self._is_better(clock):
+            self.report.clock, self.report.seen = clock, 0
+            self.steps = []
+        if clock == self.report.clock:
+            self._base = "python"
+            self._end_step()
+
+    def _is_better(self, clock: str) -> bool:
+        """Whether a clock ends steps better than the one that does so far.
+
+        A backward pass may end a step only where no optimizer takes one.
+        """
+        current, place = self.report.clock, CLOCKS.index(clock)
+        if current and place >= CLOCKS.index(current):
+            return False
+        best = CLOCKS[0]
+        return clock == best or (self._turns[clock] > IN_VAIN and not self._turns[best])
+
+    # -- slices and steps --------------------------------------------------------------------------
+
+    def enter(self, slice_: Slice) -> None:
+        """Begin a slice within the current one."""
+        if slice_.kind in ("input", "optimizer"):
+            self._base = "python"
+        self._stack.append(self._slices.now)
+        slice_.within = slice_.within or self.kind
+        self._slices.begin(slice_, by_script=True)
+
+    def leave(self) -> None:
+        """End the slice that was entered last."""
+        if self._stack and self.active:
+            outer = self._stack.pop()
+            self._slices.begin(again(outer) if self._stack else Slice(self._base, 0, 0))
+
+    def _end_step(self) -> None:
+        goes_on = again(self._slices.now) if self._stack else Slice(self._base, 0, 0)
+        self._slices.begin(goes_on)
+        self._step.slices, self._step.end = self._slices.cut(), self._slices.moment
+        self.steps.append(self._step)
+        self._step = TrainingStep(self._slices.moment, 0.0)
+        self.report.seen += 1
+        if self.report.seen == WARM_UP:
+            self._begin_to_watch()
+        elif not self.warm:
+            self.steps = self.steps[-1:]
+
+    def _end_if_full(self) -> None:
+        """End if enough steps were recorded; called when torch runs none of its lists of hooks.
+
+        The hooks are then removed from these lists. DDP reports on the last step one step late.
+        """
+        if not self.listening or not self.warm or len(self.steps) <= self._count:
+            return
+        if self._gpu.begin():
+            self._recorded = slice(len(self.steps), len(self.steps) + gpus.STEPS)
+            self._count = self._recorded.stop
+        else:
+            self.stop()
+
+    def _begin_to_watch(self) -> None:
+        self.steps = []
+        self._slices.find_network()
+        self._sampler.start()
+        self._usage = Usage()
+
+    def stop(self) -> None:
+        """End the watching; the second call does nothing."""
+        if not self.active:
+            return
+        self.active = False
+        report = self.report
+        if self._usage:
+            report.lines, report.iterating = self._sampler.stop()
+            report.usable = self._usage.usable
+            vars(report).update(self._usage.so_far())
+            report.steps, report.recorded = self.steps[self._timed], self.steps[self._recorded]
+        self._gpu.end()
+        self._slices.close()
+        self._on_end()
+
+
+class During:
+    """A part of the watched thread's work; a class, because a generator takes longer."""
+
+    __slots__ = ("_entered", "_recorder", "_slice")
+
+    def __init__(self, recorder: Recorder, slice_: Slice) -> None:
+        self._recorder, self._slice = recorder, slice_
+
+    def __enter__(self) -> None:
+        self._entered = self._recorder.listening
+        if self._entered:
+            self._recorder.enter(self._slice)
+
+    def __exit__(self, *_: object) -> None:
+        if self._entered:
+            self._recorder.leave()

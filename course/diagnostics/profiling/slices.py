@@ -1,0 +1,108 @@
+"""On a rank: its main thread's work, as slices of time that follow one another without a gap."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from course.diagnostics.profiling.clocks import NetworkQueues, RunQueue
+from course.diagnostics.profiling.timeline import COMPUTING, WAITS, Slice
+
+SENDS = {*WAITS, "backward"}  # slices in which messages go
+
+
+class _Clocks(NamedTuple):
+    """The clocks at one moment, in seconds."""
+
+    wall: float
+    queued: float  # that this thread has waited for a core
+    cpu: float  # that this thread has computed
+    network: list[tuple[float, float]]  # of each thread that sends: waited for a core, and ran
+
+
+class Slices:
+    """The slices of the current step; `here` names the line of the user's that is being executed.
+
+    `turn` counts the backward passes of the step. The time that reading the clocks takes lies
+    between two slices, and belongs to none.
+    """
+
+    def __init__(self, here: Callable[[], str]) -> None:
+        self._ended: list[Slice] = []
+        self.turn = 0
+        self.now = Slice("python", 0.0, 0.0)
+        self._here = here
+        self._beside: list[Slice] = []  # messages of other threads in this slice
+        self._queue, self._network = RunQueue(), NetworkQueues()
+        self._last = self._read_clocks()
+        self.moment = self._last.wall  # when the current slice began
+
+    def find_network(self) -> None:
+        """Find the threads that send, which start when the ranks join."""
+        self._network.find()
+
+    def begin(self, slice_: Slice, by_script: bool = False) -> None:
+        """End the current slice and begin another; `by_script`: a line of the user's causes it."""
+        sends = self.now.kind in SENDS or slice_.kind in SENDS
+        ended, before, after = self.now, self._last, self._read_clocks(sends)
+        ended.start, ended.end, ended.turn = before.wall, after.wall, self.turn
+        ended.queued = min(after.queued - before.queued, ended.end - ended.start)
+        ended.cpu = after.cpu - before.cpu
+        if sends and len(after.network) == len(before.network):
+            both = zip(after.network, before.network, strict=True)
+            gone = [(late[0] - early[0], late[1] - early[1]) for late, early in both]
+            ended.stalled, ended.sent = max(gone, default=(0.0, 0.0))
+        self._ended.append(ended)
+        if self._beside:
+            self._cut_wait(ended)
+        if by_script and slice_.kind != "watching":
+            slice_.where = self._here()
+        self.moment, self.now = after.wall, slice_
+        self._last = after._replace(wall=time.perf_counter())
+
+    def cut(self) -> list[Slice]:
+        """End a step here, and return its slices; the next step begins with the same kind."""
+        slices, self.turn = self._ended, 0
+        self._ended = []
+        return slices
+
+    def beside(self, name: str, nbytes: int) -> None:
+        """Note that another thread begins to send a message, for which this one may wait."""
+        self._beside.append(Slice("collective", 0, 0, name=name, nbytes=nbytes))
+
+    def call_it_forward(self) -> None:
+        """Call what came before backward a forward pass: it used no module, but was one."""
+        for slice_ in (self.now, *reversed(self._ended)):
+            if slice_.kind in ("input", "backward", "optimizer"):
+                break
+            if slice_.kind in ("python", "gradients"):
+                slice_.kind = "forward"
+
+    def close(self) -> None:
+        """Close the clocks' files."""
+        self._queue.close()
+        self._network.close()
+
+    def _read_clocks(self, sends: bool = True) -> _Clocks:
+        wall = time.perf_counter()
+        network = self._network.seconds() if sends else self._last.network
+        return _Clocks(wall, self._queue.seconds(), time.thread_time(), network)
+
+    def _cut_wait(self, ended: Slice) -> None:
+        """Cut off the end of a slice, in which this thread waited while another one sent."""
+        sent = self._beside
+        self._beside = []
+        wait = ended.end - ended.start - ended.queued - ended.cpu
+        if ended.kind not in COMPUTING or wait <= 0:
+            return
+        ended.end -= wait
+        waited = replace(ended, kind="collective", start=ended.end, end=ended.end + wait, cpu=0.0)
+        waited.queued, waited.within = 0.0, ended.kind
+        waited.name = max(sent, key=lambda slice_: slice_.nbytes).name
+        waited.nbytes = sum(slice_.nbytes for slice_ in sent) // len(sent)
+        self._ended.append(waited)
+
+
+def again(outer: Slice) -> Slice:
+    """The rest of a slice, after another one that lay within it."""
+    return Slice(outer.kind, 0.0, 0.0, 0.0, outer.where, outer.name, outer.nbytes, outer.within)

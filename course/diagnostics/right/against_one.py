@@ -1,0 +1,295 @@
+"""Does one process compute the same gradients from the batches of all ranks? For `right --deep`.
+
+A script can be compared if the mean of what its ranks compute themselves is what one process
+computes, up to a factor. So whatever makes the runs differ in another way, such as batch norm or
+noise, hinders the comparison and is never a fault.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from course.diagnostics.finding import Finding
+from course.diagnostics.numerics.training import (
+    KEPT_BATCHES,
+    OptimizerReport,
+    OptimizerStep,
+    TrainingReport,
+)
+from course.diagnostics.right import causes, table
+from course.diagnostics.right.evidence import NO_STEP, Evidence
+from course.diagnostics.right.gradient_kinds import OWN, multiple
+from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
+from course.diagnostics.right.rules import gradients, losses
+from course.diagnostics.right.rules.losses import near
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
+from course.diagnostics.right.thresholds import CLOSER, ROUNDING_16_BIT, ROUNDING_OF_ZERO, UNEVEN
+
+STEPS = 2  # that are watched: the first one is judged
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A parameter's gradient: `times` one process's, and how far it is from that, relatively."""
+
+    name: str
+    times: float
+    difference: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The finding, its row, and each parameter that has a gradient, those that differ first."""
+
+    row: Row
+    findings: list[Finding] = field(default_factory=list)
+    parameters: list[Difference] = field(default_factory=list)
+
+
+def hindrance(ranks: Sequence[TrainingReport], batches: int) -> str:
+    """Why no run on one process could be compared with these ranks; "" if one could.
+
+    `batches` is the number of batches that the ranks have kept.
+    """
+    evidence = Evidence(ranks)
+    if not evidence.steps:
+        return f"{NO_STEP} on all ranks"
+    seen = all(optimizer.whole and optimizer.whole[0][0] == 1 for optimizer in evidence.optimizers)
+    if evidence.is_split or evidence.is_sharded or not seen:
+        return gradients.why_no_gradients(evidence)
+    if not all(optimizer.starts_equal for optimizer in evidence.optimizers):
+        return "the ranks begin with different weights, which `right` without --deep judges"
+    if why := evidence.unseen(KEPT_BATCHES):
+        return why
+    return "" if batches else "the batches do not come from a DataLoader, so they cannot be stacked"
+
+
+def of(ranks: Sequence[TrainingReport], alone: TrainingReport) -> Outcome:
+    """Compare the ranks' gradients in the first step with those of the process that was `alone`."""
+    evidence = Evidence(ranks)
+    pairs = list(zip(evidence.optimizers, alone.optimizers, strict=False))
+    if not pairs or any(not o.watched or o.counts != c.on_rank[0].counts for c, o in pairs):
+        return not_compared("the script has other parameters on one process, or takes no step")
+    outcomes = [_Pair(evidence, on_ranks, report, alone).outcome() for on_ranks, report in pairs]
+    order = [DIFFERS, NOT_SEEN, EQUAL]
+    first = min(
+        outcomes, key=lambda outcome: (not outcome.findings, order.index(outcome.row.state))
+    )
+    parameters = [parameter for outcome in outcomes for parameter in outcome.parameters]
+    return Outcome(
+        first.row, first.findings, sorted(parameters, key=lambda parameter: -parameter.difference)
+    )
+
+
+def not_compared(why: str) -> Outcome:
+    """The outcome if nothing can be said, with the reason."""
+    return Outcome(Row(table.ONE, NOT_SEEN, f"not compared: {why}"))
+
+
+class _Pair:
+    """An optimizer on all ranks, and on one process."""
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        ranks: OptimizerOnRanks,
+        report: OptimizerReport,
+        alone: TrainingReport,
+    ) -> None:
+        self._evidence, self._ranks, self._alone = evidence, ranks, alone
+        self._of_one = OptimizerOnRanks([report])
+        self._row, self._step = ranks.steps[0], report.watched[0]
+        self._passes = [backward_pass for step in self._row for backward_pass in step.latest]
+        clips = any(step.clips for step in self._row) or any(p.scaled for p in self._passes)
+        # Before what depends on the size of a gradient.
+        self._place = "first" if clips else "used"
+        self._own = ranks.samples(self._row, "own")
+        self._used, self._one = self._both(0)
+
+    def _both(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The gradients of a step that the ranks use, and those of one process."""
+        used, one = (
+            optimizer.samples(optimizer.steps[number], self._place)
+            for optimizer in (self._ranks, self._of_one)
+        )
+        return used, one[0]
+
+    def outcome(self) -> Outcome:
+        """Compare, and return the outcome."""
+        mean = self._own.mean(0)
+        if not all(np.isfinite(values).all() for values in (self._own, self._used, self._one)):
+            return not_compared("the gradients of the first step are not finite")
+        if not self._one.any() or not mean.any():
+            return not_compared("the gradients of the first step are zero")
+        if self._step.before != self._row[0].before:
+            return not_compared(
+                "one process begins with other weights than the ranks, and none are copied to it"
+            )
+        if len({len(step.latest) for step in (*self._row, self._step)}) > 1:
+            return not_compared("a step has other backward passes on one process")
+        scale, residual = multiple(mean, self._one)
+        if outcome := self._mean_of_means(mean, residual):
+            return outcome
+        if residual > ROUNDING_16_BIT:
+            return not_compared(self._why_apart(residual))
+        return self._used_against(scale)
+
+    # -- the mean of the ranks' own gradients is another one --------------------------------------
+
+    def _mean_of_means(self, mean: np.ndarray, residual: float) -> Outcome | None:
+        """Find that one process has the mean over all targets, and the ranks the mean of means."""
+        passes = [step.latest for step in self._row]
+        if any(len(latest) != 1 or len(latest[0].parts) != 1 for latest in passes):
+            return None
+        terms = [latest[0].parts[0].terms for latest in passes]
+        if min(terms) < 1 or min(terms) == max(terms):
+            return None
+        weighted = np.average(self._own, axis=0, weights=terms)
+        _, exact = multiple(weighted, self._one)
+        _, used = multiple(self._used[0], mean)
+        if exact > ROUNDING_16_BIT or used > ROUNDING_16_BIT or exact > residual / CLOSER:
+            return None
+        counts = ", ".join(
+            f"rank {r}: {n}" for r, n in zip(self._evidence.rank_ids, terms, strict=True)
+        )
+        by = f"by {100 * residual:.1f} %"
+        says = f"{by}: each rank divides by its own number of targets ({counts})"
+        row = Row(table.ONE, DIFFERS, says)
+        if not all(map(_is_uneven, self._ranks.steps)):  # else it may be chance
+            return Outcome(row, [], self._differences())
+        finding = causes.MEAN_OF_MEANS.finding(
+            f"One process on the same samples has the mean over all targets, the ranks have the "
+            f"mean of their means ({counts}): their gradients differ from it {by}.",
+            step=1,
+            where=passes[0][0].called or passes[0][0].line,
+        )
+        return Outcome(row, [finding], self._differences())
+
+    def _why_apart(self, residual: float) -> str:
+        """Possible reasons why one process computes something else."""
+        ranks = self._evidence.ranks
+        if why := self._alone.unseen.get(KEPT_BATCHES):
+            return why
+        if any(rank.batch_norm for rank in ranks):
+            return "batch norm uses the statistics of each rank's own batch"
+        if any(backward_pass.noise for backward_pass in (*self._passes, *self._step.latest)):
+            return "the model draws random numbers that are no dropout"
+        rows = {mark for backward_pass in self._passes for mark in backward_pass.rows}
+        if not {mark for backward_pass in self._step.latest for mark in backward_pass.rows} <= rows:
+            return (
+                "the model is called with other samples on one process: they do not come from a "
+                "DataLoader alone"
+            )
+        return (
+            f"one process's gradient is {100 * residual:.0f} % from the mean of the ranks' own. "
+            "The loss may depend on a batch as a whole, or on random numbers"
+        )
+
+    # -- it is the same, up to a factor ------------------------------------------------------------
+
+    def _used_against(self, scale: float) -> Outcome:
+        """Compare what the ranks use, given that their own gradients fit those of one process."""
+        differences = self._differences()
+        apart = [parameter for parameter in differences if parameter.difference > ROUNDING_16_BIT]
+        most = max(parameter.difference for parameter in differences)
+        if not apart:
+            says = f"the same gradients, up to {most:.0e} of their size{self._second_step()}"
+            return Outcome(Row(table.ONE, EQUAL, says), [], differences)
+        names = some([parameter.name for parameter in apart])
+        alone = any(kind.name == OWN for kind in self._ranks.kinds[0].used)
+        times = apart[0].times
+        count = self._evidence.count
+        alike = all(near(parameter.times, times) for parameter in apart)
+        if alone:
+            findings = self._not_averaged()
+            why = "" if findings else "; `right` without --deep judges that, over more steps"
+            says = f"each rank uses its own gradient of {names}{why}"
+            return Outcome(Row(table.ONE, DIFFERS, says), findings, differences)
+        says = f"{times:.3f} times one process's: {names}" if alike else f"unlike: {names}"
+        if not alike or not any(near(times, factor) for factor in (count, 1 / count)):
+            why = "; why is not known, so this is not judged"
+            return Outcome(Row(table.ONE, DIFFERS, says + why), [], differences)
+        if why := self._why_by_design(scale):
+            return Outcome(Row(table.ONE, DIFFERS, f"{says}; {why}"), [], differences)
+        return Outcome(Row(table.ONE, DIFFERS, says), [self._factor(times, scale)], differences)
+
+    def _not_averaged(self) -> list[Finding]:
+        """What `right` finds of unaveraged gradients, if the model is called past DDP.
+
+        Otherwise two steps are too few to decide: the ranks may average their weights later, or
+        have parts of their own, which are equal at the start only because of our seed.
+        """
+        if not any(backward_pass.bypassed for backward_pass in self._passes):
+            return []
+        return [
+            finding
+            for finding in gradients.averaged(self._evidence)
+            if isinstance(finding, Finding)
+        ]
+
+    def _why_by_design(self, scale: float) -> str:
+        """Why a factor of N or 1/N may be intended; "" if it cannot be.
+
+        If the ranks' own gradients equal those of one process, the loss is a mean, and combining
+        the gradients multiplies them. Otherwise the loss must be a mean on one process: a sum, or
+        a loss that is divided by a fixed number, grows with the batch.
+        """
+        if self._row[0].rates != self._step.rates:
+            return "the learning rate also depends on the number of ranks, so this is not judged"
+        if near(scale, 1):
+            return ""
+        sends = self._evidence.ranks[0].sends
+        if sends.get("forward") or (self._evidence.ranks[0].wrapped and sends.get("between")):
+            return "the ranks exchange more than gradients, so this is not judged"
+        total = losses.sum_of_weights(self._step)
+        if not total:
+            return f"{losses.UNREAD}, so this is not judged"
+        if near(total, 1):
+            return ""
+        return "the loss is not a mean over a batch, so this is not judged"
+
+    def _factor(self, times: float, scale: float) -> Finding:
+        count, last = self._evidence.count, self._row[0].latest[-1]
+        large = times > 1
+        how = f"{count} times" if large else f"1/{count} of"
+        return causes.FACTOR.finding(
+            f"The gradients on {count} ranks are {how} those of one process on the same samples.",
+            losses.DIVIDE if large else losses.DIVIDE_ONCE,
+            step=1,
+            where=self._row[0].line if near(scale, 1) else last.line,
+        )
+
+    def _second_step(self) -> str:
+        """Compare the next step, which depends on what the optimizer has changed."""
+        rates, alone = self._row[0].rates, self._step.rates
+        if rates != alone:
+            return f"; the learning rate is {rates[0]:g}, and {alone[0]:g} on one process"
+        if any(len(steps) < STEPS for steps in (self._ranks.whole, self._of_one.steps)):
+            return ""
+        used, one = self._both(1)
+        away = float(np.linalg.norm(used - one, axis=1).max() / np.linalg.norm(one))
+        return f", and after a step of the optimizer up to {away:.0e}"
+
+    # -- each parameter ----------------------------------------------------------------------------
+
+    def _differences(self) -> list[Difference]:
+        """The difference of each parameter whose gradient is more than rounding."""
+        parts = zip(
+            self._ranks.names, self._ranks.parts(self._used), self._ranks.parts(self._one),
+            strict=True,
+        )  # fmt: skip
+        least = ROUNDING_OF_ZERO * float(np.abs(self._one).max())
+        differences = []
+        for name, used, one in parts:
+            size = float(np.linalg.norm(one))
+            if one.size and np.abs(one).max() > least:
+                away = float(np.linalg.norm(used - one, axis=1).max())
+                differences.append(Difference(name, multiple(used[0], one)[0], away / size))
+        return differences
+
+
+def _is_uneven(row: Sequence[OptimizerStep]) -> bool:
+    passes = [backward_pass for step in row for backward_pass in step.latest]
+    terms = [backward_pass.parts[0].terms for backward_pass in passes if backward_pass.parts]
+    return bool(terms) and max(terms) > UNEVEN * min(terms)

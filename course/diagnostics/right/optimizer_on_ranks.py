@@ -1,0 +1,183 @@
+"""One optimizer on all ranks: its steps side by side, and what became of each gradient."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from course.diagnostics.numerics.training import OptimizerReport, OptimizerStep, StepGradients
+from course.diagnostics.right.gradient_kinds import NONE, OWN, GradientKind, gradient_kind
+from course.diagnostics.right.thresholds import MAJORITY
+
+
+class StepKinds(NamedTuple):
+    """What each parameter's gradient was in a step: `first`, after the last pass, and when used."""
+
+    number: int
+    first: list[GradientKind]
+    used: list[GradientKind]
+
+
+def _hooked(gradients: StepGradients) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
+    """What all hooks together have made of each gradient in the last pass."""
+    by_place: dict[int, tuple[str, np.ndarray, np.ndarray]] = {}
+    flat = gradients.samples("hooked") if gradients.hooked else np.zeros(0)
+    at = 0
+    for place, size, line in gradients.hooked:
+        before, after = flat[at : at + size], flat[at + size : at + 2 * size]
+        at += 2 * size
+        previous = by_place.get(place)
+        if previous is not None and np.array_equal(previous[2], before):  # the hook before it
+            line, before = (
+                (previous[0], previous[1]) if np.array_equal(before, after) else (line, previous[1])
+            )
+        by_place[place] = line, before, after
+    return by_place
+
+
+class OptimizerOnRanks:
+    """An optimizer of the script: what each of the ranks, in order, reports of it."""
+
+    def __init__(self, on_rank: Sequence[OptimizerReport]) -> None:
+        self.on_rank = on_rank
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its parameters."""
+        plain = self.on_rank[0].names
+        return [name or f"parameter {place}" for place, name in enumerate(plain)]
+
+    @cached_property
+    def skip(self) -> tuple[int, int] | None:
+        """The first step that a rank did not take with the others, from 1, and that rank's place.
+
+        DDP's averages and collectives are the same on all ranks, so they say which steps belong
+        together. A rank that only ends earlier has skipped nothing.
+        """
+        steps = [report.watched for report in self.on_rank]
+        key = "order" if steps[0] and any(step.order for step in steps[0]) else "passes"
+        for number, row in enumerate(zip(*steps, strict=False)):
+            orders = [getattr(step, key) for step in row]
+            if len(set(orders)) > 1:
+                return number + 1, int(np.argmax(orders))
+        return None
+
+    @cached_property
+    def steps(self) -> list[tuple[OptimizerStep, ...]]:
+        """The steps that all ranks have taken together."""
+        rows = list(zip(*[report.watched for report in self.on_rank], strict=False))
+        return rows[: self.skip[0] - 1] if self.skip else rows
+
+    @cached_property
+    def whole(self) -> list[tuple[int, tuple[OptimizerStep, ...]]]:
+        """The steps whose gradients were looked at, with their numbers."""
+        return [
+            (number, row)
+            for number, row in enumerate(self.steps, 1)
+            if all(step.gradients.encoded for step in row) and not any(step.closure for step in row)
+        ]
+
+    def parts(self, flat: np.ndarray) -> Iterator[np.ndarray]:
+        """Split the samples of all parameters into those of each."""
+        counts = self.on_rank[0].counts
+        for start, end in pairwise(np.cumsum([0, *counts])):
+            yield flat[..., start:end]
+
+    def samples(self, row: Sequence[OptimizerStep], name: str) -> np.ndarray:
+        """The gradients of this name, a row for each rank, without what preceded the step."""
+        values = np.stack([step.gradients.samples(name) for step in row])
+        if name in ("first", "used"):
+            values = values - np.stack([step.gradients.samples("base") for step in row])
+        return values
+
+    @cached_property
+    def kinds(self) -> list[StepKinds]:
+        """What the gradients were, in each step in which all were looked at."""
+        kinds = []
+        for number, row in self.whole:
+            own = list(self.parts(self.samples(row, "own")))
+            places = [list(self.parts(self.samples(row, place))) for place in ("first", "used")]
+            first, used = (
+                [gradient_kind(o, n) for o, n in zip(own, place, strict=True)] for place in places
+            )
+            kinds.append(StepKinds(number, first, used))
+        return kinds
+
+    def mostly(self, name: str) -> list[int]:
+        """The parameters whose used gradient is mostly of this kind, where they have one."""
+        places = []
+        for place in range(len(self.names)):
+            kinds = [step.used[place] for step in self.kinds if step.used[place].name != NONE]
+            fitting = [
+                candidate for candidate in kinds if candidate.name == name and candidate.distinct
+            ]
+            if len(fitting) > MAJORITY * len(kinds):
+                places.append(place)
+        return places
+
+    @cached_property
+    def has(self) -> list[int]:
+        """The parameters that have had a gradient."""
+        return [
+            place
+            for place in range(len(self.names))
+            if any(step.used[place].name != NONE for step in self.kinds)
+        ]
+
+    @cached_property
+    def unlike(self) -> list[int]:
+        """The parameters that differ before the first step."""
+        marks = zip(*[step.before for step in self.steps[0]], strict=True) if self.steps else ()
+        return [place for place, column in enumerate(marks) if len(set(column)) > 1]
+
+    @cached_property
+    def own_parts(self) -> set[int]:
+        """The unlike parameters of which each rank has another part, so that gradients are its own.
+
+        A classifier with very many classes is divided like that, and so are experts.
+        """
+        return set(self.unlike) & set(self.mostly(OWN))
+
+    @cached_property
+    def starts_equal(self) -> bool:
+        """Whether the weights are equal before the first step."""
+        return bool(self.steps) and not self.unlike
+
+    @cached_property
+    def meets(self) -> list[int]:
+        """The steps before which unequal weights became equal, because the ranks averaged them."""
+        numbers = []
+        for number, (last, now) in enumerate(zip(self.steps, self.steps[1:], strict=False), 2):
+            apart = len({tuple(step.after) for step in last}) > 1
+            if apart and len({tuple(step.before) for step in now}) == 1:
+                numbers.append(number)
+        return numbers
+
+    def hooked(self, row: Sequence[OptimizerStep]) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
+        """Return, for each parameter with a hook, its line and the gradients before and after.
+
+        Each array has a row for each rank. On a rank without such a hook both are 1.
+        """
+        by_rank = [_hooked(step.gradients) for step in row]
+        by_place = {}
+        for place in sorted(set().union(*by_rank)):
+            line, size = next(
+                (ours[place][0], ours[place][1].size) for ours in by_rank if place in ours
+            )
+            ones = line, np.ones(size), np.ones(size)
+            parts = [ours.get(place, ones) for ours in by_rank]
+            if len({part[1].size for part in parts}) == 1:
+                before, after = (np.stack([part[at] for part in parts]) for at in (1, 2))
+                by_place[place] = line, before, after
+        return by_place
+
+    @cached_property
+    def shard_factors(self) -> list[tuple[int, list[float]]]:
+        """The factor by which each rank scaled its shard of the gradients in each step."""
+        return [
+            (number, [step.scale for step in row])
+            for number, row in enumerate(self.steps, 1)
+            if all(step.scale for step in row)
+        ]

@@ -1,0 +1,222 @@
+"""Rules on what changes gradients before the step: early clipping, or changes on one rank."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from course.diagnostics.finding import Finding
+from course.diagnostics.right import causes, table
+from course.diagnostics.right.evidence import Evidence
+from course.diagnostics.right.gradient_kinds import (
+    APART,
+    BROKEN,
+    MEAN,
+    NONE,
+    OTHER,
+    OWN,
+    GradientKind,
+)
+from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
+from course.diagnostics.right.rules.gradients import why_no_gradients
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.thresholds import (
+    EXACT,
+    FACTOR,
+    MAJORITY,
+    ROUNDING_16_BIT,
+    ROUNDING_OF_ZERO,
+)
+
+
+def between(evidence: Evidence) -> Result:
+    """Does anything change gradients on one rank, or clip before it may?"""
+    finding = None
+    for optimizer in evidence.optimizers:
+        finding = finding or _early_clip(evidence, optimizer) or _clips_before(evidence, optimizer)
+        finding = finding or _hooks_clip(evidence, optimizer) or _changed(evidence, optimizer)
+    if finding or (evidence.is_sharded and (finding := _shards_scaled(evidence))):
+        yield Row(table.BETWEEN, DIFFERS, finding.says)
+        yield finding
+    elif not any(optimizer.kinds for optimizer in evidence.optimizers):
+        yield Row(table.BETWEEN, NOT_SEEN, why_no_gradients(evidence))
+    elif evidence.averages:
+        yield Row(table.BETWEEN, EQUAL, "gradients change alike on all ranks, if at all")
+    else:
+        yield Row(table.BETWEEN, NOT_SEEN, "no gradient was seen to be averaged")
+
+
+def _early_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
+    lines = [step.early_clip for row in optimizer.steps for step in row]
+    if sum(map(bool, lines)) <= MAJORITY * max(1, len(lines)):
+        return None
+    where = next(filter(None, lines))
+    return causes.CLIP.finding(
+        f"The gradients are clipped at {where} while the scaler's factor is still in them, so "
+        "their norm is far above the limit in every step.",
+        "Call scaler.unscale_(optimizer) before you clip.",
+        lab="05b",
+        step=1,
+        where=where,
+    )
+
+
+def _clips_before(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
+    """Find that each rank clips its own gradient, and that the clipped ones are then combined."""
+    clipped = changed = 0
+    where = ""
+    for (_, first, used), (_, row) in zip(optimizer.kinds, optimizer.whole, strict=True):
+        places = [p for p in optimizer.has if first[p].name != NONE]
+        if not row[0].clips or not places:
+            continue
+        clipped += 1
+        if all(first[p].name == OWN and used[p].name in (MEAN, OTHER) for p in places):
+            where = row[0].clips[0]
+            changed += any(
+                used[p].name == OTHER or abs(used[p].factor - 1) > FACTOR for p in places
+            )
+    if not changed or changed <= MAJORITY * clipped:
+        return None
+    return causes.CLIP.finding(
+        f"Each rank clips its own gradient at {where}, and the average comes after that: the ranks"
+        " are weighted by their norms, and the average is shorter than the limit.",
+        "Average the gradients first, then clip.",
+        lab="06",
+        step=1,
+        where=where,
+    )
+
+
+def _hooks_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
+    """Find hooks of the script that clip each rank's own gradient, before DDP sends it."""
+    averaged = set(optimizer.mostly(MEAN) + optimizer.mostly(OTHER))
+    looked = [
+        (number, {p: gradients for p, gradients in optimizer.hooked(row).items() if p in averaged})
+        for number, row in optimizer.whole
+    ]
+    clipped = [(number, hooked) for number, hooked in looked if _clips(list(hooked.values()))]
+    if not clipped or len(clipped) <= MAJORITY * sum(bool(hooked) for _, hooked in looked):
+        return None
+    number, hooked = clipped[0]
+    changed = [place for place, (_, old, new) in hooked.items() if not np.array_equal(old, new)]
+    where, names = hooked[changed[0]][0], table.some([optimizer.names[place] for place in changed])
+    return causes.CLIP.finding(
+        f"A hook that is registered at {where} clips each rank's own gradient of {names}: autograd "
+        "calls it before the gradients are averaged, so a sample counts less on a rank with large "
+        "gradients.",
+        "Clip the average: call torch.nn.utils.clip_grad_value_ or clip_grad_norm_ between "
+        "backward and step.",
+        lab="05b",
+        step=number,
+        where=where,
+    )
+
+
+def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
+    """Whether gradients are cut down, by factors that differ between ranks.
+
+    A hook has another purpose if it makes gradients equal (then it averages them), zeroes values,
+    makes one larger, or has a single factor for all gradients of a rank, which may be the rank's
+    share of the samples.
+    """
+    factors = []
+    for _, before, after in hooked:
+        sizes = np.abs(before)
+        places = (sizes > ROUNDING_OF_ZERO * sizes.max(1, keepdims=True)).all(0)
+        if not (np.isfinite(before).all() and np.isfinite(after).all()):
+            return False
+        if np.ptp(after, 0).max() <= EXACT * np.abs(after).max():
+            return False
+        factors.append(after[:, places] / before[:, places])
+    ratios = np.concatenate(factors, 1) if factors else np.zeros((1, 0))
+    if not ratios.size or ratios.min() <= 0 or ratios.max() > 1 + EXACT:
+        return False
+    alike = np.ptp(ratios, 0).max() <= FACTOR
+    one_each = np.ptp(ratios, 1).max() <= FACTOR
+    return not alike and not one_each
+
+
+def _changed(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
+    """Find that one rank changes its own gradients, which are equal at first, or should be."""
+    changes: list[tuple[int, list[int]]] = []
+    looked = 0
+    for number, first, used in optimizer.kinds:
+        places = [p for p in optimizer.has if used[p].name not in (NONE, BROKEN)]
+        apart = [p for p in places if used[p].name == APART and used[p].distinct]
+        averaged = [p for p in places if first[p].name in (MEAN, OTHER)]
+        looked += bool(places)
+        if not apart:
+            continue
+        ranks = _who(apart, first, used, evidence.count)
+        if ranks and (averaged or _others_have_the_mean(apart, used)):
+            changes.append((number, ranks))
+    if len(changes) < 2 or len(changes) <= MAJORITY * looked:
+        return None
+    number, ranks = changes[0]
+    rank = evidence.rank_ids[ranks[0]] if len(ranks) == 1 else None
+    row = dict(optimizer.whole)[number]
+    clips = [step.clips for step in row]
+    on = f"on rank {rank}" if rank is not None else "on each rank in another way"
+    if any(clips):
+        where = next(lines[0] for lines in clips if lines)
+        return causes.CLIP.finding(
+            f"The gradients are clipped {on} (at {where}) after they were averaged, so the ranks "
+            "use different ones.",
+            "Clip on all ranks, by the same limit.",
+            lab="04c",
+            rank=rank,
+            step=number,
+            where=where,
+        )
+    return causes.CHANGED_GRADIENT.finding(
+        f"The gradients are changed {on} after they were averaged, before {row[0].line}: the ranks"
+        " use different ones, and their weights part.",
+        rank=rank,
+        step=number,
+        where=row[0].line,
+    )
+
+
+def _who(
+    places: list[int], first: list[GradientKind], used: list[GradientKind], count: int
+) -> list[int]:
+    """The places of ranks whose gradient changed, or is not what the others have."""
+    wrong: set[int] = set()
+    for place in places:
+        now, then = used[place], first[place]
+        for rank in range(count):
+            begun = then.factors[rank] if then.name == MEAN else 1.0
+            if now.residuals[rank] > ROUNDING_16_BIT or abs(now.factors[rank] - begun) > FACTOR:
+                wrong.add(rank)
+    return sorted(wrong) if len(wrong) < count or count == 2 else list(range(count))
+
+
+def _others_have_the_mean(places: list[int], used: list[GradientKind]) -> bool:
+    """Whether at least one rank uses the mean, so that the ranks do average."""
+    return all(
+        any(r <= ROUNDING_16_BIT and abs(f - 1) <= FACTOR
+            for r, f in zip(used[p].residuals, used[p].factors, strict=True))
+        for p in places
+    )  # fmt: skip
+
+
+def _shards_scaled(evidence: Evidence) -> Finding | None:
+    """Find that each rank scales its shard by its own factor, so the norm was not of all shards."""
+    for optimizer in evidence.optimizers:
+        factors = optimizer.shard_factors
+        unlike = [number for number, row in factors if max(row) > (1 + FACTOR) * min(row)]
+        if len(unlike) > 1 and len(unlike) > MAJORITY * len(factors):
+            steps = [step for number in unlike for step in optimizer.steps[number - 1]]
+            where = next((line for step in steps for line in step.clips), steps[0].line)
+            return causes.CLIP.finding(
+                "Each rank scales its shard of the gradients by a factor of its own: the norm was "
+                "that of the shard, not that of the whole gradient.",
+                "Use torch.nn.utils.clip_grad_norm_ on the sharded parameters themselves, which "
+                "takes the norm over all ranks.",
+                lab="10b",
+                step=unlike[0],
+                where=where,
+            )
+    return None
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (between,)

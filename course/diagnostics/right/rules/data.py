@@ -1,0 +1,106 @@
+"""Rules on which rank computes on which samples, and on the random numbers of its workers."""
+
+from collections import Counter
+from collections.abc import Callable
+
+from course.diagnostics.numerics.training import LoaderPass
+from course.diagnostics.right import causes, table
+from course.diagnostics.right.evidence import Evidence
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.thresholds import MAJORITY, OFTEN, SAME
+
+
+def samples(evidence: Evidence) -> Result:
+    """Do two ranks compute on the same samples?"""
+    if evidence.is_split:
+        yield Row(table.SAMPLES, NOT_SEEN, evidence.is_split)
+        return
+    for first, second in evidence.pairs:
+        share, looked = _same(evidence, first, second)
+        if looked and share >= OFTEN:
+            yield from _same_data(evidence, first, second, share)
+            return
+    if any(_same(evidence, *pair)[1] for pair in evidence.pairs):
+        yield Row(table.SAMPLES, DIFFERS, "each rank has samples of its own, as it must")
+    elif _works_alike(evidence):
+        yield from _same_data(evidence, 0, 1, 1.0)
+        return
+    else:
+        yield Row(table.SAMPLES, NOT_SEEN, "the model's input has no rows that tell samples apart")
+    yield from _same_noise(evidence)
+
+
+def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
+    """The share of steps in which two ranks have the same samples, and of how many."""
+    same = looked = 0
+    for row in evidence.step_rows:
+        ours, theirs = (
+            [r for backward_pass in row[p].latest for r in backward_pass.rows]
+            for p in (first, second)
+        )
+        if not ours or not theirs or len(set(ours)) <= MAJORITY * len(ours):
+            continue
+        common = sum((Counter(ours) & Counter(theirs)).values())
+        looked += 1
+        same += common >= SAME * max(len(ours), len(theirs))
+    return same / looked if looked else 0.0, looked
+
+
+def _works_alike(evidence: Evidence) -> bool:
+    """Whether two ranks' own gradients are the same, bit by bit, in all steps looked at."""
+    return len(evidence.used) > 2 and not any(kind.distinct for kind in evidence.used)
+
+
+def _same_data(evidence: Evidence, first: int, second: int, share: float) -> Result:
+    loader_pass = evidence.first_training_pass
+    ranks = [evidence.rank_ids[first], evidence.rank_ids[second]]
+    where = loader_pass.made_at if loader_pass else _called(evidence)
+    yield Row(table.SAMPLES, EQUAL, f"ranks {ranks[0]} and {ranks[1]} draw the same")
+    yield causes.SAME_DATA.finding(
+        f"Ranks {ranks[0]} and {ranks[1]} compute on the same samples in {100 * share:.0f} % of "
+        "the steps. Two ranks do the work of one, and the batch is smaller than you think.",
+        _cure(loader_pass),
+        step=1,
+        where=where,
+    )
+
+
+def _cure(loader_pass: LoaderPass | None) -> str:
+    if loader_pass is None:
+        return "Draw from a generator that is seeded with the rank as well, or divide the data."
+    if loader_pass.stream:
+        return "Let the stream skip what belongs to other ranks and other workers."
+    if loader_pass.replicas is not None:
+        return "Give DistributedSampler this process's own rank, or none, so that it finds it."
+    return "Give the DataLoader a DistributedSampler, and call its set_epoch in each epoch."
+
+
+def _called(evidence: Evidence) -> str:
+    passes = [backward_pass for row in evidence.step_rows for backward_pass in row[0].latest]
+    return next((backward_pass.called for backward_pass in passes if backward_pass.called), "")
+
+
+def _same_noise(evidence: Evidence) -> Result:
+    """Do the workers of two ranks draw the same random numbers for their samples?"""
+    seen: dict[tuple[int, str, int], set[int]] = {}
+    for rank in evidence.ranks:
+        for worker in rank.workers:
+            seen.setdefault((worker.number, worker.kind, worker.state), set()).add(rank.rank)
+    shared = {key: ranks for key, ranks in seen.items() if len(ranks) > 1}
+    loader_pass = evidence.first_training_pass
+    if not shared or loader_pass is None or loader_pass.library:
+        return
+    (number, kind, _), ranks = next(iter(shared.items()))
+    yield causes.SAME_DATA.finding(
+        f"Worker {number} of the loader begins with the same random state ({kind}) on ranks "
+        f"{' and '.join(map(str, sorted(ranks)))}, and the data set draws from it: the random "
+        "augmentations of the ranks are equal, though their samples differ.",
+        "After the model is built, seed with seed + rank, or give the DataLoader a generator of the"
+        " rank's own.",
+        lab="04e",
+        step=1,
+        where=loader_pass.made_at,
+    )
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (samples,)

@@ -1,0 +1,220 @@
+"""Rules on which rank draws which samples in an epoch, and on the order of each epoch."""
+
+from collections.abc import Callable, Sequence
+
+from course.core import words
+from course.diagnostics.finding import Finding
+from course.diagnostics.numerics.training import LoaderPass
+from course.diagnostics.right import causes, table
+from course.diagnostics.right.evidence import Evidence
+from course.diagnostics.right.rules import overlaps
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.thresholds import ENOUGH, SAME
+
+DEALERS = ("RandomSampler", "DistributedSampler")  # each gives a sample once
+
+
+def share(evidence: Evidence) -> Result:
+    """Does each sample come once in an epoch?"""
+    if evidence.is_split:
+        yield Row(table.SHARE, NOT_SEEN, evidence.is_split)
+        return
+    rows = [
+        loader_pass
+        for place in range(evidence.count)
+        for loader_pass in evidence.training_passes(place)
+    ]
+    if not rows:
+        yield Row(table.SHARE, NOT_SEEN, "no DataLoader fed the training")
+        return
+    judges = (_repeats, _divided_twice, _wrong_replicas, _overlaps)
+    for judge in (*judges, overlaps.own_order, overlaps.one_stream):
+        if finding := judge(evidence, rows):
+            yield Row(table.SHARE, DIFFERS, finding.says)
+            yield finding
+            return
+    if rows[0].replicas is not None:
+        yield Row(table.SHARE, EQUAL, "a DistributedSampler deals each sample to one rank")
+    else:
+        yield Row(table.SHARE, NOT_SEEN, "no DistributedSampler divides the data")
+
+
+def _repeats(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
+    """Find a loader of which each worker gives the whole stream."""
+    for loader_pass in rows:
+        if not loader_pass.stream or loader_pass.workers < 2:
+            continue
+        groups = [
+            [tuple(batch) for batch in loader_pass.rows[at : at + loader_pass.workers]]
+            for at in range(0, len(loader_pass.rows) - loader_pass.workers + 1, loader_pass.workers)
+        ]
+        groups = [group for group in groups if group[0]]
+        if len(groups) > 1 and all(len(set(group)) == 1 for group in groups):
+            if len({group[0] for group in groups}) == 1:
+                continue  # constant data
+            return causes.REPEATED_DATA.finding(
+                f"Each of the {loader_pass.workers} workers gives the whole stream: every batch "
+                f"comes {loader_pass.workers} times, one after the other.",
+                "In the data set's __iter__, skip what belongs to other workers: "
+                "torch.utils.data.get_worker_info() says which worker this is.",
+                lab="04d",
+                step=1,
+                where=loader_pass.made_at,
+            )
+    return None
+
+
+def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
+    for loader_pass in rows:
+        if loader_pass.twice:
+            return causes.PART_OF_THE_DATA.finding(
+                "accelerate divides the batches of a loader that a DistributedSampler has divided "
+                f"already: an epoch sees one in {evidence.count} samples.",
+                "Give accelerate a loader without DistributedSampler.",
+                lab="07b",
+                step=1,
+                where=loader_pass.made_at,
+            )
+    mine = [
+        loader_pass
+        for loader_pass in evidence.training_passes(0)
+        if loader_pass.replicas is not None and not loader_pass.workers
+    ]
+    samples = _samples_by_index(mine)
+    if samples is None:
+        return None
+    for place in range(1, evidence.count):
+        theirs = [
+            loader_pass
+            for loader_pass in evidence.training_passes(place)
+            if loader_pass.length == mine[0].length
+        ]
+        both = [
+            (row, samples[index])
+            for loader_pass in theirs
+            for index, row in zip(loader_pass.indices, _flat(loader_pass), strict=False)
+            if index in samples
+        ]
+        if len(both) >= ENOUGH and not any(one == two for one, two in both):
+            return causes.PART_OF_THE_DATA.finding(
+                "The same index gives another sample on each rank, so each rank has a part of the "
+                "data already, and a DistributedSampler divides it again: an epoch sees one in "
+                f"{evidence.count} samples.",
+                "Divide once: leave the data whole, or leave out the DistributedSampler.",
+                step=1,
+                where=mine[0].made_at,
+            )
+    return None
+
+
+def _samples_by_index(rows: Sequence[LoaderPass]) -> dict[int, int] | None:
+    """What each index gives on a rank; None if that is unknown, or changes by chance."""
+    samples: dict[int, int] = {}
+    again = 0
+    for loader_pass in rows:
+        for index, row in zip(loader_pass.indices, _flat(loader_pass), strict=False):
+            if samples.setdefault(index, row) != row:
+                return None
+            again += 1
+    return samples if again - len(samples) >= ENOUGH else None
+
+
+def _flat(loader_pass: LoaderPass) -> list[int]:
+    return [row for batch in loader_pass.rows for row in batch]
+
+
+def _wrong_replicas(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
+    for loader_pass in rows:
+        if (
+            loader_pass.replicas is not None
+            and loader_pass.replicas != evidence.count
+            and not loader_pass.twice
+        ):
+            too_many = loader_pass.replicas > evidence.count
+            cause = causes.PART_OF_THE_DATA if too_many else causes.REPEATED_DATA
+            return cause.finding(
+                f"The DistributedSampler deals for {loader_pass.replicas} ranks, and there are "
+                f"{evidence.count}.",
+                "Leave out num_replicas and rank: the sampler finds both by itself.",
+                step=1,
+                where=loader_pass.made_at,
+            )
+    return None
+
+
+def _overlaps(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
+    """Find ranks that draw from the same samples without sharing them out."""
+    for first, second in evidence.pairs:
+        for mine, theirs in zip(
+            evidence.training_passes(first), evidence.training_passes(second), strict=False
+        ):
+            if mine.kind not in DEALERS or mine.replaces or mine.length != theirs.length:
+                continue
+            if mine.library:
+                continue  # it deals, and repeats some at the end
+            ours, others = _flat(mine), _flat(theirs)
+            common = set(ours) & set(others)
+            distinct = all(len(set(marks)) > SAME * len(marks) for marks in (ours, others))
+            if len(common) < ENOUGH or not distinct or mine.rows == theirs.rows:
+                continue
+            if mine.seed != theirs.seed or not mine.shuffles or mine.replicas is None:
+                if mine.epoch != theirs.epoch:
+                    continue  # the order of epochs says so
+                return causes.REPEATED_DATA.finding(
+                    f"Ranks {evidence.rank_ids[first]} and {evidence.rank_ids[second]} have "
+                    f"{words.plural(len(common), 'sample')} of the same epoch in common"
+                    f"{_by_seed(mine, theirs)}: in an epoch some samples come several times.",
+                    "Give all ranks a DistributedSampler with the same seed.",
+                    step=1,
+                    where=mine.made_at,
+                )
+    return None
+
+
+def _by_seed(mine: LoaderPass, theirs: LoaderPass) -> str:
+    if mine.replicas is None:
+        return ", since each draws from all of the data"
+    return f", since their samplers have the seeds {mine.seed} and {theirs.seed}"
+
+
+def order(evidence: Evidence) -> Result:
+    """Has each epoch an order of its own, which is the same on all ranks?"""
+    mine = evidence.training_passes(0)
+    shuffled = [
+        loader_pass
+        for loader_pass in mine
+        if loader_pass.kind == "DistributedSampler" and loader_pass.shuffles
+    ]
+    for ours, *others in evidence.training_rows:
+        epochs = [ours.epoch, *[loader_pass.epoch for loader_pass in others]]
+        if ours.replicas is not None and len(set(epochs)) > 1:
+            yield Row(table.EPOCHS, DIFFERS, "the ranks set different epochs")
+            yield causes.ORDER_OF_EPOCHS.finding(
+                f"The ranks' samplers are in different epochs ({evidence.by_rank(epochs)}), so "
+                "they deal from different orders: some samples come twice, and others never.",
+                "Call set_epoch(epoch) with the same number on all ranks.",
+                lab="03",
+                where=ours.opened_at,
+            )
+            return
+    by_sampler: dict[int, list[LoaderPass]] = {}
+    for loader_pass in shuffled:
+        by_sampler.setdefault(loader_pass.sampler, []).append(loader_pass)
+    for rows in by_sampler.values():
+        if len(rows) > 1 and len({loader_pass.epoch for loader_pass in rows}) == 1:
+            yield Row(table.EPOCHS, EQUAL, f"the same in {len(rows)} epochs")
+            yield causes.ORDER_OF_EPOCHS.finding(
+                f"The sampler dealt the same order in {len(rows)} epochs, since its epoch is "
+                f"always {rows[0].epoch}.",
+                "Call sampler.set_epoch(epoch) before each pass over the loader.",
+                lab="04c",
+                where=rows[0].opened_at,
+            )
+            return
+    if len(shuffled) > 1:
+        yield Row(table.EPOCHS, DIFFERS, "each epoch has its own order, as it must")
+    else:
+        yield Row(table.EPOCHS, NOT_SEEN, "no second epoch with a DistributedSampler began")
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (share, order)

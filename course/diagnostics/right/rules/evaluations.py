@@ -1,0 +1,179 @@
+"""Rules on what an evaluation counts: each sample once, a share as the whole, or repeats."""
+
+from collections.abc import Callable, Sequence
+
+from course.core import words
+from course.diagnostics.finding import Finding
+from course.diagnostics.numerics.training import LoaderPass
+from course.diagnostics.right import causes, table
+from course.diagnostics.right.evidence import Evidence
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.thresholds import MAJORITY
+
+ACCELERATE = "accelerate"
+
+
+def evaluation(evidence: Evidence) -> Result:
+    """How many of the samples does an evaluation count, and how often?"""
+    by_rank = [list(filter(_is_one, rank.loader_passes)) for rank in evidence.ranks]
+    if not any(by_rank):
+        yield Row(table.EVALUATION, NOT_SEEN, "no pass over a loader was seen that only evaluates")
+        return
+    first = next(filter(None, by_rank))[0]
+    if evidence.is_split or first.library not in ("", ACCELERATE):
+        says = evidence.is_split or f"{first.library} divides it, and can drop what it repeats"
+        yield Row(table.EVALUATION, NOT_SEEN, says)
+        return
+    judges = (_counts_repeats,) if first.library else (
+        _of_one_rank, _not_added_up, _repeats, _counts_repeats
+    )  # fmt: skip
+    for judge in judges:
+        if finding := judge(evidence, by_rank):
+            yield Row(table.EVALUATION, DIFFERS, finding.says)
+            yield finding
+            return
+    yield _row(evidence, by_rank)
+
+
+def _is_one(loader_pass: LoaderPass) -> bool:
+    """Whether a pass came to its end, and a model was called only without gradients."""
+    return bool(loader_pass.evaluation.calls and loader_pass.is_over and not loader_pass.batches)
+
+
+def _is_dealt(evidence: Evidence, loader_pass: LoaderPass) -> bool:
+    """Whether a sampler gives this rank a share of known size."""
+    return (
+        loader_pass.replicas == evidence.count
+        and bool(loader_pass.length and loader_pass.total)
+        and not loader_pass.twice
+    )
+
+
+def _share(evidence: Evidence, loader_pass: LoaderPass) -> str:
+    return (
+        f"{loader_pass.total // evidence.count:,} of {words.plural(loader_pass.length, 'sample')}"
+    )
+
+
+def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
+    """Find that only one rank evaluates, and only the share that was dealt to it."""
+    places = [place for place, rows in enumerate(by_rank) if rows]
+    if len(places) > 1:
+        return None
+    rank, first = evidence.rank_ids[places[0]], by_rank[places[0]][0]
+    if not _is_dealt(evidence, first) or first.evaluation.messages:
+        return None
+    return causes.EVALUATION.finding(
+        f"Only rank {rank} evaluates, and its sampler gives it a share: the result is that of "
+        f"{_share(evidence, first)}.",
+        "Give the loader of an evaluation on one rank no DistributedSampler, or evaluate on all "
+        "ranks and add up sums and counts.",
+        rank=rank,
+        where=first.opened_at,
+    )
+
+
+def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
+    """Find that all ranks evaluate shares and send nothing, and one rank reports its own result."""
+    rows = list(zip(*by_rank, strict=False))
+    reporters = []
+    for row in rows:
+        reports = [loader_pass.evaluation.reports for loader_pass in row]
+        dealt = all(_is_dealt(evidence, loader_pass) for loader_pass in row)
+        apart = len({loader_pass.rank for loader_pass in row}) == evidence.count
+        if dealt and apart and sum(map(bool, reports)) == 1:
+            reporters.append(row[reports.index(max(reports))])
+    if any(loader_pass.evaluation.messages for row in rows for loader_pass in row):
+        return None
+    writers = [rank.rank for rank in evidence.ranks if rank.written]
+    if not reporters or len(reporters) <= MAJORITY * len(rows) or len(writers) > 1:
+        return None
+    rank = reporters[0].rank
+    return causes.EVALUATION.finding(
+        f"Each rank evaluates its own share, {_share(evidence, reporters[0])}, and nothing is sent "
+        f"before rank {rank} reports: its result is that of its share alone.",
+        "All-reduce the sums and the count of samples, then divide.",
+        rank=rank,
+        where=reporters[0].opened_at,
+    )
+
+
+def _repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
+    """Find that the ranks add up a count that includes the repeated samples."""
+    for rows in by_rank:
+        for loader_pass in rows:
+            more = loader_pass.total - loader_pass.length
+            sums = loader_pass.evaluation.sums
+            if not _is_dealt(evidence, loader_pass) or more <= 0:
+                continue
+            if loader_pass.total not in sums or loader_pass.length in sums:
+                continue
+            return causes.EVALUATION.finding(
+                f"The evaluation counts {loader_pass.total:,} samples, and there are "
+                f"{loader_pass.length:,}: the sampler repeats {more}, so that all ranks have as "
+                "many.",
+                "Give each rank its share without repeats, such as "
+                "range(rank, len(data), world_size), and add up sums and counts.",
+                where=loader_pass.opened_at,
+            )
+    return None
+
+
+def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
+    """Find that the ranks gather what each has, and the script counts all of it, repeats too."""
+    for row in zip(*by_rank, strict=False):
+        loader_pass, total = row[0], sum(rank.given for rank in row)
+        if any(rank.stream or rank.evaluation.cuts or not rank.evaluation.messages for rank in row):
+            continue
+        counted = {number for rank in row for number in rank.evaluation.counted}
+        if (
+            0 < loader_pass.length < total
+            and total in counted
+            and loader_pass.length not in counted
+        ):
+            return causes.EVALUATION.finding(
+                f"The evaluation counts {total:,} samples, and there are {loader_pass.length:,}: "
+                f"{total - loader_pass.length} were repeated, so that all ranks have as many, and "
+                "none is dropped once they are gathered.",
+                "Gather with accelerator.gather_for_metrics, which drops what was repeated."
+                if loader_pass.library
+                else "Keep as many of the gathered samples as there are.",
+                lab="07b" if loader_pass.library else "04",
+                where=loader_pass.opened_at,
+            )
+    return None
+
+
+def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
+    """The row for an evaluation with which nothing is wrong."""
+    firsts = [rows[0] for rows in by_rank if rows]
+    loader_pass = firsts[0]
+    if loader_pass.library:
+        if all(
+            first.evaluation.cuts and first.length in first.evaluation.counted for first in firsts
+        ):
+            says = f"{words.plural(loader_pass.length, 'sample')} are counted, each once"
+            return Row(table.EVALUATION, EQUAL, says)
+        says = f"{loader_pass.library} divides it, and can drop what it repeats"
+        return Row(table.EVALUATION, NOT_SEEN, says)
+    count = words.plural(loader_pass.length, "sample")
+    if all(_is_dealt(evidence, first) for first in firsts) and len(firsts) == evidence.count:
+        more = loader_pass.total - loader_pass.length
+        if more > 0:
+            says = f"the sampler repeats {more}; whether they count is not seen"
+            return Row(table.EVALUATION, NOT_SEEN, says)
+        if not all(first.evaluation.messages for first in firsts):
+            return Row(table.EVALUATION, NOT_SEEN, "each rank has a share, and nothing was sent")
+        if more < 0:
+            says = f"{loader_pass.total:,} of {count}; a second loader may have the rest"
+            return Row(table.EVALUATION, NOT_SEEN, says)
+        return Row(table.EVALUATION, EQUAL, f"each of the {count} on one rank, and sent")
+    if all(
+        first.kind == "SequentialSampler" and first.length == loader_pass.length for first in firsts
+    ):
+        who = "each rank" if len(firsts) == evidence.count else "one rank"
+        return Row(table.EVALUATION, EQUAL, f"{who} evaluates {count}, all that its loader has")
+    return Row(table.EVALUATION, NOT_SEEN, "how the samples are divided is the script's own affair")
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (evaluation,)

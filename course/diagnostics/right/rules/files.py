@@ -1,0 +1,58 @@
+"""Rules on what lies outside the gradients and weights: files, and random numbers."""
+
+import os
+from collections.abc import Callable
+
+from course.diagnostics.right import causes, table
+from course.diagnostics.right.evidence import Evidence
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.thresholds import MAJORITY
+
+
+def files(evidence: Evidence) -> Result:
+    """Do several ranks overwrite the same file?"""
+    writers: dict[tuple[str, str], dict[int, str]] = {}
+    for rank in evidence.ranks:
+        for file in rank.written:
+            writers.setdefault((rank.host, file.path), {})[rank.rank] = file.line
+    shared = {path: ranks for (_, path), ranks in writers.items() if len(ranks) > 1}
+    if not shared:
+        any_written = any(rank.written for rank in evidence.ranks)
+        says = "each file is written by one rank" if any_written else "no file was overwritten"
+        yield Row(table.FILES, EQUAL if any_written else NOT_SEEN, says)
+        return
+    path, ranks = next(iter(shared.items()))
+    name = os.path.basename(path)
+    numbers = " and ".join(str(rank) for rank in sorted(ranks))
+    where = next(iter(ranks.values()))
+    yield Row(table.FILES, DIFFERS, f"{name} by ranks {numbers}")
+    yield causes.SAME_FILE.finding(
+        f"Ranks {numbers} all write {name} (at {where}): the last one wins, and two at once may "
+        "mix what they write.",
+        where=where,
+    )
+
+
+def noise(evidence: Evidence) -> Result:
+    """Do models of several ranks draw the same random numbers?"""
+    rows = [passes for row in evidence.step_rows for passes in evidence.backward_passes(row)]
+    drawn = [[backward_pass.noise for backward_pass in passes] for passes in rows]
+    drawn = [marks for marks in drawn if all(marks)]
+    same = [marks for marks in drawn if len(set(marks)) == 1]
+    if not drawn:
+        yield Row(table.NOISE, NOT_SEEN, "no model drew random numbers on the CPU")
+    elif len(same) <= MAJORITY * len(drawn):
+        yield Row(table.NOISE, DIFFERS, "each rank draws its own")
+    else:
+        yield Row(table.NOISE, EQUAL, "the ranks draw the same, such as for dropout")
+        if not evidence.is_split:
+            yield causes.NOISE.finding(
+                "The ranks draw the same random numbers in the model, so dropout hides the same "
+                "places on each. Many scripts do, and it costs little.",
+                step=1,
+                where=rows[0][0].called,
+                note=True,
+            )
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (files, noise)

@@ -1,0 +1,238 @@
+"""Rules on what becomes of each rank's gradient: is it averaged, and did it begin at zero?"""
+
+from collections.abc import Callable, Sequence
+
+from course.core import words
+from course.diagnostics.finding import Finding
+from course.diagnostics.numerics.training import BackwardPass, OptimizerStep
+from course.diagnostics.right import causes, table
+from course.diagnostics.right.evidence import Evidence
+from course.diagnostics.right.gradient_kinds import MEAN, OTHER, OWN
+from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, some
+from course.diagnostics.right.thresholds import MAJORITY
+
+
+def own(evidence: Evidence) -> Result:
+    """Does each rank compute a gradient of its own?"""
+    if not evidence.used:
+        yield Row(table.OWN, NOT_SEEN, why_no_gradients(evidence))
+    elif any(kind.distinct for kind in evidence.used):
+        yield Row(table.OWN, DIFFERS, "each rank computes one of its own, as it must")
+    else:
+        yield Row(table.OWN, EQUAL, "bit by bit: the ranks do the same work")
+
+
+def why_no_gradients(evidence: Evidence) -> str:
+    """Why the gradients of no step were compared."""
+    if evidence.is_sharded:
+        return "each rank has only its shard, of weights and of averaged gradients"
+    if evidence.is_split:
+        return evidence.is_split
+    if any(step.closure for row in evidence.step_rows for step in row):
+        return "the optimizer computes its gradients itself, in a closure"
+    return evidence.unseen("own gradient") or "no step with gradients was seen"
+
+
+def averaged(evidence: Evidence) -> Result:
+    """Is the gradient that an optimizer uses the mean of the ranks' own?"""
+    if (
+        evidence.is_split
+        or evidence.is_sharded
+        or not any(optimizer.kinds for optimizer in evidence.optimizers)
+    ):
+        yield Row(table.USED, NOT_SEEN, why_no_gradients(evidence))
+        return
+    if pending := _not_waited_for(evidence):
+        yield Row(table.USED, DIFFERS, "the messages were not waited for")
+        yield causes.NOT_AVERAGED.finding(
+            f"The optimizer uses the gradients before they have arrived: nothing waits for the "
+            f"message that begins at {pending}.",
+            "Keep what the call with async_op=True returns, and call its wait() before the step.",
+            lab="03b",
+            step=1,
+            where=pending,
+        )
+        return
+    for optimizer in evidence.optimizers:
+        alone = optimizer.mostly(OWN)
+        if alone and (finding := _not_averaged(evidence, optimizer, alone)):
+            names = some([optimizer.names[place] for place in alone])
+            yield Row(table.USED, DIFFERS, f"each rank uses its own of {names}")
+            yield finding
+            return
+    if evidence.averages_weights:
+        yield Row(table.USED, NOT_SEEN, "the ranks average their weights instead, now and then")
+    elif any(optimizer.mostly(MEAN) for optimizer in evidence.optimizers):
+        yield Row(table.USED, EQUAL, _says_mean(evidence))
+    elif any(optimizer.mostly(OTHER) for optimizer in evidence.optimizers):
+        yield Row(table.USED, NOT_SEEN, "equal on all ranks, but combined in another way")
+    elif not any(kind.distinct for kind in evidence.used):
+        yield Row(table.USED, NOT_SEEN, "the ranks' own gradients are equal, so it does not show")
+    else:
+        yield Row(table.USED, NOT_SEEN, "the ranks' gradients are not combined in a known way")
+
+
+def _says_mean(evidence: Evidence) -> str:
+    factors = {
+        round(factor, 2) for optimizer in evidence.optimizers for factor in _factors(optimizer)
+    }
+    times = (
+        ""
+        if factors <= {1.0}
+        else f", times {', '.join(f'{factor:g}' for factor in sorted(factors))}"
+    )
+    return f"on all ranks{times}"
+
+
+def _factors(optimizer: OptimizerOnRanks) -> list[float]:
+    kinds = [step.first[place] for step in optimizer.kinds for place in optimizer.has]
+    return [kind.factor for kind in kinds if kind.name == MEAN]
+
+
+def _not_waited_for(evidence: Evidence) -> str:
+    if evidence.ranks[0].wrapped:
+        return ""
+    for optimizer in evidence.optimizers:
+        lines = [row[0].pending for row in optimizer.steps]
+        if sum(map(bool, lines)) > MAJORITY * len(lines):
+            return next(filter(None, lines))
+    return ""
+
+
+def _not_averaged(
+    evidence: Evidence, optimizer: OptimizerOnRanks, alone: list[int]
+) -> Finding | None:
+    """Why each rank has its own gradients of these parameters; None if it may have."""
+    wraps = evidence.ranks[0].wrapped
+    ignored = {name for wrap in wraps for name in wrap.ignored}
+    if evidence.averages_weights or all(optimizer.names[place] in ignored for place in alone):
+        return None
+    if len(alone) < len(optimizer.has):
+        return _some_alone(optimizer, alone)
+    passes = [backward_pass for _, row in optimizer.whole for backward_pass in row[0].latest]
+    bypassed = next(
+        (backward_pass.bypassed for backward_pass in passes if backward_pass.bypassed), ""
+    )
+    inside = {name for wrap in wraps for name in wrap.names}
+    if wraps and (bypassed or any(optimizer.names[place] in inside for place in alone)):
+        steps = _steps_alone(optimizer, alone)
+        return _past_ddp(steps, bypassed) if bypassed else _in_ddp(steps, passes)
+    if not optimizer.starts_equal or (wraps and not evidence.averages):
+        return None
+    return _nothing_averaged(evidence, optimizer, passes)
+
+
+def _steps_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> str:
+    """The number of steps in which none of these gradients was combined."""
+    steps = [
+        step
+        for step in optimizer.kinds
+        if not any(step.used[place].name in (MEAN, OTHER) for place in alone)
+    ]
+    return f"{len(steps)} of {len(optimizer.kinds)} steps looked at"
+
+
+def _some_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> Finding | None:
+    """Find that some parameters are averaged, and these are not."""
+    if not optimizer.starts_equal:
+        return None
+    names = some([optimizer.names[place] for place in alone])
+    return causes.NOT_AVERAGED.finding(
+        f"The gradients of {names} are not averaged, those of the others are: each rank trains "
+        f"its own {words.plural(len(alone), 'tensor')} of them.",
+        "Put all that is trained into the model that DDP wraps, or average the rest as well.",
+        step=1,
+        where=optimizer.on_rank[0].made[alone[0]] or optimizer.on_rank[0].made_at,
+    )
+
+
+def _past_ddp(steps: str, bypassed: str) -> Finding:
+    """Find that the script calls the module inside DDP, at the line `bypassed`."""
+    return causes.NOT_AVERAGED.finding(
+        f"No gradient is averaged in {steps}: the model is called at {bypassed} past DDP, "
+        "on the module inside, so DDP never learns of the backward pass. Each rank trains "
+        "a model of its own.",
+        "Call the wrapped model itself, model(...), not model.module or a part of it. If "
+        "you need more than one method, put the loss into the module's forward.",
+        lab="04e",
+        step=1,
+        where=bypassed,
+    )
+
+
+def _in_ddp(steps: str, passes: Sequence[BackwardPass]) -> Finding:
+    """Find that the model is in DDP, which averages in none of the passes."""
+    if passes and not any(backward_pass.syncs for backward_pass in passes):
+        return causes.NOT_AVERAGED.finding(
+            f"No gradient is averaged in {steps}: DDP's no_sync was on in every forward pass, "
+            "or the model was not called through DDP.",
+            "Leave the last pass before the step, forward and backward, outside of no_sync.",
+            lab="04",
+            step=1,
+            where=passes[-1].called or passes[-1].line,
+        )
+    return causes.NOT_AVERAGED.finding(
+        f"No gradient is averaged in {steps}, though the model is in DDP.",
+        "Call the model through DDP, and step the optimizer of its own parameters.",
+        step=1,
+        where=passes[-1].line if passes else "",
+    )
+
+
+def _nothing_averaged(
+    evidence: Evidence, optimizer: OptimizerOnRanks, passes: Sequence[BackwardPass]
+) -> Finding:
+    """Find that nothing averages the gradients, or that the average misses the optimizer."""
+    sent = sum(evidence.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
+    says = (
+        "The ranks send messages, but each optimizer uses its rank's own gradients"
+        if sent
+        else f"Nothing was averaged in the {len(optimizer.steps)} steps watched: the ranks began "
+        "with equal weights, and each uses its own gradients"
+    )
+    return causes.NOT_AVERAGED.finding(
+        f"{says}, so each rank trains a model of its own.",
+        "Wrap the model in DDP, or all-reduce each gradient and divide by the world size before "
+        "the step.",
+        step=1,
+        where=passes[-1].line if passes else "",
+    )
+
+
+def zeroed(evidence: Evidence) -> Result:
+    """Are the gradients zero when a step begins?"""
+    looked = False
+    for optimizer in evidence.optimizers:
+        dirty: list[set[int]] = []
+        for _, row in optimizer.whole[1:]:
+            looked = True
+            dirty.append({place for place, step in enumerate(row) if _is_dirty(step)})
+        ranks = [
+            p for p in range(evidence.count) if sum(p in d for d in dirty) > MAJORITY * len(dirty)
+        ]
+        if ranks:
+            one_rank = evidence.rank_ids[ranks[0]] if len(ranks) == 1 else None
+            on = "" if one_rank is None else f" on rank {one_rank}"
+            where = optimizer.steps[0][ranks[0]].line
+            yield Row(table.ZERO, DIFFERS, f"those of the step before are still there{on}")
+            yield causes.NOT_ZEROED.finding(
+                f"The gradients are not zero when a step begins{on}: each step also uses those of "
+                "all steps before it.",
+                rank=one_rank,
+                step=2,
+                where=where,
+            )
+            return
+    if looked:
+        yield Row(table.ZERO, EQUAL, "on all ranks")
+    else:
+        yield Row(table.ZERO, NOT_SEEN, why_no_gradients(evidence))
+
+
+def _is_dirty(step: OptimizerStep) -> bool:
+    """Whether most gradients of a rank were not zero when the step began."""
+    return step.gradients.clean.count(False) > MAJORITY * max(1, sum(step.got))
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (own, averaged, zeroed)

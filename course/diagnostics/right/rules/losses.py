@@ -1,0 +1,201 @@
+"""Rules on what one target counts in the gradient, by the graphs of the losses."""
+
+from collections.abc import Callable
+
+from course.diagnostics.finding import Finding
+from course.diagnostics.numerics.training import BackwardPass, LossTerm, OptimizerStep
+from course.diagnostics.right import causes, table
+from course.diagnostics.right.evidence import NO_STEP, Evidence
+from course.diagnostics.right.gradient_kinds import MEAN, OTHER
+from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.thresholds import FACTOR, MAJORITY, UNEVEN
+
+UNREAD = "the losses could not be read, or their parts do not agree"
+DIVIDE = "Divide by the world size after the all-reduce, or divide the loss by it."
+DIVIDE_ONCE = "Divide once: DDP and ReduceOp.AVG do it already."
+
+
+def targets(evidence: Evidence) -> Result:
+    """Does each target count as much as any other, and do all together count once?"""
+    optimizer = next((candidate for candidate in evidence.optimizers if candidate.steps), None)
+    if optimizer is None or evidence.is_split:
+        yield Row(table.TARGET, NOT_SEEN, evidence.is_split or NO_STEP)
+        return
+    if not evidence.is_sharded and not (optimizer.mostly(MEAN) or optimizer.mostly(OTHER)):
+        yield Row(table.TARGET, NOT_SEEN, "the gradients were not seen to be averaged")
+        return
+    if finding := _factor(evidence, optimizer):
+        yield Row(table.TARGET, DIFFERS, finding.says)
+        yield finding
+        return
+    several = evidence.first_training_pass is not None
+    weights = [(n, _weights(row, several)) for n, row in enumerate(optimizer.steps, 1)]
+    weights = [(n, lists) for n, lists in weights if lists]
+    if len(weights) <= MAJORITY * len(optimizer.steps):
+        yield Row(table.TARGET, NOT_SEEN, UNREAD)
+        return
+    uneven = [(n, lists) for n, lists in weights if _times(lists) > UNEVEN]
+    if len(uneven) <= MAJORITY * len(weights):
+        yield Row(table.TARGET, EQUAL, "as much on each rank and in each pass")
+        return
+    number, by_line = uneven[0]
+    row = optimizer.steps[number - 1]
+    terms = [[_divisor(p.parts[0]) for p in step.latest if p.parts] for step in row]
+    shares = "; ".join(
+        f"rank {rank}: {', '.join(counts)}"
+        for rank, counts in zip(evidence.rank_ids, terms, strict=True)
+    )
+    times = _times(by_line)
+    line = row[0].latest[-1].called or row[0].latest[-1].line
+    yield Row(table.TARGET, DIFFERS, f"up to {times:.1f} times as much, in step {number}")
+    yield causes.MEAN_OF_MEANS.finding(
+        f"Each rank and each pass divides by its own number of targets (in step {number}, {shares})"
+        f", and the means are averaged: a target of one counts up to {times:.1f} times one of "
+        "another.",
+        step=number,
+        where=line,
+    )
+
+
+def _divisor(part: LossTerm) -> str:
+    """By how much a part is divided: a mean by its terms, a sum by the script's number."""
+    return f"{1 / part.weight:.4g}" if part.name == "sum" else str(part.terms)
+
+
+def _weights(row: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]:
+    """What a target counts in all passes, relative to the first; empty if unread.
+
+    There is a list for each line: losses of several lines, such as those of a GAN, are not parts
+    of one batch. `several` allows losses that have several parts.
+    """
+    by_line: dict[str, list[BackwardPass]] = {}
+    for step in row:
+        for backward_pass in step.latest:
+            by_line.setdefault(backward_pass.line, []).append(backward_pass)
+    weights = [
+        [_relative(backward_pass, group[0], several) for backward_pass in group]
+        for group in by_line.values()
+    ]
+    whole = all(step.latest for step in row) and all(map(all, weights))
+    return weights if whole else []
+
+
+def _relative(backward_pass: BackwardPass, first: BackwardPass, several: bool) -> float:
+    """How many times as much a target counts in a pass as in another.
+
+    It is 0 if a loss was not read, or if the answer differs between its parts: each of these may
+    then be divided by another number.
+    """
+    ours, theirs = backward_pass.parts, first.parts
+    if [part.name for part in ours] != [part.name for part in theirs]:
+        return 0.0
+    if len(ours) > 1 and not several:
+        return 0.0
+    if not ours or not all(part.terms and part.weight for part in [*ours, *theirs]):
+        return 0.0
+    times = [our.weight / their.weight for our, their in zip(ours, theirs, strict=True)]
+    return times[0] if max(times) <= (1 + FACTOR) * min(times) else 0.0
+
+
+def _times(weights: list[list[float]]) -> float:
+    """How many times as much one target counts as another of the same line."""
+    return max(max(group) / min(group) for group in weights)
+
+
+def _weight(backward_pass: BackwardPass) -> float:
+    """What a target counts; 0 if the loss was not read, or has several parts."""
+    if len(backward_pass.parts) != 1 or not backward_pass.parts[0].terms:
+        return 0.0
+    return backward_pass.parts[0].weight
+
+
+def _factor(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
+    """Find whether the gradients are N, 1/N or k times those of the mean, and why."""
+    if not optimizer.kinds:
+        return None
+    factors = [
+        step.first[p].factor for step in optimizer.kinds for p in optimizer.mostly(MEAN)
+        if step.first[p].name == MEAN and step.first[p].distinct
+    ]  # fmt: skip
+    if not factors:
+        return None
+    middle = sorted(factors)[len(factors) // 2]
+    alike = sum(near(factor, middle) for factor in factors) > 0.9 * len(factors)
+    total, passes, line = _total(optimizer)
+    count = evidence.count
+    where = optimizer.steps[0][0].line
+    if not alike:
+        return None
+    if near(middle, count) and near(total, 1):
+        return causes.FACTOR.finding(
+            f"The gradients are added, not averaged: they are {count} times those of the mean over "
+            "all samples, as if the learning rate were so much larger.",
+            DIVIDE,
+            step=1,
+            where=where,
+        )
+    if near(middle, 1 / count) and not near(total, count):
+        return causes.FACTOR.finding(
+            f"The gradients are averaged, and divided by the world size once more: they are 1/"
+            f"{count} of the mean over all samples.",
+            DIVIDE_ONCE,
+            step=1,
+            where=where,
+        )
+    if near(middle, 1) and passes > 1 and near(total, passes) and _fed_again(optimizer):
+        return causes.FACTOR.finding(
+            f"The losses of the {passes} passes of a step are added, not averaged: the gradient is "
+            f"{passes} times that of the mean over all samples. One process would do the same.",
+            f"Divide the loss of each pass by {passes}.",
+            lab="04",
+            step=1,
+            where=line,
+        )
+    return None
+
+
+def near(value: float, other: float) -> bool:
+    """Whether two factors are equal, up to rounding."""
+    return abs(value - other) <= FACTOR * abs(other)
+
+
+def sum_of_weights(step: OptimizerStep) -> float:
+    """What all targets of a step count together; 0 if that is unread, or scaled."""
+    if not step.latest or any(p.scaled or not _weight(p) for p in step.latest):
+        return 0.0
+    return sum(_weight(p) * p.parts[0].terms for p in step.latest)
+
+
+def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
+    """What all targets of a step count together on a rank, its passes, and their line.
+
+    It is 0 if the losses were not read, are scaled, come from several lines, or are not means.
+    """
+    totals: list[float] = []
+    counts: set[int] = set()
+    lines: set[str] = set()
+    for row in optimizer.steps:
+        for step in row:
+            totals.append(sum_of_weights(step))
+            if not totals[-1]:
+                return 0.0, 0, ""
+            counts.add(len(step.latest))
+            lines |= {p.line for p in step.latest}
+    if not totals or len(counts) > 1 or len(lines) > 1:
+        return 0.0, 0, ""
+    middle = sorted(totals)[len(totals) // 2]
+    return middle, counts.pop(), lines.pop()
+
+
+def _fed_again(optimizer: OptimizerOnRanks) -> bool:
+    """Whether each pass of a step has its own samples, so that they share one batch."""
+    for row in optimizer.steps:
+        for step in row:
+            fed = [tuple(backward_pass.rows) for backward_pass in step.latest]
+            if not all(fed) or len(set(fed)) < len(fed):
+                return False
+    return True
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (targets,)

@@ -1,0 +1,152 @@
+"""Rules on optimizers and schedules: they cover all that is trained, and the whole training."""
+
+from collections.abc import Callable
+from statistics import median_high
+
+from course.core import words
+from course.diagnostics.finding import Finding
+from course.diagnostics.numerics.training import UnoptimizedParameter
+from course.diagnostics.right import causes, table
+from course.diagnostics.right.evidence import NO_STEP, Evidence
+from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.thresholds import ALIVE, MAJORITY
+
+
+def unoptimized(evidence: Evidence) -> Result:
+    """Does a parameter get gradients that no optimizer uses?"""
+    if not evidence.steps:
+        yield Row(table.UNOPTIMIZED, NOT_SEEN, NO_STEP)
+        return
+    if optimizer := next(filter(_is_idle, evidence.optimizers), None):
+        says = "an optimizer has only parameters that get no gradients"
+        yield Row(table.UNOPTIMIZED, DIFFERS, says)
+        yield _steps_for_nothing(optimizer)
+        return
+    parameters = [
+        parameter
+        for parameter in evidence.ranks[0].unoptimized
+        # A model of which no optimizer has any parameter is not trained, such as a teacher.
+        if parameter.gradients >= ALIVE and parameter.missing < parameter.of
+    ]
+    late = [parameter for parameter in parameters if parameter.late]
+    few = [p for p in parameters if p.missing <= MAJORITY * p.of]
+    if late or few:
+        names = ", ".join(f"`{parameter.name}`" for parameter in (late or few)[:3])
+        yield Row(table.UNOPTIMIZED, DIFFERS, names)
+        yield _in_no_optimizer(evidence, late or few, names)
+    elif parameters:
+        says = "most of a model gets gradients that are not used"
+        yield Row(table.UNOPTIMIZED, NOT_SEEN, says)
+    else:
+        yield Row(table.UNOPTIMIZED, EQUAL, "all that get gradients are in an optimizer")
+
+
+def _steps_for_nothing(optimizer: OptimizerOnRanks) -> Finding:
+    """Find that no parameter of an optimizer gets a gradient."""
+    return causes.NEVER_UPDATED.finding(
+        f"In {words.plural(len(optimizer.steps), 'step')} no parameter of this optimizer got a "
+        "gradient, and none has changed: it steps for nothing. It may hold parameters that "
+        "were replaced after it was made, as fully_shard does.",
+        "Make the optimizer once the model is whole: after fully_shard, a move to another "
+        "type, or a new layer.",
+        lab="10b",
+        where=optimizer.on_rank[0].made_at,
+    )
+
+
+def _in_no_optimizer(
+    evidence: Evidence, parameters: list[UnoptimizedParameter], names: str
+) -> Finding:
+    """Find that some parameters of a trained model get gradients and are in no optimizer."""
+    several = len(parameters) > 1
+    made = " They were made after the optimizer." if parameters[0].late else ""
+    return causes.NEVER_UPDATED.finding(
+        f"{names} {'get' if several else 'gets'} gradients in each pass, and no optimizer has "
+        f"{'them' if several else 'it'}, so nothing is learned there.{made}",
+        "Build the whole model first and the optimizer after it, or add the parameters with "
+        "optimizer.add_param_group.",
+        where=parameters[0].made_at or evidence.optimizers[0].on_rank[0].made_at,
+    )
+
+
+def _is_idle(optimizer: OptimizerOnRanks) -> bool:
+    """Whether no step had a gradient or changed a weight, though a parameter needs one.
+
+    An optimizer of a part that is frozen at first, on purpose, steps in vain as well.
+    """
+    steps = [step for row in optimizer.steps for step in row]
+    enough = len(optimizer.steps) >= 2 * ALIVE and not optimizer.on_rank[0].frozen
+    return enough and not any(s.closure or any(s.got) or s.before != s.after for s in steps)
+
+
+def schedule(evidence: Evidence) -> Result:
+    """Does a schedule step once for each step, and not end before the training?"""
+    for optimizer in evidence.optimizers:
+        for judge in (_too_fast, _too_short):
+            if verdict := judge(optimizer):
+                yield from verdict
+                return
+    if any(step.schedules for row in evidence.step_rows for step in row):
+        yield Row(table.SCHEDULE, EQUAL, "in step with the optimizer so far")
+    else:
+        yield Row(table.SCHEDULE, NOT_SEEN, "no schedule stepped")
+
+
+def _too_fast(optimizer: OptimizerOnRanks) -> tuple[Row, Finding] | None:
+    """Find that the schedule steps in each backward pass."""
+    steps = _schedule_steps(optimizer)
+    later = [row[0] for row in optimizer.steps[1:]]
+    if steps <= 1 or steps != _median([len(step.latest) for step in later]):
+        return None
+    row = Row(table.SCHEDULE, DIFFERS, f"{steps} steps for each of the optimizer's")
+    return row, causes.SCHEDULE.finding(
+        f"The schedule takes {steps} steps for each step of the optimizer, one per backward pass: "
+        f"the rate falls {steps} times too fast.",
+        "Call scheduler.step() where optimizer.step() is called.",
+        lab="04",
+        where=_schedule_line(optimizer),
+    )
+
+
+def _too_short(optimizer: OptimizerOnRanks) -> tuple[Row, Finding] | None:
+    """Find that the rate is 0 long before the training ends."""
+    first = optimizer.on_rank[0]
+    if first.zero_rates < ALIVE or first.zero_from + first.zero_rates <= first.steps:
+        return None
+    says = (
+        f"The learning rate is 0 from step {first.zero_from} on, and {first.steps} steps "
+        f"were taken: the last {first.zero_rates} change nothing."
+    )
+    cure = "Make the schedule as long as the training."
+    if not _schedule_steps(optimizer):  # the script itself takes none
+        says += " accelerate steps a prepared schedule once for each process."
+        cure = (
+            "Make the schedule as long as it is stepped: times the number of processes; or "
+            "pass step_scheduler_with_optimizer=False and step it yourself."
+        )
+    row = Row(table.SCHEDULE, DIFFERS, f"the rate is 0 from step {first.zero_from} on")
+    return row, causes.SCHEDULE.finding(
+        says,
+        cure,
+        lab="04e",
+        step=first.zero_from,
+        where=_schedule_line(optimizer) or first.made_at,
+    )
+
+
+def _schedule_steps(optimizer: OptimizerOnRanks) -> int:
+    """How many steps the script's schedule mostly takes for each step of the optimizer."""
+    return _median([row[0].schedules for row in optimizer.steps[1:]])
+
+
+def _schedule_line(optimizer: OptimizerOnRanks) -> str:
+    lines = [row[0].schedule_line for row in optimizer.steps]
+    return next(filter(None, lines), "")
+
+
+def _median(counts: list[int]) -> int:
+    return median_high(counts) if counts else 0
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (unoptimized, schedule)

@@ -1,0 +1,146 @@
+"""Rules for scripts that share out their data themselves: do the ranks draw separate parts?
+
+Two ranks that draw the same samples may be right: they draw with replacement, repeat on purpose, or
+each take a part of a batch that all have. Each of these shows in how often, when and where samples
+come.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import median
+
+from course.diagnostics.finding import Finding
+from course.diagnostics.numerics.sample_choice import is_chosen
+from course.diagnostics.numerics.training import LoaderPass
+from course.diagnostics.right import causes
+from course.diagnostics.right.evidence import Evidence
+from course.diagnostics.right.thresholds import (
+    BY_CHANCE,
+    ENOUGH,
+    MAJORITY,
+    MANY,
+    REPEATS,
+    SAME,
+    TOGETHER,
+)
+
+
+@dataclass(frozen=True)
+class Common:
+    """What two ranks' passes have in common: how many `samples`, by an estimate.
+
+    `share` is their part of the smaller pass. `again` is the share of samples that a rank itself
+    drew before. `apart` is the distance of a sample's places in both, relative to their length.
+    """
+
+    samples: int
+    share: float
+    again: float
+    apart: float
+
+    @property
+    def is_drawn_once(self) -> bool:
+        """Whether each rank draws a sample once, so that a repetition on a rank is chance."""
+        return self.samples >= ENOUGH and self.again < REPEATS * self.share
+
+    @property
+    def is_in_step(self) -> bool:
+        """Whether both have a sample at about the same time."""
+        return self.apart < TOGETHER
+
+
+def common(first: LoaderPass, second: LoaderPass) -> Common:
+    """Compare the samples that a hash has chosen of two passes."""
+    rare = max(first.one_in, second.one_in)
+    chosen = [
+        [pair for pair in loader_pass.chosen if is_chosen(pair[0], rare)]
+        for loader_pass in (first, second)
+    ]
+    ours, theirs = (dict(reversed(pairs)) for pairs in chosen)  # a sample, and where it comes first
+    if not ours or not theirs:
+        return Common(0, 0.0, 0.0, 0.0)
+    both = set(ours) & set(theirs)
+    again = max(1 - len(ours) / len(chosen[0]), 1 - len(theirs) / len(chosen[1]))
+    length = max(1, min(first.given, second.given))
+    apart = (
+        median([abs(ours[sample] - theirs[sample]) / length for sample in both]) if both else 0.0
+    )
+    return Common(len(both) * rare, len(both) / min(len(ours), len(theirs)), again, apart)
+
+
+def own_order(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
+    """Find that the script's own sampler deals from another order on each rank."""
+    passes = [
+        row for row in evidence.training_rows if all(map(_is_known, row)) and _is_shared_out(row)
+    ]
+    alike = [row for row in passes if _is_by_chance(row)]
+    if not evidence.is_tied or len(alike) <= MAJORITY * len(passes):
+        return None
+    first, second = alike[0][:2]
+    share = common(first, second).share
+    return causes.REPEATED_DATA.finding(
+        f"The ranks deal an epoch out, {first.given:,} of {first.length:,} samples to rank "
+        f"{evidence.rank_ids[0]}, but {100 * share:.0f} % of these also go to rank "
+        f"{evidence.rank_ids[1]}, as many as chance would give: each rank takes its part of an "
+        "order of its own. So some samples come several times in an epoch, and others never.",
+        "Shuffle alike on all ranks before each takes its part, with a generator that is seeded "
+        "with the epoch, such as random.Random(epoch).",
+        step=1,
+        where=first.made_at,
+    )
+
+
+def _is_known(loader_pass: LoaderPass) -> bool:
+    """Whether all that the script's own sampler gave, to an epoch's end, is known."""
+    return bool(loader_pass.chosen and not loader_pass.stream and loader_pass.is_over)
+
+
+def _is_shared_out(row: Sequence[LoaderPass]) -> bool:
+    """Whether the ranks together draw about as many samples as there are."""
+    length, drawn = row[0].length, sum(loader_pass.given for loader_pass in row)
+    batch = max(loader_pass.given / max(1, loader_pass.drawn) for loader_pass in row)
+    slack = max(len(row) * batch, (1 - SAME) * length)
+    return len({loader_pass.length for loader_pass in row}) == 1 and abs(drawn - length) <= slack
+
+
+def _is_by_chance(row: Sequence[LoaderPass]) -> bool:
+    """Whether any two ranks have as much in common as if each drew its part by itself."""
+    overlaps = [common(*pair) for pair in combinations(row, 2)]
+    share = sum(overlap.share for overlap in overlaps) / len(overlaps)
+    chance = 1 / len(row)
+    return abs(share - chance) < BY_CHANCE * chance and all(
+        overlap.is_drawn_once and not overlap.is_in_step for overlap in overlaps
+    )
+
+
+def one_stream(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
+    """Find ranks that each read one whole stream, in orders that differ a little."""
+    for row in evidence.training_rows:
+        if not evidence.is_tied or not all(loader_pass.stream for loader_pass in row):
+            continue
+        for places in evidence.pairs:
+            first, second = (row[place] for place in places)
+            ranks = [evidence.rank_ids[place] for place in places]
+            both = common(first, second)
+            if both.samples < MANY or _is_aligned(first, second):
+                continue
+            if both.is_drawn_once and both.is_in_step and both.share >= SAME:
+                return causes.REPEATED_DATA.finding(
+                    f"Ranks {ranks[0]} and {ranks[1]} read the same stream: "
+                    f"{100 * both.share:.0f} % of the samples of one come on the other too, a "
+                    "little earlier or later. Two ranks do the work of one.",
+                    "Give each rank its part of the files or of the samples, and then each worker "
+                    "its part of these: a shuffle with another seed does not divide them.",
+                    lab="04d",
+                    step=1,
+                    where=first.made_at,
+                )
+    return None
+
+
+def _is_aligned(first: LoaderPass, second: LoaderPass) -> bool:
+    """Whether both have the same batches, so that each may use a part of them."""
+    pairs = list(zip(first.rows, second.rows, strict=False))
+    same = sum(set(ours) == set(theirs) for ours, theirs in pairs)
+    return same > MAJORITY * len(pairs)

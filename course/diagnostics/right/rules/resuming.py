@@ -1,0 +1,131 @@
+"""Rules on what a training resumes, on all ranks alike: weights, optimizer's state, epoch."""
+
+from collections.abc import Callable
+
+from course.diagnostics.finding import Finding
+from course.diagnostics.numerics.training import LoadedFile, LoaderPass
+from course.diagnostics.right import causes, table
+from course.diagnostics.right.evidence import Evidence, listed, odd_one
+from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+
+
+def resume(evidence: Evidence) -> Result:
+    """Do all ranks continue from the same state, and from all of it?"""
+    if not evidence.is_tied:
+        yield Row(table.RESUME, NOT_SEEN, evidence.why_untied)
+        return
+    for judge in (_some_ranks, _other_steps, _no_state, _first_epoch):
+        if finding := judge(evidence):
+            yield Row(table.RESUME, DIFFERS, finding.says)
+            yield finding
+            return
+    restored = [optimizer.on_rank[0].restored for optimizer in evidence.optimizers]
+    if all(restored) and restored:
+        yield Row(table.RESUME, EQUAL, f"all ranks load the optimizer's state at {restored[0]}")
+    elif any(rank.loads for rank in evidence.ranks):
+        yield Row(table.RESUME, NOT_SEEN, "a file was loaded, and no state of an optimizer from it")
+    else:
+        yield Row(table.RESUME, NOT_SEEN, "torch.load and load_state_dict of optimizers not called")
+
+
+def _some_ranks(evidence: Evidence) -> Finding | None:
+    """Find that only some ranks load the optimizer's state, and that weights then diverge."""
+    for optimizer in evidence.optimizers:
+        lines = [report.restored for report in optimizer.on_rank]
+        if all(lines) or not any(lines) or evidence.is_sharded or not _parts(optimizer):
+            continue
+        ranks = [rank for rank, line in zip(evidence.rank_ids, lines, strict=True) if line]
+        others = [rank for rank in evidence.rank_ids if rank not in ranks]
+        where = next(filter(None, lines))
+        return causes.RESUME.finding(
+            f"The optimizer's state is loaded on {listed(ranks)} (at {where}), and {listed(others)}"
+            f" begin{'s' if len(others) == 1 else ''} without: DDP sends weights, and no state of "
+            "an optimizer, so equal gradients make different weights.",
+            "Load the checkpoint on all ranks.",
+            rank=odd_one([bool(line) for line in lines], evidence.rank_ids),
+            step=1,
+            where=where,
+        )
+    return None
+
+
+def _parts(optimizer: OptimizerOnRanks) -> bool:
+    """Whether equal weights diverge in the first step."""
+    return optimizer.starts_equal and len({tuple(step.after) for step in optimizer.steps[0]}) > 1
+
+
+def _other_steps(evidence: Evidence) -> Finding | None:
+    """Find that the ranks load an optimizer's state from files of different steps."""
+    if not all(
+        report.restored for optimizer in evidence.optimizers for report in optimizer.on_rank
+    ):
+        return None
+    loads = [_of_training(rank.loads) for rank in evidence.ranks]
+    for row in zip(*loads, strict=False) if len(set(map(len, loads))) == 1 else ():
+        for key in row[0].numbers:
+            values = [load.numbers.get(key) for load in row]
+            if None in values or len(set(values)) == 1:
+                continue
+            return causes.RESUME.finding(
+                f"The ranks go on from different checkpoints: the {key} is not the same "
+                f"({evidence.by_rank(values)}).",
+                "Let rank 0 choose the checkpoint and broadcast its name, or its content.",
+                rank=odd_one(values, evidence.rank_ids),
+                step=1,
+                where=row[0].line,
+            )
+    return None
+
+
+def _of_training(loads: list[LoadedFile]) -> list[LoadedFile]:
+    """The files read before the first step that have an optimizer's state."""
+    return [load for load in loads if load.optimizer and not load.passes]
+
+
+def _no_state(evidence: Evidence) -> Finding | None:
+    """Find that the script saves an optimizer's state, reads that file, and does not load it."""
+    optimizers = [report for optimizer in evidence.optimizers for report in optimizer.on_rank]
+    if any(report.restored for report in optimizers):
+        return None
+    for load in evidence.ranks[0].loads:
+        saves = any(
+            other.path == load.path and other.saves for r in evidence.ranks for other in r.loads
+        )
+        if load.optimizer and saves and not load.passes:
+            return causes.RESUME.finding(
+                f"The checkpoint that is loaded at {load.line} has an optimizer's state, as those "
+                "that the script saves, and no optimizer loads it: momentum, and what Adam has "
+                "learned of each weight, begin again at zero.",
+                "Call optimizer.load_state_dict with it, too.",
+                step=1,
+                where=load.line,
+            )
+    return None
+
+
+def _first_epoch(evidence: Evidence) -> Finding | None:
+    """Find that the optimizer continues in a later epoch, and the sampler begins with the first."""
+    if not evidence.optimizers or not all(
+        optimizer.on_rank[0].restored for optimizer in evidence.optimizers
+    ):
+        return None
+    mine = [loader_pass for loader_pass in evidence.training_passes(0) if _shuffles(loader_pass)]
+    loads = _of_training(evidence.ranks[0].loads)
+    epochs = [load.numbers.get("epoch", 0) for load in loads]
+    if not mine or not epochs or epochs[-1] < 2 or mine[0].epoch != 0:
+        return None
+    return causes.RESUME.finding(
+        f"The checkpoint is of epoch {epochs[-1]}, and the sampler begins with the order of epoch "
+        "0: the training sees the samples in the order that it has had already.",
+        "Call sampler.set_epoch with the number of the epoch that the checkpoint goes on with.",
+        step=1,
+        where=mine[0].opened_at,
+    )
+
+
+def _shuffles(loader_pass: LoaderPass) -> bool:
+    return loader_pass.kind == "DistributedSampler" and loader_pass.shuffles
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (resume,)

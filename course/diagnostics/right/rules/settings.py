@@ -1,0 +1,155 @@
+"""Rules on how ranks train: the mode, the precision, the optimizer's settings and rates."""
+
+from collections.abc import Callable, Generator
+
+from course.diagnostics.right import causes, table
+from course.diagnostics.right.evidence import Evidence, odd_one
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.thresholds import SINCE
+
+
+def modes(evidence: Evidence) -> Result:
+    """Do the ranks train in the same mode, and does none stay in evaluation?"""
+    difference = yield from _described(evidence, "modes", table.MODE)
+    if difference:
+        step, values, line = difference
+        rank = odd_one(values, evidence.rank_ids)
+        if rank is None and values.count("evaluation") == 1:
+            rank = evidence.rank_ids[values.index("evaluation")]
+        yield causes.MODE.finding(
+            f"The ranks call the model in different modes since step {step} "
+            f"({evidence.by_rank(values)}): dropout and batch norm do something else on each.",
+            "Call model.train() on all ranks before the training goes on.",
+            lab="04c",
+            rank=rank,
+            step=step,
+            where=line,
+        )
+    elif evidence.steps and (step := _stays_in_evaluation(evidence)):
+        line = evidence.optimizers[0].steps[step - 1][0].latest[0].called
+        yield causes.MODE.finding(
+            f"All ranks train in evaluation mode since step {step}; before, they trained in "
+            "training mode. Dropout is off, and batch norm no longer learns its statistics.",
+            "Call model.train() after each evaluation.",
+            step=step,
+            where=line,
+        )
+
+
+def _stays_in_evaluation(evidence: Evidence) -> int:
+    """The step from which on all are in evaluation, if the first were not; else 0."""
+    modes = [
+        row[0].latest[0].modes if row[0].latest else "" for row in evidence.optimizers[0].steps
+    ]
+    last = len(modes)
+    while last and modes[last - 1] == "evaluation":
+        last -= 1
+    enough = len(modes) - last > SINCE and "training" in modes[:last]
+    return last + 1 if enough and evidence.ranks[0].evaluated else 0
+
+
+def precision(evidence: Evidence) -> Result:
+    """Do the ranks compute in the same precision?"""
+    difference = yield from _described(evidence, "precision", table.PRECISION)
+    if difference:
+        step, values, line = difference
+        yield causes.PRECISION.finding(
+            f"The ranks compute in different precision since step {step} "
+            f"({evidence.by_rank(values)}).",
+            rank=odd_one(values, evidence.rank_ids),
+            step=step,
+            where=line,
+        )
+
+
+def _described(
+    evidence: Evidence, what: str, name: str
+) -> Generator[Row, None, tuple[int, list[str], str] | None]:
+    """Yield a row; return the first step that differs, the value of each rank, and the line."""
+    if not evidence.is_tied:
+        yield Row(name, NOT_SEEN, evidence.why_untied)
+        return None
+    differing: list[tuple[int, list[str], str]] = []
+    looked = 0
+    for optimizer in evidence.optimizers:
+        for number, steps in enumerate(optimizer.steps, 1):
+            for passes in evidence.backward_passes(steps):
+                values = [getattr(backward_pass, what) for backward_pass in passes]
+                looked += all(values)
+                if all(values) and len(set(values)) > 1:
+                    differing.append((number, values, passes[-1].called))
+    if len({number for number, _, _ in differing}) >= SINCE:
+        yield Row(name, DIFFERS, f"since step {differing[0][0]}")
+        return differing[0]
+    if looked:
+        yield Row(name, EQUAL, "at each call of the model")
+    else:
+        yield Row(name, NOT_SEEN, "no call of a model with gradients was seen")
+    return None
+
+
+def settings(evidence: Evidence) -> Result:
+    """Do the optimizers have the same settings and rates?"""
+    yield from _settings(evidence)
+    yield from _rates(evidence)
+
+
+def _settings(evidence: Evidence) -> Result:
+    if not evidence.is_tied or not evidence.steps:
+        yield Row(table.SETTINGS, NOT_SEEN, evidence.why_no_steps)
+        return
+    for optimizer in evidence.optimizers:
+        for number, row in enumerate(optimizer.steps, 1):
+            values = [
+                f"{o.name}: {step.settings}" for o, step in zip(optimizer.on_rank, row, strict=True)
+            ]
+            if len(set(values)) > 1:
+                where = optimizer.on_rank[-1].made_at
+                yield Row(table.SETTINGS, DIFFERS, f"since step {number}")
+                yield causes.SETTINGS.finding(
+                    f"The optimizers have different settings since step {number}: "
+                    f"{_difference(values, evidence.rank_ids)}. The ranks turn equal gradients "
+                    "into different weights.",
+                    rank=odd_one(values, evidence.rank_ids),
+                    step=number,
+                    where=where,
+                )
+                return
+    yield Row(table.SETTINGS, EQUAL, "in each step")
+
+
+def _difference(values: list[str], ranks: list[int]) -> str:
+    parts = [set(value.replace(";", ",").split(", ")) for value in values]
+    common = set.intersection(*parts)
+    return ", ".join(
+        f"rank {rank} has {' '.join(sorted(part - common)) or 'less'}"
+        for rank, part in zip(ranks, parts, strict=True)
+    )
+
+
+def _rates(evidence: Evidence) -> Result:
+    if not evidence.is_tied or not evidence.steps:
+        yield Row(table.RATE, NOT_SEEN, evidence.why_no_steps)
+        return
+    for optimizer in evidence.optimizers:
+        for number, row in enumerate(optimizer.steps, 1):
+            values = [tuple(step.rates) for step in row]
+            if len(set(values)) > 1:
+                scheduled = next((s.schedule_line for s in row if s.schedule_line), "")
+                where = optimizer.on_rank[-1].made_at if number == 1 or not scheduled else scheduled
+                rates = ", ".join(
+                    f"rank {r}: {v[0]:g}" for r, v in zip(evidence.rank_ids, values, strict=True)
+                )
+                yield Row(table.RATE, DIFFERS, f"since step {number}: {rates}")
+                yield causes.LEARNING_RATE.finding(
+                    f"The ranks have different learning rates since step {number} ({rates}), so "
+                    "equal gradients make different weights.",
+                    rank=odd_one(values, evidence.rank_ids),
+                    step=number,
+                    where=where,
+                )
+                return
+    yield Row(table.RATE, EQUAL, "in each step")
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (modes, precision, settings)

@@ -1,0 +1,202 @@
+"""Rules on the weights with which ranks begin: of the trained model, and of other models."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from course.core import words
+from course.diagnostics.finding import Finding
+from course.diagnostics.numerics.training import DdpModel, InferenceModel
+from course.diagnostics.right import causes, table
+from course.diagnostics.right.evidence import NO_STEP, Evidence, listed, odd_one
+from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, some
+
+
+def weights(evidence: Evidence) -> Result:
+    """Are the weights equal at the start, if something ties the ranks?"""
+    if evidence.is_split:
+        yield Row(table.START, NOT_SEEN, evidence.is_split)
+        return
+    if evidence.is_sharded:
+        yield Row(table.START, NOT_SEEN, "each rank keeps a shard of its own")
+        return
+    for wraps in zip(*[rank.wrapped for rank in evidence.ranks], strict=False):
+        if len({tuple(wrap.first) for wrap in wraps if wrap.first}) > 1:
+            yield from _unlike_in_ddp(evidence, wraps)
+            return
+    for optimizer in evidence.optimizers:
+        tied = set(optimizer.unlike) - optimizer.own_parts
+        if tied and (evidence.averages or evidence.ranks[0].wrapped):
+            yield from _unlike_start(evidence, optimizer)
+            return
+    yield _row_of_start(evidence)
+
+
+def _row_of_start(evidence: Evidence) -> Row:
+    """The row for a start with which nothing is wrong."""
+    optimizers = evidence.optimizers
+    if not evidence.steps:
+        return Row(table.START, NOT_SEEN, NO_STEP)
+    if all(optimizer.starts_equal for optimizer in optimizers):
+        return Row(table.START, EQUAL, "on all ranks before the first step")
+    if evidence.is_tied and all(
+        set(optimizer.unlike) <= optimizer.own_parts for optimizer in optimizers
+    ):
+        says = "but for a part of the model that each rank has of its own"
+        return Row(table.START, EQUAL, says)
+    return Row(table.START, NOT_SEEN, f"they differ, and {evidence.why_untied}")
+
+
+def _unlike_in_ddp(evidence: Evidence, wraps: Sequence[DdpModel]) -> Result:
+    """Find that weights were changed after DDP had made them equal."""
+    names = _unlike(wraps[0].names, [wrap.first for wrap in wraps])
+    ranks = [
+        rank for rank, wrap in zip(evidence.rank_ids, wraps, strict=True) if wrap.first != wrap.then
+    ]
+    rank = (
+        ranks[0]
+        if len(ranks) == 1
+        else odd_one([str(wrap.first) for wrap in wraps], evidence.rank_ids)
+    )
+    where = _changed_at(evidence, ranks or evidence.rank_ids) or wraps[0].made_at
+    on = f"rank {rank}" if rank is not None else "the ranks"
+    yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
+    yield causes.START.finding(
+        f"The weights differ when training starts ({some(names)}): {on} changed them at {where} "
+        "after DDP had made them equal. DDP averages gradients and never looks at the weights "
+        "again, so the ranks train different models.",
+        "Change weights before you wrap the model in DDP, or change them on all ranks alike.",
+        rank=rank,
+        step=1,
+        where=where,
+    )
+
+
+def _unlike_start(evidence: Evidence, optimizer: OptimizerOnRanks) -> Result:
+    """Find that an optimizer begins with weights that differ, though its ranks train together."""
+    names = _unlike(optimizer.names, [step.before for step in optimizer.steps[0]])
+    yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
+    line, ranks = evidence.changed(
+        _equal_until(evidence, optimizer), [step.passes for step in optimizer.steps[0]]
+    )
+    if line:
+        yield _changed_by_some(names, line, ranks)
+    else:
+        yield _never_equal(evidence, optimizer, names)
+
+
+def _changed_by_some(names: list[str], line: str, ranks: list[int]) -> Finding:
+    """Find that only some ranks came through a line that changes weights."""
+    return causes.START.finding(
+        f"The weights differ before the first step of an optimizer ({some(names)}), since only "
+        f"{listed(ranks)} changed them at {line}. Equal gradients then train different models.",
+        "Change weights on all ranks alike, or send them from one rank to all with dist.broadcast.",
+        rank=ranks[0] if len(ranks) == 1 else None,
+        step=1,
+        where=line,
+    )
+
+
+def _never_equal(evidence: Evidence, optimizer: OptimizerOnRanks, names: list[str]) -> Finding:
+    """Find that nothing has made the weights equal."""
+    first = optimizer.on_rank[0]
+    made_at = first.made[optimizer.unlike[0]] if first.made else ""
+    befores = [tuple(step.before) for step in optimizer.steps[0]]
+    return causes.START.finding(
+        f"The weights differ before the first step ({some(names)}), though the ranks combine "
+        "their gradients: each rank applies the same updates to another model.",
+        "Send rank 0's weights to all ranks before the first step "
+        "(dist.broadcast for each parameter), or let DDP do so.",
+        rank=odd_one(befores, evidence.rank_ids),
+        step=1,
+        where=made_at or first.made_at,
+    )
+
+
+def _equal_until(evidence: Evidence, optimizer: OptimizerOnRanks) -> list[int]:
+    """How many backward passes each rank had made when weights were last equal, or 0."""
+    rows = [
+        row
+        for other in evidence.optimizers
+        for row in other.steps
+        if len({tuple(step.after) for step in row}) == 1
+        and all(
+            step.passes < first.passes for step, first in zip(row, optimizer.steps[0], strict=True)
+        )
+    ]
+    last = max(rows, key=lambda row: row[0].passes, default=())
+    return [step.passes for step in last] or [0] * evidence.count
+
+
+def _changed_at(evidence: Evidence, ranks: list[int]) -> str:
+    """The last line that changed weights before the first pass, if possible here alone."""
+    ours = [r for r in evidence.ranks if r.rank in ranks]
+    theirs = {change.line for r in evidence.ranks if r.rank not in ranks for change in r.changes}
+    lines = [change.line for change in ours[0].changes if change.passes == 0]
+    return next(iter([line for line in lines[::-1] if line not in theirs] or lines[::-1]), "")
+
+
+def _unlike(names: list[str], marks: list[list[int]]) -> list[str]:
+    return [
+        name for name, column in zip(names, zip(*marks, strict=True), strict=False)
+        if len(set(column)) > 1
+    ]  # fmt: skip
+
+
+def drifted(evidence: Evidence) -> int:
+    """The first step after which weights differ that the ranks should keep equal."""
+    for optimizer in evidence.optimizers:
+        for number, row in enumerate(optimizer.steps, 1):
+            if len({tuple(step.after) for step in row}) > 1:
+                return number
+    return 0
+
+
+def others(evidence: Evidence) -> Result:
+    """Is a model that is only evaluated, such as a teacher, the same on all ranks?"""
+    if not evidence.is_tied:
+        yield Row(table.OTHERS, NOT_SEEN, evidence.why_untied)
+        return
+    alike = _called_alike(evidence)
+    for row in alike:
+        first = row[0]
+        if first.trains or len({model.checksum for model in row}) == 1:
+            continue
+        if first.steps and (
+            drifted(evidence) or any(optimizer.own_parts for optimizer in evidence.optimizers)
+        ):
+            continue
+        marks = [model.checksum for model in row]
+        when = f", first after step {first.steps}," if first.steps else ""
+        yield Row(table.OTHERS, DIFFERS, f"{first.name} at {first.line}")
+        yield causes.OTHER_MODEL.finding(
+            f"The {first.name} that is called without gradients at {first.line}{when} has other "
+            "weights on each rank, so its answers differ from rank to rank.",
+            rank=odd_one(marks, evidence.rank_ids),
+            step=max(1, first.steps),
+            where=first.made_at or first.line,
+        )
+        return
+    calls = Counter(model.name for row in alike for model in row[:1])
+    says = f"{', '.join(calls)}, when first called" if calls else "all ranks have called none"
+    yield Row(table.OTHERS, EQUAL if calls else NOT_SEEN, says)
+
+
+def _called_alike(evidence: Evidence) -> list[list[InferenceModel]]:
+    """The models that all ranks first called at the same line after the same step."""
+    by_rank = []
+    for rank in evidence.ranks:
+        models: dict[tuple[str, str, int, int], InferenceModel] = {}
+        for model in rank.others:
+            key = model.name, model.line, model.steps
+            number = sum(other[:3] == key for other in models)
+            models[*key, number] = model
+        by_rank.append(models)
+    return [
+        [of_rank[key] for of_rank in by_rank]
+        for key in by_rank[0]
+        if all(key in of_rank for of_rank in by_rank)
+    ]
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (weights, others)

@@ -1,0 +1,174 @@
+"""Rules on each step: which ranks take it, with which numbers, and whether weights stay equal."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from course.core import words
+from course.diagnostics.finding import Finding
+from course.diagnostics.numerics.training import OptimizerStep
+from course.diagnostics.right import causes, table
+from course.diagnostics.right.evidence import NO_STEP, Evidence, listed, odd_one
+from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
+from course.diagnostics.right.rules.gradients import why_no_gradients
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, some
+from course.diagnostics.right.thresholds import EXACT, MAJORITY
+
+
+def taken(evidence: Evidence) -> Result:
+    """Does each rank take a step when the others do?"""
+    if not evidence.is_tied or not evidence.steps:
+        yield Row(table.STEPS, NOT_SEEN, evidence.why_no_steps)
+        return
+    for optimizer in evidence.optimizers:
+        if optimizer.skip:
+            number, place = optimizer.skip
+            rank = evidence.rank_ids[place]
+            other = optimizer.on_rank[0 if place else 1].watched
+            line = other[min(number, len(other)) - 1].line
+            yield Row(table.STEPS, DIFFERS, f"rank {rank} leaves out step {number}")
+            yield causes.SKIPPED_STEP.finding(
+                f"Rank {rank} does not take step {number} (at {line}), which the others take: from "
+                "there on its weights are one step behind.",
+                rank=rank,
+                step=number,
+                where=line,
+            )
+            return
+    yield Row(table.STEPS, EQUAL, f"all ranks take the same {words.plural(evidence.steps, 'step')}")
+
+
+def finite(evidence: Evidence) -> Result:
+    """Are all gradients finite?"""
+    looked = False
+    for optimizer in evidence.optimizers:
+        for number, row in enumerate(optimizer.steps, 1):
+            looked = True
+            bad = [
+                any(p.loss is not None and not math.isfinite(p.loss) for p in step.latest)
+                or not _is_finite(step)
+                for step in row
+            ]
+            broken = any(not step.finite for step in row)
+            if not any(bad) and not broken:
+                continue
+            ranks = [rank for rank, is_bad in zip(evidence.rank_ids, bad, strict=True) if is_bad]
+            rank = ranks[0] if len(ranks) == 1 else None
+            line = next((p.line for step in row for p in step.latest), "")
+            on = f"of rank {rank}" if rank is not None else "of the ranks"
+            yield Row(table.FINITE, DIFFERS, f"since step {number}")
+            yield causes.NON_FINITE.finding(
+                f"The loss or the gradient {on} is not finite in step {number}, and the step is "
+                "taken all the same. An average with it is not finite on any rank.",
+                rank=rank,
+                step=number,
+                where=line,
+            )
+            return
+    if looked:
+        yield Row(table.FINITE, EQUAL, "all losses and weights are finite")
+    else:
+        yield Row(table.FINITE, NOT_SEEN, NO_STEP)
+
+
+def _is_finite(step: OptimizerStep) -> bool:
+    gradients = step.gradients
+    return "own" not in gradients.encoded or bool(np.isfinite(gradients.samples("own")).all())
+
+
+def weights(evidence: Evidence) -> Result:
+    """Are the weights equal after each step?"""
+    if evidence.is_split or evidence.is_sharded or not evidence.steps:
+        yield Row(table.AFTER, NOT_SEEN, why_no_gradients(evidence))
+        return
+    if evidence.averages_weights:
+        meets = next(optimizer.meets for optimizer in evidence.optimizers if optimizer.meets)
+        yield Row(table.AFTER, EQUAL, f"the ranks average them, first before step {meets[0]}")
+        return
+    if not evidence.is_tied:
+        yield Row(table.AFTER, NOT_SEEN, evidence.why_untied)
+        return
+    for optimizer in evidence.optimizers:
+        for number, row in enumerate(optimizer.steps, 1):
+            if names := _apart(optimizer, row):
+                yield Row(table.AFTER, DIFFERS, f"since step {number}: {names}")
+                yield _drift(evidence, optimizer, number, names)
+                return
+    yield Row(table.AFTER, EQUAL, f"in all {words.plural(evidence.steps, 'step')}")
+
+
+def _apart(optimizer: OptimizerOnRanks, row: Sequence[OptimizerStep]) -> str:
+    marks = list(zip(*[step.after for step in row], strict=True))
+    places = [place for place, column in enumerate(marks) if len(set(column)) > 1]
+    norms = list(zip(*[step.norms for step in row], strict=False))
+    places += [
+        place for place, column in enumerate(norms)
+        if place not in places and max(column) - min(column) > EXACT * max(map(abs, column))
+    ]  # fmt: skip
+    return some([optimizer.names[place] for place in places if place not in optimizer.own_parts])
+
+
+def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: str) -> Finding:
+    row = optimizer.steps[number - 1]
+    before = optimizer.steps[number - 2] if number > 1 else None
+    equal_before = len({tuple(step.before) for step in row}) == 1
+    line = ""
+    ranks: list[int] = []
+    if before and not equal_before:
+        line, ranks = evidence.changed([s.passes for s in before], [s.passes for s in row])
+    if line:
+        return causes.DRIFT.finding(
+            f"The weights are no longer equal in step {number} ({names}), since only "
+            f"{listed(ranks)} changed them before it, at {line}.",
+            "Change weights on all ranks alike, or send them from one rank to all with "
+            "dist.broadcast.",
+            rank=ranks[0] if len(ranks) == 1 else None,
+            step=number,
+            where=line,
+        )
+    moment = "in the step itself" if equal_before else "between two steps"
+    if not before and not equal_before:
+        moment = "before the first step"
+    rank = odd_one([tuple(step.after) for step in row], evidence.rank_ids)
+    return causes.DRIFT.finding(
+        f"The weights are no longer equal after step {number} ({names}), and nothing else that was "
+        f"looked at explains it: they part {moment}.",
+        "Look for what changes weights on one rank alone; lab 04c has an instrument that finds "
+        "the moment.",
+        rank=rank,
+        step=number,
+        where=row[0].line,
+    )
+
+
+def buffers(evidence: Evidence) -> Result:
+    """Are the buffers equal when a step begins, if they are saved or used to evaluate?"""
+    wraps = [wrap for rank in evidence.ranks for wrap in rank.wrapped]
+    rows = evidence.step_rows
+    marks = [[p.buffers for step in row for p in step.latest[:1]] for row in rows]
+    marks = [row for row in marks if len(row) == evidence.count and any(row)]
+    if any(wrap.buffers for wrap in wraps) and not marks:
+        yield Row(table.BUFFERS, EQUAL, "DDP sends rank 0's before each pass")
+        return
+    if not marks or not evidence.is_tied:
+        yield Row(
+            table.BUFFERS, NOT_SEEN, "the model has none" if not marks else evidence.why_untied
+        )
+        return
+    apart = [row for row in marks if len(set(row)) > 1]
+    if len(apart) <= MAJORITY * len(marks):
+        yield Row(table.BUFFERS, EQUAL, "when a step begins")
+        return
+    yield Row(table.BUFFERS, DIFFERS, "when a step begins")
+    if any(rank.evaluated or rank.written for rank in evidence.ranks):
+        where = wraps[0].made_at if wraps else rows[0][0].latest[0].called
+        yield causes.BUFFERS.finding(
+            "The ranks' buffers (such as the statistics of batch norm) differ, and the model is "
+            "evaluated or saved with them: each rank has another result, and rank 0's is kept.",
+            step=2,
+            where=where,
+        )
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (taken, finite, weights, buffers)

@@ -1,0 +1,62 @@
+"""The table of what was compared: a row for each thing, equal, different, or not seen and why."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from course.diagnostics.finding import Finding
+
+EQUAL, DIFFERS, NOT_SEEN = "equal", "differs", "not seen"
+
+START = "weights at start"
+MODE = "training mode"
+PRECISION = "precision"
+SETTINGS = "optimizer's settings"
+RATE = "learning rate"
+SAMPLES = "samples of a step"
+OWN = "own gradient"
+USED = "gradient used = mean of the ranks'"
+TARGET = "what one target counts"
+ZERO = "gradients zero when a step begins"
+BETWEEN = "between backward and step"
+STEPS = "steps per backward pass"
+AFTER = "weights after each step"
+OTHERS = "models called without gradients"
+BUFFERS = "buffers"
+UNOPTIMIZED = "parameters in no optimizer"
+FINITE = "non-finite gradients"
+EPOCHS = "order of epochs"
+SHARE = "samples of an epoch"
+SCHEDULE = "schedule"
+NOISE = "random numbers in the model"
+EVALUATION = "evaluation"
+FILES = "files written by several ranks"
+RESUME = "resume"
+ONE = "one process"  # of `right --deep`
+
+ORDER = (
+    START, MODE, PRECISION, SETTINGS, RATE, SAMPLES, OWN, USED, TARGET, ZERO, BETWEEN, STEPS, AFTER,
+    OTHERS, BUFFERS, UNOPTIMIZED, FINITE, EPOCHS, SHARE, SCHEDULE, NOISE, EVALUATION, FILES, RESUME,
+)  # fmt: skip
+MUST_DIFFER = (SAMPLES, OWN, EPOCHS)  # between ranks that share out a batch; between epochs
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table: its name says what was compared, `says` what came of it."""
+
+    name: str
+    state: str
+    says: str
+
+    def plain(self) -> dict[str, str]:
+        """The row as JSON."""
+        return {"row": self.name, "state": self.state, "says": self.says}
+
+
+Result = Iterator[Finding | Row]  # of a rule
+
+
+def some(names: list[str]) -> str:
+    """The first three names, and how many more there are."""
+    shown = ", ".join(f"`{name}`" for name in names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

@@ -1,0 +1,96 @@
+"""The verdict: all findings, causes before consequences, and the table of what was compared."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from course.core import CourseError
+from course.diagnostics.finding import Finding
+from course.diagnostics.numerics.training import TrainingReport
+from course.diagnostics.right import causes, table
+from course.diagnostics.right.evidence import Evidence
+from course.diagnostics.right.rules import RULES
+from course.diagnostics.right.table import NOT_SEEN, Row
+
+# What explains a finding, which is then left out.
+EXPLAINED_BY = {
+    # These make weights differ, so that no drift is left to explain.
+    causes.DRIFT: (
+        causes.START, causes.SETTINGS, causes.LEARNING_RATE, causes.NOT_AVERAGED,
+        causes.CHANGED_GRADIENT, causes.NON_FINITE, causes.CLIP, causes.SKIPPED_STEP,
+        causes.NOT_ZEROED, causes.MODE, causes.RESUME,
+    ),
+    # These show in an average that is none, or in steps that do not belong together.
+    causes.MEAN_OF_MEANS: (causes.NOT_AVERAGED,),
+    causes.FACTOR: (causes.NOT_AVERAGED,),
+    causes.NOT_ZEROED: (causes.NOT_AVERAGED,),
+    causes.CLIP: (causes.NOT_AVERAGED,),
+}  # fmt: skip
+ORDER = [cause.name for cause in causes.ALL]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The `findings`, the one that matters first, and the `rows` of the table."""
+
+    findings: list[Finding]
+    rows: list[Row]
+    ranks: list[int] = field(default_factory=list)
+    steps: int = 0
+
+
+def of(ranks: Sequence[TrainingReport]) -> Verdict:
+    """The verdict on what the ranks report; raises `CourseError` if that is too little."""
+    demand(ranks)
+    evidence = Evidence(ranks)
+    rows: dict[str, Row] = {}
+    findings: list[Finding] = []
+    for rule in RULES:
+        for result in rule(evidence):
+            if isinstance(result, Row):
+                rows[result.name] = result
+            else:
+                findings.append(result)
+    for name in table.ORDER:
+        rows.setdefault(name, Row(name, NOT_SEEN, "nothing of it was seen"))
+    ordered = sorted(_causes(findings), key=_place)
+    return Verdict(ordered, [rows[name] for name in table.ORDER], evidence.rank_ids, evidence.steps)
+
+
+def _causes(findings: list[Finding]) -> list[Finding]:
+    """The findings that no other finding explains."""
+    names = {finding.what for finding in findings}
+    gone = {
+        cause.name
+        for cause, explanations in EXPLAINED_BY.items()
+        if any(explanation.name in names for explanation in explanations)
+    }
+    return [finding for finding in findings if finding.what not in gone]
+
+
+def _place(finding: Finding) -> tuple[bool, int]:
+    """A finding's place; a rate that differs later does not cause what came before."""
+    name = finding.what
+    if name == causes.LEARNING_RATE.name and (finding.step or 1) > 1:
+        name = causes.SKIPPED_STEP.name
+    return finding.note, ORDER.index(name)
+
+
+def demand(ranks: Sequence[TrainingReport]) -> None:
+    """Raise `CourseError` if the reports are too few to compare."""
+    if not ranks:
+        raise CourseError("No rank came to its end, so nothing was seen of any step.")
+    world = max(rank.world for rank in ranks)
+    if world < 2:
+        raise CourseError(
+            "This was one process, so there is nothing to compare. Start at least two, with "
+            "torchrun --nproc-per-node 2."
+        )
+    if len(ranks) < world:
+        raise CourseError(
+            f"{len(ranks)} of {world} ranks have reported, and `right` compares all of them."
+        )
+    if not all(rank.backend for rank in ranks):
+        raise CourseError(
+            "The script never called torch.distributed.init_process_group: its ranks know nothing "
+            "of one another, so nothing ties them."
+        )

@@ -1,0 +1,103 @@
+"""Find where the ranks' calls begin to differ: the step, and the rank that made more of them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from course.core import words
+from course.diagnostics.finding import Finding
+from course.diagnostics.run.thresholds import FEW
+from course.diagnostics.watch.calls import CollectiveCall
+from course.diagnostics.watch.rank_states import RankState
+
+
+def step(passes: int) -> int:
+    """The step of a backward pass, counted from 0, as loops do."""
+    return max(0, passes - 1)
+
+
+def with_difference(
+    cause: Finding, ranks: Sequence[RankState], waits_at: Sequence[str] = ()
+) -> Finding:
+    """The cause with a sentence on where the ranks' calls begin to differ, and that step.
+
+    `waits_at` are the lines that the cause names: a difference there from step 0 on adds nothing.
+    """
+    difference = _first_difference(ranks)
+    if not difference:
+        return cause
+    sentence, first = difference
+    adds = first > 0 or not any(line in sentence for line in waits_at)
+    says = f"{cause.says} {sentence}" if adds else cause.says
+    return replace(cause, says=says, step=first if cause.step is None else cause.step)
+
+
+def _first_difference(ranks: Sequence[RankState]) -> tuple[str, int] | None:
+    """A sentence on the first difference between the ranks' calls, and its step; None if unknown.
+
+    Ranks of a pipeline differ from the first call on. That says nothing, so some calls have to
+    agree first.
+    """
+    return _in_collectives(ranks) or _in_passes(ranks)
+
+
+def _in_collectives(ranks: Sequence[RankState]) -> tuple[str, int] | None:
+    by_order = [{call.order: call for call in state.calls if call.order} for state in ranks]
+    called = [calls for calls in by_order if calls]
+    if not called or (len(called) < len(by_order) and max(map(len, called)) > FEW):
+        return None
+    first, last = max(map(min, called)), max(map(max, called))
+    agreed = 0
+    for order in range(first, last + 1):
+        calls = [mine.get(order) for mine in by_order]
+        if len({_key(call) for call in calls}) == 1:
+            agreed += 1
+            continue
+        if not agreed and order > 1:
+            return None
+        passes = min(call.passes for call in calls if call)
+        return _sentence(ranks, passes), step(passes)
+    return None
+
+
+def _key(call: CollectiveCall | None) -> tuple[str, str, int] | None:
+    return (call.name, call.where, call.passes) if call else None
+
+
+def _sentence(ranks: Sequence[RankState], passes: int) -> str:
+    """A sentence on what each rank called after the same backward pass."""
+    counts = {
+        state.rank: Counter(
+            (c.name, c.where) for c in state.calls if c.order and c.passes == passes
+        )
+        for state in ranks
+    }
+    kinds = sorted({kind for mine in counts.values() for kind in mine})
+    differ = [kind for kind in kinds if len({mine[kind] for mine in counts.values()}) > 1]
+    name, where = (differ or kinds)[0]
+    calls = [
+        f"rank {rank} {_called(f'{name} at {where}' if not place else 'it', mine[name, where])}"
+        for place, (rank, mine) in enumerate(list(counts.items())[:4])
+    ]
+    after = f"After backward pass {passes} (step {step(passes)} from 0) t" if passes else "T"
+    return f"{after}he ranks' calls differ: {', '.join(calls)}."
+
+
+def _called(what: str, count: int) -> str:
+    if not count:
+        return f"never called {what}"
+    return f"called {what} {('once', 'twice')[count - 1] if count < 3 else f'{count} times'}"
+
+
+def _in_passes(ranks: Sequence[RankState]) -> tuple[str, int] | None:
+    counts = {state.rank: state.passes for state in ranks}
+    least, most = min(counts.values()), max(counts.values())
+    if least == most or not least:
+        return None
+    fewer = [f"rank {rank}" for rank, count in counts.items() if count == least]
+    more = [f"rank {rank}" for rank, count in counts.items() if count == most]
+    return (
+        f"{' and '.join(fewer[:4])} made {words.plural(least, 'backward pass')}, "
+        f"{' and '.join(more[:4])} {most}.",
+        step(most),
+    )

@@ -1,0 +1,89 @@
+"""The ending of a run: how it ended, where its ranks stood, and why they did."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from course.core import words
+from course.diagnostics.finding import Finding
+from course.diagnostics.run import causes, failures, standing, standstills
+from course.diagnostics.run.thresholds import MOVES_S
+from course.diagnostics.watch.rank_states import RankState
+
+# How a run ended.
+ITSELF, STOOD, LIMIT, INTERRUPTED = "by itself", "stood still", "limit", "interrupted"
+STOPPED = "stopped"  # enough has been seen
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run `ended`, with its exit `code`, which is None if the course ended it.
+
+    `lead` says so in a sentence, and `ranks` has a line for each rank. If the ranks stood still,
+    `waits_in` has, by rank, the call in which it waited.
+    """
+
+    ended: str
+    code: int | None = None
+    lead: str = ""
+    ranks: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    waits_in: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def faults(self) -> list[Finding]:
+        """The findings that are not notes."""
+        return [finding for finding in self.findings if not finding.note]
+
+    def plain(self) -> dict[str, object]:
+        """As JSON, without the findings."""
+        ranks = [line.strip() for line in self.ranks]
+        return {"ended": self.ended, "exit_code": self.code, "ranks": ranks}
+
+
+def ending_of(
+    ranks: Sequence[RankState], ended: str, code: int | None, seconds: float, enough: float
+) -> Ending:
+    """Describe a run that has ended with an exit code, or is being ended after `seconds`.
+
+    Ranks that have not moved for `enough` seconds stand still.
+    """
+    if ended == ITSELF:
+        return _by_itself(ranks, code or 0)
+    if ended == STOPPED:
+        return Ending(ended)
+    lead = {
+        STOOD: "The run was ended.",
+        LIMIT: f"The limit of {seconds:g} s ended the run.",
+        INTERRUPTED: f"Interrupted after {words.duration(seconds)}.",
+    }[ended]
+    if not ranks:
+        return Ending(ended, lead=f"{lead} No rank has been seen.")
+    stood = standing.stood(ranks)
+    if ended != STOOD and stood < MOVES_S:
+        lead = f"{lead} The ranks were still working:"
+        return Ending(ended, lead=lead, ranks=standing.working(ranks))
+    if ended != STOOD and stood < enough:
+        lead = f"{lead} It is too early to say whether the ranks stand still:"
+        return Ending(ended, lead=lead, ranks=standing.working(ranks))
+    lead = f"{lead} No rank has moved for {words.duration(round(stood))}. Where the ranks stood:"
+    lines, calls = standing.lines(ranks), standing.waits_in(ranks)
+    return Ending(ended, lead=lead, ranks=lines, findings=_waiting(ranks), waits_in=calls)
+
+
+def _waiting(ranks: Sequence[RankState]) -> list[Finding]:
+    """Why the ranks wait, and a note on ranks of other machines, which are out of sight."""
+    findings = standstills.findings(ranks)
+    world = max(state.snapshot.world for state in ranks)
+    joining = any(finding.what == causes.NOT_JOINED.name for finding in findings)
+    if world > len(ranks) and findings and not joining:
+        says = f"Only {len(ranks)} of {world} ranks are seen from here: the others may be why."
+        findings.append(causes.UNSEEN_RANKS.finding(says, note=True))
+    return findings
+
+
+def _by_itself(ranks: Sequence[RankState], code: int) -> Ending:
+    if not code:
+        return Ending(ITSELF, 0)
+    findings = failures.findings(ranks)
+    several = standing.lines(ranks) if len(ranks) > 1 else []
+    return Ending(ITSELF, code, f"The run failed with exit code {code}.", several, findings)

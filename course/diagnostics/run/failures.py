@@ -1,0 +1,154 @@
+"""Find why a run has failed: the rank that failed first, and its line."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from course.core import words
+from course.diagnostics.finding import Finding
+from course.diagnostics.run import call_sites, causes, divergence
+from course.diagnostics.watch.exits import BY_NUMBER
+from course.diagnostics.watch.rank_states import RankState
+from course.diagnostics.watch.snapshots import ThreadStack
+from course.launch import brief
+
+# The errors of a rank whose partner has gone.
+AFTER = re.compile(
+    r"Connection (reset|closed|refused)|Broken pipe|Socket closed|Read error|recvValue failed"
+    r"|remote process|SignalException|Timed out waiting|wait timeout|Software caused connection"
+)
+
+
+class _Failure(NamedTuple):
+    """A rank, and the exception that ended its script."""
+
+    state: RankState
+    error: ThreadStack
+
+
+def findings(ranks: Sequence[RankState]) -> list[Finding]:
+    """Why the run failed, as far as its ranks show; empty if they show nothing."""
+    aborted = [state for state in ranks if call_sites.fatal_signal(state)]
+    raised = [_Failure(state, error) for state in ranks if (error := state.snapshot.error)]
+    first = min(raised, key=_order, default=None)
+    ended = [state for state in ranks if state.alive is False and not state.snapshot.ended]
+    gone = [state for state in ended if not state.terminated]
+    if first is not None and not _follows(first) and not (_exits(first) and (aborted or gone)):
+        return [_unused(first, ranks) or _raised(first)]
+    if aborted:
+        return [_sizes(aborted[0], ranks) or _killed(aborted[0])]
+    if len(gone) == 1 and (first is not None or len(ended) > 1):
+        return [_killed(gone[0])]
+    done = [state for state in ranks if state.snapshot.ended and not state.snapshot.error]
+    if first is not None and done:
+        return [_left(done[0], first)]
+    return [_raised(first)] if first else []
+
+
+def _follows(failure: _Failure) -> bool:
+    return bool(AFTER.search(failure.error.error))
+
+
+def _exits(failure: _Failure) -> bool:
+    """Whether the rank ended itself by an exit code, as a handler of SIGTERM may, too."""
+    return failure.error.error.startswith(BY_NUMBER)
+
+
+def _order(failure: _Failure) -> tuple[bool, bool, float]:
+    return _follows(failure), _exits(failure), failure.state.snapshot.at
+
+
+def _raised(failure: _Failure) -> Finding:
+    state, error = failure
+    says = brief(error.error.splitlines()[0])
+    at = f" at {error.error_at}" if error.error_at else ""
+    step = divergence.step(state.passes) if state.passes else None
+    return causes.ERROR.finding(
+        f"Rank {state.rank} failed first{at}: {says}",
+        rank=state.rank,
+        where=error.error_at,
+        step=step,
+    )
+
+
+def _unused(failure: _Failure, ranks: Sequence[RankState]) -> Finding | None:
+    """Replace, in DDP's complaint about parameters without a gradient, numbers by names."""
+    state = failure.state
+    if not state.snapshot.unused:
+        return None
+    names = ", ".join(f"`{name}`" for name in state.snapshot.unused[:8])
+    passes = max(1, state.passes)
+    sites = {other.rank: call_sites.of_rank(other) for other in ranks if other is not state}
+    others = [(rank, site) for rank, site in sites.items() if site][:2]
+    waits = [f"rank {rank} {site}" for rank, site in others if site.call]
+    meanwhile = f" Meanwhile {', '.join(waits)}." if waits else ""
+    return causes.UNUSED_PARAMETERS.finding(
+        f"In backward pass {passes} (step {divergence.step(passes)} from 0) rank {state.rank} made "
+        f"no gradient for {names}; DDP waits for one from each rank.{meanwhile}",
+        rank=state.rank,
+        step=divergence.step(passes),
+        where=failure.error.error_at,
+    )
+
+
+def _sizes(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
+    """Explain a SIGABRT: Gloo ends a rank whose message is larger than the one it waits for."""
+    if call_sites.fatal_signal(state) != "Aborted":
+        return None
+    calls = [f"rank {rank.rank} was in {_in(rank)}" for rank in ranks[:4]]
+    site = call_sites.of_rank(state)
+    cause = causes.DIFFERENT_SIZES.finding(
+        f"Gloo ended rank {state.rank} (SIGABRT), since a message was larger than the one that it "
+        f"waited for: {'; '.join(calls)}.",
+        rank=state.rank,
+        where=site.at if site else "",
+    )
+    return divergence.with_difference(cause, ranks)
+
+
+def _in(state: RankState) -> str:
+    """The call in which a rank was, in words, with its size if that is known."""
+    site = call_sites.of_rank(state)
+    if state.snapshot.error:
+        site = call_sites.of_stack(state.snapshot.error.frames)
+    last = state.calls[-1] if state.calls else None
+    if state.passes > (last.passes if last else 0):
+        size = words.size(state.record.gradients) if state.record.gradients else ""
+        sends = f", whose gradients are {size} in all," if size else ""
+        at = f" at {site.at}" if site and site.call == "backward" else ""
+        return f"backward pass {state.passes}{sends}{at}"
+    if site and last and last.where == site.at:
+        size = f" of {words.size(last.nbytes)}, {last.shape}," if last.nbytes else ""
+        return f"{last.name}{size} at {last.where}"
+    if site and site.call:
+        pending = state.snapshot.pending
+        return f"{site.call} at {site.at}{f' ({pending[-1]})' if pending else ''}"
+    return f"{last.name} at {last.where}" if last else "no call that is known"
+
+
+def _left(gone: RankState, failure: _Failure) -> Finding:
+    """Find a rank that came to its end while another rank still waited for it, and noticed."""
+    state, error = failure
+    site = call_sites.of_stack(error.frames)
+    waited = f"waited for it in {site.call}" if site and site.call else "needed it"
+    at = f" at {error.error_at}" if error.error_at else ""
+    cause = causes.ENDED_RANK.finding(
+        f"Rank {gone.rank} came to its end while rank {state.rank} {waited}{at}: "
+        f"{brief(error.error.splitlines()[0])}",
+        rank=gone.rank,
+        where=error.error_at,
+    )
+    return divergence.with_difference(cause, [gone, state])
+
+
+def _killed(state: RankState) -> Finding:
+    site, how = call_sites.of_rank(state), call_sites.fatal_signal(state)
+    at = f" at {site.at}" if site else ""
+    says = (
+        f"by a fatal error ({how})" if how else "without a message, as after SIGKILL or `os._exit`"
+    )
+    return causes.KILLED.finding(
+        f"Rank {state.rank} ended {says}{at}; other ranks failed after it.",
+        rank=state.rank,
+        where=site.at if site else "",
+    )

@@ -1,0 +1,81 @@
+"""Decide whether a run goes on, stands still, or only seems to."""
+
+from collections.abc import Sequence
+
+from course.core import call_site, words
+from course.diagnostics.run import call_sites
+from course.diagnostics.run.divergence import step
+from course.diagnostics.run.thresholds import SNAPSHOTS
+from course.diagnostics.watch.rank_states import RankState
+from course.launch import brief
+
+
+def stood(ranks: Sequence[RankState]) -> float:
+    """Seconds for which no living rank has moved; 0 until each has a few snapshots."""
+    living = [state for state in ranks if state.alive is not False]
+    if not living or any(state.snapshot.count < SNAPSHOTS for state in living):
+        return 0.0
+    return min(map(rank_stood, living))
+
+
+def rank_stood(state: RankState) -> float:
+    """Seconds for which one rank has stood still.
+
+    A rank that waits for others does not move, even if waiting keeps it busy. Elsewhere, a rank
+    that computes, reads or writes is at work, though it may not leave its line.
+    """
+    snapshot, site = state.snapshot, call_sites.of_rank(state)
+    if site and site.call and (site.call != "backward" or snapshot.cuda):
+        return snapshot.stood
+    return min(snapshot.stood, snapshot.idle)
+
+
+def lines(ranks: Sequence[RankState]) -> list[str]:
+    """A line for each rank, with the place where it stands."""
+    return [f"  rank {state.rank} {_state(state)}" for state in ranks]
+
+
+def waits_in(ranks: Sequence[RankState]) -> dict[int, str]:
+    """By rank, the call in which it waits; ranks that wait in none are left out."""
+    living = [state for state in ranks if state.alive is not False]
+    sites = {state.rank: call_sites.of_rank(state) for state in living}
+    return {rank: site.call for rank, site in sites.items() if site and site.call}
+
+
+def _state(state: RankState) -> str:
+    site = call_sites.of_rank(state)
+    if state.alive is False:
+        how = call_sites.fatal_signal(state)
+        error = state.snapshot.error
+        if error:
+            at = f" at {error.error_at}" if error.error_at else ""
+            if error.error.startswith("KeyboardInterrupt"):
+                return f"was interrupted{at}"
+            return f"failed{at}: {brief(error.error.splitlines()[0])}"
+        return f"was ended by a fatal error ({how}){_at(site)}" if how else "has ended"
+    if site is None:
+        return call_site.OUTSIDE
+    others = call_sites.of_other_threads(state)
+    return "".join(
+        [str(site), *(f"\n         its thread {stack.thread} {stack}" for stack in others)]
+    )
+
+
+def _at(site: call_site.CallSite | None) -> str:
+    return f" at {site.at}   {site.source}" if site else ""
+
+
+def working(ranks: Sequence[RankState]) -> list[str]:
+    """A line for each rank of a run that goes on, with its step and when it last moved."""
+    by_rank = []
+    for state in ranks:
+        passes = f"step {step(state.passes)}, " if state.passes else ""
+        moved = rank_stood(state)
+        ago = "now" if moved < 1 else f"{words.duration(moved)} ago"
+        site = call_sites.of_rank(state)
+        stands = site or call_site.OUTSIDE
+        if state.alive is False:
+            by_rank.append(f"  rank {state.rank} {_state(state)}")
+        else:
+            by_rank.append(f"  rank {state.rank} {stands} ({passes}moved {ago})")
+    return by_rank

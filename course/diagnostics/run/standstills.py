@@ -1,0 +1,215 @@
+"""Find why a run that stands still cannot go on."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from course.core import call_site
+from course.diagnostics.finding import Finding
+from course.diagnostics.run import call_sites, causes, divergence, failures
+from course.diagnostics.watch.calls import POINT_TO_POINT
+from course.diagnostics.watch.rank_states import RankState
+
+JOINS = "init_process_group"
+Sites = dict[int, call_site.CallSite | None]  # by rank
+
+
+def findings(ranks: Sequence[RankState]) -> list[Finding]:
+    """Why the run stands, the cause first; all living ranks must have been standing."""
+    sites = {state.rank: waits(state) for state in ranks}
+    for rule in (_hidden, _threads, _not_joined, _ended, _different, _missing, _same, _outside):
+        if cause := rule(ranks, sites):
+            if cause.what not in (causes.TWO_THREADS.name, causes.NOT_JOINED.name):
+                waits_at = [site.at for site in _in_calls(sites).values()]
+                cause = divergence.with_difference(cause, ranks, waits_at)
+            return [cause, *_later(ranks, sites)]
+    return []
+
+
+def waits(state: RankState) -> call_site.CallSite | None:
+    """Where a rank stands: on a GPU, whose Python runs ahead, in its last call."""
+    site = call_sites.of_rank(state)
+    if state.snapshot.cuda and state.calls and site and not site.call:
+        last = state.calls[-1]
+        file, _, line = last.where.rpartition(":")
+        return call_site.CallSite(last.name, file, int(line or 0))
+    return site
+
+
+def _in_calls(sites: Sites) -> dict[int, call_site.CallSite]:
+    """The ranks that wait in a call, and where."""
+    return {rank: site for rank, site in sites.items() if site and site.call}
+
+
+def _hidden(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+    """Find a rank that waits while it handles an exception, and another that waits elsewhere."""
+    for state in ranks:
+        mine, thread = sites[state.rank], call_sites.with_exception(state)
+        elsewhere = any(other and mine and other.at != mine.at for other in sites.values())
+        if thread and mine and mine.call and elsewhere and state.alive is not False:
+            error = thread.error.splitlines()[0].rstrip(".")
+            raised = f", raised at {thread.error_at}" if thread.error_at else ""
+            return causes.HIDDEN_ERROR.finding(
+                f"Rank {state.rank} waits in {mine.call} at {mine.at} while an exception is "
+                f"propagating ({error}{raised}), so its traceback has not been printed.",
+                rank=state.rank,
+                where=thread.error_at or mine.at,
+                step=divergence.step(state.passes),
+            )
+    return None
+
+
+def _threads(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+    """Find a rank of which two threads wait in collectives of one group."""
+    for state in ranks:
+        mine = sites[state.rank]
+        for other in call_sites.of_other_threads(state):
+            groups = {call.thread: call.group for call in state.calls}
+            one_group = len({groups.get("", "0"), groups.get(other.thread, "0")}) == 1
+            if mine and mine.call and one_group:
+                return causes.TWO_THREADS.finding(
+                    f"On rank {state.rank} the main thread waits in {mine.call} at {mine.at} and "
+                    f"{other.thread} in {other.call} at {other.at}, both in one group: nothing "
+                    f"says which of them the other ranks meet first.{_orders(ranks)}",
+                    rank=state.rank,
+                    where=other.at,
+                )
+    return None
+
+
+def _orders(ranks: Sequence[RankState]) -> str:
+    """A sentence on the last two calls of each rank, if their order differs."""
+    last = {state.rank: [call.name for call in state.calls[-2:]] for state in ranks}
+    if len({tuple(names) for names in last.values()}) < 2:
+        return ""
+    orders = [f"rank {rank} {', then '.join(names)}" for rank, names in list(last.items())[:4]]
+    return f" The last calls: {'; '.join(orders)}."
+
+
+def _not_joined(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+    joining = {rank: site for rank, site in _in_calls(sites).items() if site.call == JOINS}
+    if not joining:
+        return None
+    site = next(iter(joining.values()))
+    world = max(state.snapshot.world for state in ranks)
+    missing = sorted(set(range(world)) - set(joining))
+    names = _names(missing) if missing else "others"
+    return causes.NOT_JOINED.finding(
+        f"{_waiting(joining, site)} for {names}: of {world} ranks, {len(joining)} have come.",
+        where=site.at,
+        rank=missing[0] if len(missing) == 1 else None,
+    )
+
+
+def _ended(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+    gone = [state for state in ranks if state.alive is False]
+    left = [state.rank for state in ranks if state.alive is not False]
+    waiting = {rank: site for rank, site in _in_calls(sites).items() if rank in left}
+    if not gone or not waiting:
+        return None
+    site = next(iter(waiting.values()))
+    if any(state.snapshot.error for state in gone):
+        failed = failures.findings(gone)[0]
+        return replace(failed, says=f"{_waiting(waiting, site)}. {failed.says}")
+    names = _names([state.rank for state in gone], True)
+    how = "has ended" if len(gone) == 1 else "have ended"
+    return causes.ENDED_RANK.finding(
+        f"{names} {how}. {_waiting(waiting, site)}, and a collective ends when every rank has "
+        "called it.",
+        rank=gone[0].rank if len(gone) == 1 else None,
+        where=site.at,
+    )
+
+
+def _different(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+    waiting = list(_in_calls(sites).values())
+    if len({(site.call, site.at) for site in waiting}) < 2 or len(waiting) < len(ranks):
+        return None
+    if {site.call for site in waiting} <= set(POINT_TO_POINT):
+        return None
+    calls = list(dict.fromkeys(f"{site.call} at {site.at}" for site in waiting))
+    return causes.DIFFERENT_CALLS.finding(
+        f"The ranks wait in different calls ({'; '.join(calls[:4])}): each waits for the others "
+        "forever.",
+        where=waiting[-1].at,
+    )
+
+
+def _missing(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+    waiting = _in_calls(sites)
+    absent = [rank for rank in sites if rank not in waiting]
+    if not waiting or not absent:
+        return None
+    site = next(iter(waiting.values()))
+    what = ", ".join(f"rank {rank} {sites[rank] or call_site.OUTSIDE}" for rank in absent[:3])
+    if site.call in POINT_TO_POINT:
+        says = f"{_waiting(waiting, site)} for a partner: {what}."
+    else:
+        says = (
+            f"{_waiting(waiting, site)}. A collective ends when every rank has called it, and "
+            f"{_names(absent)} did not call {site.call}: {what}."
+        )
+    first = sites[absent[0]]
+    rank = absent[0] if len(absent) == 1 else None
+    return causes.MISSING_CALL.finding(says, rank=rank, where=first.at if first else site.at)
+
+
+def _same(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+    site = next(iter(_in_calls(sites).values()), None)
+    if site is None:
+        return None
+    sizes = {state.rank: state.snapshot.pending[0] for state in ranks if state.snapshot.pending}
+    messages = ", ".join(f"rank {rank} {size}" for rank, size in list(sizes.items())[:4])
+    differ = f" Their messages differ: {messages}." if len(set(sizes.values())) > 1 else ""
+    return causes.SAME_CALL.finding(
+        f"{_waiting(sites, site)}, and no message comes.{differ}",
+        where=site.at,
+    )
+
+
+def _outside(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+    states = [_stands(rank, site) for rank, site in sites.items()]
+    first = next((site for site in sites.values() if site), None)
+    return causes.OUTSIDE.finding(
+        f"No rank waits for another rank: {'; '.join(states[:4])}.",
+        where=first.at if first else "",
+    )
+
+
+def _later(ranks: Sequence[RankState], sites: Sites) -> list[Finding]:
+    """A note for ranks on GPUs: the line of a stack comes after the call that waits."""
+    on_gpus = [state for state in ranks if state.snapshot.cuda]
+    stands = call_sites.of_rank(on_gpus[0]) if on_gpus else None
+    if not stands or stands.call:
+        return []
+    call = sites[on_gpus[0].rank]
+    if not call or not call.call:
+        return []
+    says = (
+        f"With NCCL a call returns before it is done: Python stands at {stands.at}, and the last "
+        f"collective that it began before is {call.call} at {call.at}."
+    )
+    if on_gpus[0].snapshot.pending:
+        says += f" Not done, by torch's flight recorder: {'; '.join(on_gpus[0].snapshot.pending)}."
+    return [causes.LATER_LINE.finding(says, rank=on_gpus[0].rank, where=call.at, note=True)]
+
+
+def _stands(rank: int, site: call_site.CallSite | None) -> str:
+    return f"rank {rank} {site.brief if site else call_site.OUTSIDE}"
+
+
+def _names(ranks: Collection[int], begins: bool = False) -> str:
+    """Ranks in words: "rank 1", "ranks 1 and 3", "ranks 0 to 6"."""
+    ranks = sorted(ranks)
+    lead = "Rank" if begins else "rank"
+    if len(ranks) == 1:
+        return f"{lead} {ranks[0]}"
+    if len(ranks) > 2 and ranks == list(range(ranks[0], ranks[-1] + 1)):
+        return f"{lead}s {ranks[0]} to {ranks[-1]}"
+    shown = [str(rank) for rank in ranks[:8]]
+    return f"{lead}s {', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _waiting(ranks: Collection[int], site: call_site.CallSite) -> str:
+    """Ranks and the call in which they wait: "Ranks 0 and 2 wait in barrier at train.py:30"."""
+    verb = "waits" if len(ranks) == 1 else "wait"
+    return f"{_names(ranks, True)} {verb} in {site.call} at {site.at}"

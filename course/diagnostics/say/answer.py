@@ -1,0 +1,110 @@
+"""The answer of `why`: the diagnosis in words, as a picture, and as plain data."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from course.core import words
+from course.diagnostics.finding import Finding
+from course.diagnostics.profiling import timeline
+from course.diagnostics.profiling.timeline import RankReport
+from course.diagnostics.say import report, text
+from course.diagnostics.why import devices, typical
+from course.diagnostics.why.cause import Cause
+from course.diagnostics.why.detectors.computing import Computing
+from course.diagnostics.why.diagnosis import diagnose
+
+if TYPE_CHECKING:
+    from course.drawing import Picture
+    from course.launch import Run
+
+
+def reports(folder: Path) -> list[RankReport]:
+    """Read what the ranks have reported to a folder so far."""
+    ranks = [timeline.read(path) for path in sorted(folder.glob("rank*.json"))]
+    for rank in ranks:
+        devices.see(rank, folder / f"gpu{rank.rank}.json")
+    return ranks
+
+
+def answer(folder: Path) -> "Answer | None":
+    """Answer by the ranks that have reported to a folder; None if none has.
+
+    Raises `CourseError` if the reports are too few to judge by.
+    """
+    ranks = reports(folder)
+    return Answer(ranks) if ranks else None
+
+
+def answered(run: "Run", folder: Path) -> "Answer | None":
+    """The answer to a run that has ended, as `report.unless_failed` does."""
+    return report.unless_failed(run, lambda: Answer(reports(folder)))
+
+
+class Answer:
+    """A diagnosis to show: a terminal prints its text, a notebook draws a picture.
+
+    Raises `CourseError` if the reports are too few to judge by.
+    """
+
+    def __init__(self, ranks: list[RankReport]) -> None:
+        self.diagnosis = diagnose(ranks)
+
+    @property
+    def causes(self) -> list[Cause]:
+        """The causes, the one to cure first at the beginning."""
+        return self.diagnosis.causes
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The causes in the form that all questions share; computing, not a fault, is left out."""
+        return [cause.finding for cause in self.causes if not isinstance(cause, Computing)]
+
+    @property
+    def net_s(self) -> float:
+        """How long a step takes, in seconds, without the time in which ranks wait for a core."""
+        return self.diagnosis.budget.net_s
+
+    @property
+    def picture(self) -> "Picture":
+        """A typical step, a lane for each rank, with the first cause as its title."""
+        from course.drawing import steps  # not needed in a terminal, and slow to import
+
+        budget = self.diagnosis.budget
+        lanes = typical.lanes(budget)
+        title = text.title(self.diagnosis)
+        if self.diagnosis.first and text.lost_s(self.diagnosis):
+            title = title.replace("a step", f"the {words.duration(budget.net_s)} that count")
+        waits = [
+            f"rank {rank} waits {words.duration(budget.waited(index))} for others"
+            for index, rank in enumerate(lanes)
+        ]
+        whose = "the Python that feeds each GPU" if self.diagnosis.blind else "each rank"
+        return steps.draw(
+            typical.plain(lanes),
+            f"{title[0].upper()}{title[1:]}",
+            f"A typical step of {whose}; the mean step takes {words.duration(budget.step_s)}.",
+            f"Of a step, {'; '.join(waits)}.",
+        )
+
+    def plain(self) -> dict[str, object]:
+        """As JSON, without the findings; times in seconds."""
+        budget = self.diagnosis.budget
+        return {
+            "causes": [cause.plain() for cause in self.causes],
+            "ranks": [rank.rank for rank in budget.ranks],
+            "step_s": round(budget.step_s, 6),
+            "net_s": round(self.net_s, 6),
+            "elsewhere": round(self.diagnosis.elsewhere, 4),
+            "undecided": self.diagnosis.undecided,
+            "lanes": typical.plain(typical.lanes(budget)),
+        }
+
+    def __str__(self) -> str:
+        return text.text(self.diagnosis)
+
+    def __repr__(self) -> str:
+        return f"<Answer: {text.title(self.diagnosis)}>"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        picture = self.picture
+        return {"image/svg+xml": str(picture), "text/plain": picture.alt}

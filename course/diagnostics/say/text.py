@@ -1,0 +1,138 @@
+"""The diagnosis of `why` in words: ten lines that a newcomer understands."""
+
+from course.core import words
+from course.diagnostics.say.paragraph import paragraph
+from course.diagnostics.why.cause import Cause, percent
+from course.diagnostics.why.detectors.computing import Computing
+from course.diagnostics.why.diagnosis import Diagnosis
+from course.diagnostics.why.thresholds import BUSY, FAULT_SHARE, MOSTLY, SHOWN_SHARE
+
+
+def title(diagnosis: Diagnosis) -> str:
+    """The first cause in a line: 'straggler, rank 1: 70 % of a step'."""
+    return diagnosis.first.title if diagnosis.first else "undecided"
+
+
+def text(diagnosis: Diagnosis) -> str:
+    """The whole diagnosis, a paragraph for each sentence."""
+    sentences = [*_crowd(diagnosis), *_causes(diagnosis), *_steps(diagnosis)]
+    sentences += [f"Not decided: {sentence}" for sentence in diagnosis.undecided]
+    return "\n".join(map(paragraph, sentences))
+
+
+def _crowd(diagnosis: Diagnosis) -> list[str]:
+    """A sentence that comes before all others if ranks waited for a core most of the time."""
+    budget = diagnosis.budget
+    if not lost_s(diagnosis) or not budget.is_starved:
+        return []
+    return [
+        f"Crowded machine: a step takes {words.duration(budget.step_s)}, and for "
+        f"{words.duration(budget.queued_s)} of it the ranks waited for a core. "
+        f"{_whose_cores(diagnosis)}; what follows is about the other "
+        f"{words.duration(budget.net_s)} of a step."
+    ]
+
+
+def _whose_cores(diagnosis: Diagnosis) -> str:
+    """Which programs have the cores for which the ranks wait, and what to do about it."""
+    if diagnosis.elsewhere >= BUSY:
+        return (
+            f"Other programs had {percent(diagnosis.elsewhere)} of the ranks' cores: that is what "
+            "makes it long. Close them, or give the ranks cores of their own, and ask again"
+        )
+    first = diagnosis.budget.ranks[0]
+    return (
+        f"There are {words.plural(first.local, 'rank')} and {words.plural(first.cores, 'core')}: "
+        "ask again with a core for each thread"
+    )
+
+
+def _causes(diagnosis: Diagnosis) -> list[str]:
+    """Sentences on the cause to cure first, with its cure, and then on the others."""
+    first, rest = diagnosis.first, diagnosis.causes[1:]
+    lines = []
+    if isinstance(first, Computing):
+        lines.append(f"{first.title}. {_about_computing(first, rest)}")
+    elif first:
+        lines.append(first.says)
+    if first:
+        lines.append(_cure(first))
+    if costs := [cause for cause in rest if cause.share]:
+        lines.append(f"Also seen: {'; '.join(map(_in_short, costs))}.")
+        if isinstance(first, Computing) and costs[0].share >= SHOWN_SHARE:
+            lines.append(_cure(costs[0]))
+    lines += [f"Also seen: {cause.says} {cause.cure}" for cause in rest if not cause.share]
+    if diagnosis.fine:
+        lines.append(
+            f"Below {percent(SHOWN_SHARE)} of a step, so fine: {', '.join(diagnosis.fine)}."
+        )
+    return lines
+
+
+def _about_computing(computing: Computing, rest: list[Cause]) -> str:
+    if any(cause.share >= SHOWN_SHARE for cause in rest):
+        if computing.share < MOSTLY:
+            return "No fault costs much. The other costs follow."
+        return "The ranks compute most of the time; what else costs something follows."
+    if computing.is_nearly_all:
+        return "Nothing is wrong: the ranks compute nearly all the time."
+    return "No single cause costs much."
+
+
+def _cure(cause: Cause) -> str:
+    lab = f" Lab {cause.lab} teaches it." if cause.lab else ""
+    return f"Cure: {cause.cure}{lab}"
+
+
+def _in_short(cause: Cause) -> str:
+    return ", ".join(filter(None, [cause.title, cause.location]))
+
+
+def _steps(diagnosis: Diagnosis) -> list[str]:
+    """What the figures are based on."""
+    budget = diagnosis.budget
+    steps = words.plural(len(budget.times), "step")
+    ranks = words.plural(len(budget.ranks), "rank")
+    if budget.missing:
+        ranks += f" of {budget.expected}"
+    lines = [
+        f"A step takes {words.duration(budget.step_s)}, the mean of {steps} on {ranks}"
+        f"{_apart(diagnosis)}."
+    ]
+    start, first = diagnosis.epoch_start, diagnosis.first
+    if start and not (first and start.says in first.says):
+        lines.append(
+            f"An epoch has a slow beginning: {start.says}. That is {percent(start.share)} of all "
+            "time."
+        )
+    if budget.watching_s >= SHOWN_SHARE * budget.step_s:
+        lines.append(
+            f"Watching itself took at least {words.duration(budget.watching_s)} of each step, "
+            "which no figure counts."
+        )
+    if diagnosis.elsewhere >= BUSY and not budget.is_starved:
+        lines.append(
+            f"Other programs kept {percent(diagnosis.elsewhere)} of the ranks' cores busy: "
+            "close them and ask again, if the answer is close."
+        )
+    return lines
+
+
+def _apart(diagnosis: Diagnosis) -> str:
+    """Sentences on the part of a step that no figure counts, and on recording."""
+    if diagnosis.unrecorded_s:
+        before = words.duration(diagnosis.unrecorded_s)
+        return f" while torch.profiler recorded the GPUs; before it did, {before}"
+    if diagnosis.blind:
+        return ", by the clock of the Python that feeds the GPUs"
+    lost = lost_s(diagnosis)
+    if not lost or diagnosis.budget.is_starved:  # as the first sentence says
+        return ""
+    return f"; for {words.duration(lost)} of it ranks waited for a core, which no share counts"
+
+
+def lost_s(diagnosis: Diagnosis) -> float:
+    """Seconds per step that no share counts, since ranks waited for a core; 0 if they are few."""
+    budget = diagnosis.budget
+    lost = budget.queued_s
+    return 0.0 if diagnosis.blind or lost < FAULT_SHARE * budget.step_s else lost

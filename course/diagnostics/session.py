@@ -1,0 +1,183 @@
+"""One command in a terminal, from its start to the last word on its ending."""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from course.core import CourseError
+from course.diagnostics import shared
+from course.diagnostics.run.ending import (
+    INTERRUPTED,
+    ITSELF,
+    LIMIT,
+    STOOD,
+    STOPPED,
+    Ending,
+    ending_of,
+)
+from course.diagnostics.run.patience import Patience
+from course.diagnostics.say import report
+from course.diagnostics.shared import SharedFolder
+from course.diagnostics.watch.command import WatchedCommand, environment, say
+from course.diagnostics.watch.process import PROFILING
+
+POLL_S = 0.5  # how often to check on ranks that other commands have started
+FOUND = 3  # the exit code if something was found
+
+
+class Session:
+    """The command in `args`; what its processes record goes to `folder`.
+
+    `shared` says how the folder is shared if several commands make one run. `steps` of each rank
+    are watched, their time or numbers (`looks_at`). `is_enough`, called with the session again and
+    again, says whether enough was seen, so that the run is ended. `more` is added to the
+    environment.
+    """
+
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        folder: Path,
+        shared: SharedFolder | None,
+        steps: int = 0,
+        is_enough: Callable[["Session"], bool] = lambda _: False,
+        looks_at: str = PROFILING,
+        more: Mapping[str, str] | None = None,
+    ) -> None:
+        self.folder, self.shared, self._looks_at = folder, shared, looks_at
+        self._more = more or {}
+        self._args, self._steps, self._is_enough = args, steps, is_enough
+        own = shared.own if shared else None
+        self._patience = Patience(folder, self._say, args.patience, args.limit, own=own)
+        self._stopped = False
+
+    @property
+    def judges(self) -> bool:
+        """Whether this command is the one that reports on the run."""
+        return self.shared is None or self.shared.judges(self._patience.ranks)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all ranks have come, if several commands share the run."""
+        ranks = self._patience.ranks
+        return self.shared is None or (bool(ranks) and len(ranks) >= ranks[0].snapshot.world)
+
+    @property
+    def passes(self) -> int:
+        """The number of backward passes that a rank has made, at most."""
+        return max((state.passes for state in self._patience.ranks), default=0)
+
+    def finish(self) -> Ending:
+        """Run the command to its end, or end it; report how it ended."""
+        rank = shared.rank() if self._args.rank else None
+        own = self.shared.own if self.shared else self.folder
+        env = environment(own, self._steps, rank, self.folder, self._looks_at)
+        command = WatchedCommand(_words(self._args), {**env, **self._more})
+        command.run(self._is_over)
+        if command.code is not None and not command.interrupted and self.judges:
+            self._wait_for_others(command)
+        ending = self._ending(command)
+        if self.judges:
+            self._tell(ending)
+            if self.shared and ending.ended != ITSELF:
+                self.shared.end_all(exit_code(ending))
+        if command.code is None:
+            command.end()
+        return ending
+
+    def _is_over(self) -> bool:
+        if self.shared and self.shared.end is not None:
+            return True
+        over = self._patience.is_over()
+        if not self.judges:
+            return False
+        self._stopped = self._is_enough(self)
+        return self._stopped or over
+
+    def _wait_for_others(self, command: WatchedCommand) -> None:
+        """Wait while ranks that other commands have started still run, or hang."""
+        with suppress(KeyboardInterrupt):
+            while self.shared and not command.code:
+                if self._is_over() or not self._others_live():
+                    return
+                time.sleep(POLL_S)
+
+    def _others_live(self) -> bool:
+        return any(state.alive is not False for state in self._patience.ranks if not state.mine)
+
+    def _ending(self, command: WatchedCommand) -> Ending:
+        patience = self._patience
+        if command.interrupted:
+            ended = INTERRUPTED
+        elif self._stopped:
+            ended = STOPPED
+        elif patience.over_patience or patience.over_limit:
+            ended = STOOD if patience.over_patience else LIMIT
+        elif command.code is None:  # another command has ended the run
+            return Ending(STOPPED, self.shared.end if self.shared else None)
+        else:
+            ended = ITSELF
+            patience.last()
+        seconds = self._args.limit if ended == LIMIT else patience.seconds
+        return ending_of(patience.ranks, ended, command.code, seconds, patience.enough)
+
+    def _tell(self, ending: Ending) -> None:
+        if text := report.ending(ending):
+            say(f"\n{text}")
+        elif not self._args.quiet and ending.ended == ITSELF and not self._steps:
+            say("\nNo rank stood still, and none failed.")
+
+    def _say(self, text: str) -> None:
+        if self.judges:
+            say(text)
+
+
+def exit_code(ending: Ending, faults: bool = False) -> int:
+    """The exit code of the tool; with `faults`, it found something besides what `ending` has."""
+    if ending.ended in (ITSELF, STOPPED) and ending.code:
+        return ending.code
+    if ending.faults or faults:
+        return FOUND
+    return 130 if ending.ended == INTERRUPTED else 0
+
+
+def _words(args: argparse.Namespace) -> list[str]:
+    """The words of the command; with --rank, this Python runs a script."""
+    first = args.command[0]
+    if args.rank and (first.endswith(".py") or first == "-m"):
+        return [sys.executable, *args.command]
+    return args.command
+
+
+@contextmanager
+def folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None]]:
+    """Open the folder for what the processes write; it is shared if several commands make one run.
+
+    To keep what several commands write, they make a new folder in that for --keep. Raises
+    `CourseError` if the ranks are unknown, or if the folder for --keep of one is not empty.
+    """
+    if args.rank:
+        shared.rank()  # says in one sentence what is missing
+    if args.rank or args.folder:
+        if args.keep:
+            shared.make(args.keep)
+        within = args.keep or args.folder
+        at = shared.within(within) if within else shared.default_folder()
+        with shared.join(at, keep=bool(args.keep)) as joined:
+            yield joined.folder, joined
+    elif args.keep:
+        shared.make(args.keep)
+        if any(args.keep.iterdir()):  # it may have the ranks of an earlier run
+            raise CourseError(f"{args.keep} is not empty: name a new folder for --keep.")
+        yield args.keep.resolve(), None
+    else:
+        temporary = Path(tempfile.mkdtemp(prefix="course-run-"))
+        try:
+            yield temporary, None
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)

@@ -1,0 +1,118 @@
+"""In every Python process of a watched command: find out whether it is a rank, and watch it.
+
+A rank is recognised by its environment, or by the group that it joins: children of `mp.spawn` have
+no environment of their own. The launcher, workers of loaders and other programs that a rank starts
+run this code as well, but are not watched, or not counted as ranks.
+"""
+
+import atexit
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from course.diagnostics.watch.late_import import on_import
+
+FOLDER = "COURSE_WATCH"  # the folder to which each process writes
+STEPS = "COURSE_WATCH_STEPS"  # for how many steps each rank is watched
+LOOKS_AT = "COURSE_WATCH_LOOKS_AT"  # ... and by which room: one of the next two
+PROFILING, NUMERICS = "profiling", "numerics"  # for `why` and for `right`; each has an `observer`
+REPORTS = "COURSE_WATCH_REPORTS"  # the folder for what it has seen of them
+BATCHES = "COURSE_WATCH_BATCHES"  # the folder for what its loaders give, for `right --deep`
+RANK, WORLD = "COURSE_RANK", "COURSE_WORLD"  # which rank it is, where a scheduler started it
+CLAIMED = "COURSE_WATCH_PID"  # the rank from which a process descends
+
+NO_RANKS = ("torchrun", "torch.distributed.run", "accelerate", "resource_tracker", "forkserver",
+            "compile_worker")  # what starts ranks, or helps them  # fmt: skip
+
+_state: dict[str, Any] = {}  # of this process: what watches it
+
+
+def begin() -> None:
+    """Begin to watch this process, if the environment asks for it."""
+    folder = os.environ.get(FOLDER, "")
+    if not os.path.isdir(folder) or CLAIMED in os.environ:
+        return  # a loader worker of a rank, or another program that it starts
+    rank = _number(RANK, "RANK")
+    if rank is not None:
+        os.environ[CLAIMED] = str(os.getpid())
+    if _may_be_a_rank(rank):
+        _record(Path(folder), rank)
+    os.register_at_fork(after_in_child=_state.clear)
+    _state["import"] = late = on_import("torch", lambda _: _with_torch(Path(folder), rank))
+    late.__enter__()
+
+
+def _with_torch(folder: Path, rank: int | None) -> None:
+    """Record calls, now that torch is imported, and have `why` or `right` watch steps."""
+    with suppress(Exception):  # a failure of ours never reaches the script
+        if "calls" not in _state:
+            _record(folder, rank)
+        _state["calls"].install()
+        if (steps := os.environ.get(STEPS)) and _may_be_a_rank(rank):
+            observer = import_module(
+                f"course.diagnostics.{os.environ.get(LOOKS_AT, PROFILING)}.observer"
+            )
+            reports = Path(os.environ.get(REPORTS, folder))
+            _at_end(observer.observe(reports, int(steps), sys.argv[0]))
+        _at_end_of_child()
+
+
+def _may_be_a_rank(rank: int | None) -> bool:
+    """Whether this is a rank, or may join a group as the child of a script that spawns ranks."""
+    return rank is not None or not any(word in " ".join(sys.orig_argv) for word in NO_RANKS)
+
+
+def _record(folder: Path, rank: int | None) -> None:
+    from course.diagnostics.watch import exits
+    from course.diagnostics.watch.calls import Calls
+    from course.diagnostics.watch.snapshots import SnapshotWriter
+
+    own = folder / f"{os.uname().nodename}-{os.getpid()}"
+    own.mkdir(exist_ok=True)
+    calls = Calls(own / "calls")
+    writer = SnapshotWriter(own, calls, rank, _number(WORLD, "WORLD_SIZE") or 1)
+    _state.update(calls=calls, writer=writer)
+    writer.start()
+    exits.note(writer)
+    _at_end(lambda: writer.end(_error()))
+
+
+def _at_end(call: Callable[[], None]) -> None:
+    """Call a function once, when this process ends."""
+    process = os.getpid()
+
+    def ours() -> None:
+        if os.getpid() == process:
+            with suppress(Exception):
+                call()
+
+    atexit.register(ours)
+    _state.setdefault("ends", []).append(ours)
+
+
+def _at_end_of_child() -> None:
+    """Also call it when `multiprocessing` ends a child, whose exception is lost before exit.
+
+    When a spawned child imports torch, it does not know yet that it is one.
+    """
+    from multiprocessing.util import Finalize
+
+    for end in _state["ends"]:
+        Finalize(None, end, exitpriority=100)
+
+
+def _error() -> BaseException | None:
+    """The exception that ends this process, if one does."""
+    error = sys.exc_info()[1] or getattr(sys, "last_value", None)
+    if isinstance(error, SystemExit):
+        error = error.__context__  # this is how `mp.spawn` ends a child that raised
+    return error
+
+
+def _number(*names: str) -> int | None:
+    number = next((os.environ[name] for name in names if os.environ.get(name)), "")
+    return int(number) if number.isdecimal() else None

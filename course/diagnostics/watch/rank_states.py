@@ -1,0 +1,143 @@
+"""In the process that watches a command: read what its ranks have written so far."""
+
+import contextlib
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from course.diagnostics.watch import calls, identity, snapshots
+from course.diagnostics.watch.calls import CallRecord, CollectiveCall
+from course.diagnostics.watch.snapshots import ASK, Snapshot
+from course.diagnostics.watch.thresholds import BUSY_CORE, GONE_S, STALE_S
+
+OLD_S = 60.0  # what is older than the command by more than this belongs to another one
+
+
+@dataclass
+class RankState:
+    """The state of a rank: its last snapshot, its last calls, and its fault handler's stacks.
+
+    `terminated` says that it got a SIGTERM. `alive` is None for a process of another machine that
+    has not reported its end.
+    """
+
+    snapshot: Snapshot
+    folder: Path = Path()
+    record: CallRecord = field(default_factory=CallRecord)
+    stacks: str = ""
+    terminated: bool = False
+    alive: bool | None = True
+    mine: bool = True  # whether a command that is watched from here has started the rank
+
+    @property
+    def rank(self) -> int:
+        """The rank's number."""
+        return self.snapshot.rank or 0
+
+    @property
+    def calls(self) -> list[CollectiveCall]:
+        """The rank's last collectives, the oldest first."""
+        return self.record.calls
+
+    @property
+    def passes(self) -> int:
+        """The number of backward passes that the rank has begun."""
+        return self.record.passes
+
+
+class RankReader:
+    """Reads the folder of a command again and again.
+
+    If several commands share a folder, each starts some ranks, and ours are those below `own`.
+    """
+
+    def __init__(self, folder: Path, own: Path | None = None) -> None:
+        self._folder, self._own = folder, own or folder
+        self._since = time.time() - OLD_S
+        self._cpu: dict[int, tuple[float, float]] = {}  # by process that keeps Python's lock
+        self._idle: dict[int, float] = {}
+
+    def ranks(self) -> list[RankState]:
+        """All ranks that have written anything, in order; of a restarted rank, the last process.
+
+        A command that starts no ranks counts as one rank, its script.
+        """
+        paths = sorted(self._folder.rglob("snapshot.json"))
+        states = [state for state in map(_read, paths) if state and state.snapshot.at > self._since]
+        states = [state for state in states if not _runs_another_program(state)]
+        for state in states:
+            state.mine = self._own in state.folder.parents
+        ranks = [state for state in states if state.snapshot.rank is not None]
+        if not ranks and states:
+            ranks = [min(states, key=lambda rank: rank.snapshot.began)]
+        latest: dict[int, RankState] = {}
+        for state in sorted(ranks, key=lambda rank: rank.snapshot.began):
+            latest[state.rank] = state
+        for state in latest.values():
+            if state.alive and _stale(state.snapshot):
+                self._bring_up_to_date(state.snapshot)
+        return [latest[rank] for rank in sorted(latest)]
+
+    def _bring_up_to_date(self, snapshot: Snapshot) -> None:
+        """Bring up to date, from outside, the snapshot of a process that cannot take one."""
+        with contextlib.suppress(psutil.Error, OSError):
+            process = psutil.Process(snapshot.pid)
+            used = process.cpu_times()
+            now, cpu = time.monotonic(), used.user + used.system
+            before, spent = self._cpu.get(snapshot.pid, (now, cpu))
+            if cpu - spent > BUSY_CORE * (now - before) > 0:
+                self._idle[snapshot.pid] = now
+            self._cpu[snapshot.pid] = now, cpu
+            silent = time.time() - snapshot.at
+            snapshot.stood += silent
+            snapshot.idle = min(
+                snapshot.idle + silent, now - self._idle.get(snapshot.pid, now - silent)
+            )
+            if (before == now or now - before > 1) and identity.catches(snapshot.pid, ASK):
+                os.kill(snapshot.pid, ASK)
+
+
+def _read(path: Path) -> RankState | None:
+    snapshot = snapshots.read(path)
+    if snapshot is None:
+        return None
+    return RankState(
+        snapshot,
+        path.parent,
+        calls.read(path.with_name("calls")),
+        stacks=_text(path.with_name("stacks")),
+        terminated=bool(_text(path.with_name("terminated"))),
+        alive=_alive(snapshot),
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _alive(snapshot: Snapshot) -> bool | None:
+    if snapshot.ended:
+        return False
+    if snapshot.host != os.uname().nodename:
+        return None if time.time() - snapshot.at < GONE_S else False
+    if identity.creation_ticks(snapshot.pid) != snapshot.created:
+        return False  # it has ended, and another process may have got its id
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(snapshot.pid).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def _stale(snapshot: Snapshot) -> bool:
+    return snapshot.host == os.uname().nodename and time.time() - snapshot.at > STALE_S
+
+
+def _runs_another_program(state: RankState) -> bool:
+    """Whether a process has replaced itself, as by `os.exec`: then our handler is gone."""
+    snapshot = state.snapshot
+    return bool(state.alive) and _stale(snapshot) and identity.catches(snapshot.pid, ASK) is False

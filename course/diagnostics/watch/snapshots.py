@@ -1,0 +1,291 @@
+"""On a rank: twice a second, where its threads stand, and how long the main one has stood there.
+
+A separate thread takes the snapshots and writes them to a file. It is not a `threading.Thread`,
+because the script would find that among its own threads. If C code keeps Python's lock, the thread
+cannot run; then the fault handler writes the stacks when the process gets the signal `ASK`.
+"""
+
+import _thread
+import faulthandler
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from course.core import user_files
+from course.diagnostics.watch import identity, usage
+from course.diagnostics.watch.calls import C10D, Calls
+from course.diagnostics.watch.thresholds import BUSY_CORE, READS, SNAPSHOT_S
+
+DEEP = 100  # frames of a stack that are kept
+ASK = signal.SIGRTMAX - 5  # has the stacks written, whatever Python does
+# A loop in one of these files only waits and checks again: it has not moved.
+WAITING = ("dataloader.py", "threading.py", "queue.py", "selectors.py", "subprocess.py")
+WAITING += ("connection.py", "popen_fork.py", "synchronize.py")
+POLLS = (0, 0)  # marks the signature of a stack that is in such a loop
+
+
+@dataclass
+class ThreadStack:
+    """A thread: its frames as (file, line, function), the innermost first.
+
+    `error` is the exception that it is handling, "" if it handles none, and `error_at` the line of
+    the user's that raised it.
+    """
+
+    name: str
+    frames: list[tuple[str, int, str]]
+    error: str = ""
+    error_at: str = ""
+
+
+@dataclass
+class Snapshot:
+    """The state of a process at one moment; times in seconds.
+
+    The main thread has not moved for `stood` seconds: it is in the same calls, and neither began a
+    collective nor a backward pass. The process last computed, read or wrote `idle` seconds ago.
+    `count` is the number of snapshots so far. `ended` says that the script is over, and `error` by
+    which exception. `unused` names the parameters that got no gradient, as DDP reports them.
+    `created` is when the process was created, as `identity.py` reads it.
+    """
+
+    rank: int | None
+    world: int
+    host: str
+    pid: int
+    began: float
+    main: str = ""  # the main thread's number, as the fault handler writes it
+    count: int = 0
+    at: float = 0.0
+    stood: float = 0.0
+    idle: float = 0.0
+    cuda: bool = False
+    threads: list[ThreadStack] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)  # collectives that torch began and not ended
+    ended: bool = False
+    error: ThreadStack | None = None
+    unused: list[str] = field(default_factory=list)
+    created: int = 0
+
+    @property
+    def main_thread(self) -> ThreadStack | None:
+        """The main thread, if it was seen."""
+        return self.threads[0] if self.threads else None
+
+
+class SnapshotWriter:
+    """Takes snapshots of this process, and writes them to `folder`."""
+
+    def __init__(self, folder: Path, calls: Calls, rank: int | None, world: int) -> None:
+        self._folder, self._calls = folder, calls
+        main = threading.main_thread().ident or 0
+        self._main = main
+        pid = os.getpid()
+        self.snapshot = Snapshot(rank, world, os.uname().nodename, pid, time.time())
+        self.snapshot.main, self.snapshot.created = f"{main:016x}", identity.creation_ticks(pid)
+        self._place: object = None
+        self._moved = self._worked = time.monotonic()
+        self._spent = (time.monotonic(), 0.0, 0, 0)
+        self._core_waits = usage.CoreWaits()
+        self._lock = _thread.allocate_lock()
+        self.left: ThreadStack | None = None  # how the script ends itself without an exception
+
+    def start(self) -> None:
+        """Begin, and have the fault handler write to a file of ours if the script has no other.
+
+        It also notes a SIGTERM, with which launchers end the other ranks after a failure: a rank
+        that has ended without one was the first.
+        """
+        stacks = open(self._folder / "stacks", "w")  # noqa: SIM115  # as long as the process lives
+        if not faulthandler.is_enabled():
+            faulthandler.enable(stacks)
+        faulthandler.register(ASK, stacks)
+        if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+            terminated = open(self._folder / "terminated", "w")  # noqa: SIM115
+            faulthandler.register(signal.SIGTERM, terminated, all_threads=False, chain=True)
+        self._see()
+        _thread.start_new_thread(self._go_on, ())
+
+    def end(self, error: BaseException | None) -> None:
+        """Take the last snapshot, because the script is over."""
+        with self._lock:
+            if self.snapshot.ended:
+                return
+            self.snapshot.ended = True
+            self.snapshot.error = self.left
+            if error is not None:
+                self.snapshot.error = _thrown(error)
+                self.snapshot.unused = _unused(error)
+                self.snapshot.pending = _pending()
+            self._join_in()
+            self._write()
+
+    def _go_on(self) -> None:
+        while not self.snapshot.ended and os.getpid() == self.snapshot.pid:
+            time.sleep(SNAPSHOT_S)
+            with suppress(Exception):  # a failure of ours never reaches the script
+                self._see()
+
+    def _see(self) -> None:
+        with self._lock:
+            if self.snapshot.ended:
+                return
+            now = time.monotonic()
+            frames = sys._current_frames()
+            main = frames.get(self._main)
+            signature = _signature(main)
+            place = (*signature, self._calls.number, self._calls.passes)
+            if place != self._place:
+                self._place, self._moved = place, now
+            if self._works(now, polls=signature[:1] == [POLLS]):
+                self._worked = now
+            snapshot = self.snapshot
+            snapshot.count += 1
+            snapshot.at = time.time()
+            snapshot.stood, snapshot.idle = now - self._moved, now - self._worked
+            snapshot.threads = list(self._threads(frames))
+            # To read what torch waits for takes longer, so it is read only on a rank that stands.
+            snapshot.pending = _pending() if snapshot.stood > 2.0 else []
+            self._join_in()
+            self._write()
+
+    def _threads(self, frames: dict[int, FrameType]) -> Iterator[ThreadStack]:
+        """The main thread, and those others that are in a collective."""
+        names = {thread.ident: thread.name for thread in threading.enumerate()}
+        errors = sys._current_exceptions()
+        for ident in sorted(frames, key=lambda thread: thread != self._main):
+            stack = list(walk(frames[ident]))
+            if ident == self._main or any(file.endswith(C10D) for file, _, _ in stack):
+                current = errors.get(ident)
+                error = current[1] if isinstance(current, tuple) else current
+                raised = _thrown(error) if error is not None else ThreadStack("", [])
+                name = names.get(ident, "a thread")
+                yield ThreadStack(name, stack, raised.error, raised.error_at)
+
+    def _works(self, now: float, polls: bool) -> bool:
+        """Whether this process or one below it has computed, read, written or waited for a core.
+
+        It also works if the main thread has gone to sleep again: a loop may do the rest of its
+        work between two snapshots, and be at the same instruction in both.
+        """
+        then, cpu, moved, slept = self._spent
+        # On a GPU, to wait computes and sleeps as well.
+        mine = 0.0 if self.snapshot.cuda else usage.computed()
+        sleeps = 0 if self.snapshot.cuda or polls else usage.sleeps()
+        self._spent = (
+            now,
+            mine + usage.computed_below(os.getpid()),
+            usage.moved_bytes(),
+            sleeps,
+        )
+        span = max(1e-3, now - then)
+        computed = self._spent[1] - cpu + self._core_waits.since_last()
+        sent = self._spent[2] - moved
+        return computed > BUSY_CORE * span or sent > READS * span or sleeps > slept > 0
+
+    def _join_in(self) -> None:
+        """Note the rank, once the script has joined a group, and whether it uses a GPU."""
+        torch = sys.modules.get("torch")
+        if torch is None or not hasattr(torch, "distributed"):
+            return
+        with suppress(Exception):  # torch is being imported, or the group is going
+            self.snapshot.cuda = torch.cuda.is_initialized()
+            if torch.distributed.is_initialized():
+                self.snapshot.rank = torch.distributed.get_rank()
+                self.snapshot.world = torch.distributed.get_world_size()
+
+    def _write(self) -> None:
+        part = self._folder / "snapshot.part"
+        part.write_text(json.dumps(asdict(self.snapshot)))
+        part.replace(self._folder / "snapshot.json")
+
+
+def walk(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
+    """The first frames of a stack, from a frame outwards: file, line and function."""
+    for _ in range(DEEP):
+        if frame is None:
+            return
+        yield frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name
+        frame = frame.f_back
+
+
+def _signature(frame: FrameType | None) -> list[tuple[int, int]]:
+    """The instructions at which a stack stands, without those inside of a loop that only waits."""
+    signature: list[tuple[int, int]] = []
+    while frame is not None:
+        if os.path.basename(frame.f_code.co_filename) in WAITING:
+            signature = [POLLS, (id(frame.f_code), 0)]
+        else:
+            signature.append((id(frame.f_code), frame.f_lasti))
+        frame = frame.f_back
+    return signature
+
+
+def _thrown(error: BaseException) -> ThreadStack:
+    """An exception as plain data: its message, its frames, and the user's line."""
+    frames = traceback.extract_tb(error.__traceback__, limit=-DEEP)
+    stack = [(frame.filename, frame.lineno or 0, frame.name) for frame in reversed(frames)]
+    return failure(traceback.format_exception_only(type(error), error)[-1].strip(), stack)
+
+
+def failure(text: str, stack: list[tuple[str, int, str]]) -> ThreadStack:
+    """Why a script failed, as plain data: a text, the frames, and the user's line."""
+    own = next((frame for frame in stack if user_files.is_users(frame[0])), None)
+    at = f"{os.path.basename(own[0])}:{own[1]}" if own else ""
+    return ThreadStack("", stack, text[:2000], at)
+
+
+def _unused(error: BaseException) -> list[str]:
+    """The names for the indices in "Parameter indices which did not receive grad for rank 1: 4"."""
+    _, mark, after = str(error).partition("Parameter indices which did not receive grad for rank")
+    numbers = after.partition(":")[2].split("\n")[0].split() if mark else []
+    indices = [int(number) for number in numbers if number.isdecimal()]
+    trace = error.__traceback__
+    while indices and trace is not None:
+        module: Any = trace.tb_frame.f_locals.get("self")
+        if type(module).__name__ == "DistributedDataParallel":
+            ignored = getattr(module, "parameters_to_ignore", ())
+            names = [
+                name
+                for name, parameter in module.module.named_parameters()
+                if parameter.requires_grad and name not in ignored
+            ]
+            return [names[index] for index in indices if index < len(names)]
+        trace = trace.tb_next
+    return []
+
+
+def _pending() -> list[str]:
+    """The last collectives that this torch has begun and not ended, by its flight recorder."""
+    dump = getattr(sys.modules.get("torch._C._distributed_c10d"), "_dump_fr_trace_json", None)
+    if dump is None:
+        return []
+    with suppress(Exception):  # torch promises neither the name nor what it returns
+        trace = json.loads(dump())
+        waiting = [entry for entry in trace["entries"] if not entry["retired"]]
+        return [
+            f"{entry['profiling_name'].rpartition(':')[2]} of {entry['input_sizes']}"
+            for entry in waiting[:3]
+        ]
+    return []
+
+
+def read(path: Path) -> Snapshot | None:
+    """Read the last snapshot of a process; None if it has written none."""
+    try:
+        raw = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    raw["threads"] = [ThreadStack(**entry) for entry in raw["threads"]]
+    raw["error"] = ThreadStack(**raw["error"]) if raw["error"] else None
+    return Snapshot(**raw)

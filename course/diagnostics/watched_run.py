@@ -1,0 +1,125 @@
+"""In a notebook: run a command by `launch`, with each of its processes watched from within."""
+
+import contextlib
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from course.core import Interrupted
+from course.diagnostics.run.ending import (
+    INTERRUPTED,
+    ITSELF,
+    LIMIT,
+    STOOD,
+    STOPPED,
+    Ending,
+    ending_of,
+)
+from course.diagnostics.run.patience import Patience
+from course.diagnostics.run.thresholds import PATIENCE_S
+from course.diagnostics.watch import report_files
+from course.diagnostics.watch.command import environment
+from course.diagnostics.watch.process import PROFILING
+from course.launch import Event, Reason, Run, SupervisorStarted, launch
+
+POLL_S = 0.2  # how often to check whether the run is over
+# A fault handler of ours writes the stacks, to a file that is read here.
+ENV = {"PYTHONFAULTHANDLER": ""}
+
+Watch = Callable[[Run, Event], None]
+
+
+def nothing(run: Run, event: Event) -> None:
+    """Show nothing of a run."""
+
+
+class WatchedRun:
+    """One run of a command, which is ended when its ranks stand still.
+
+    `steps` of each rank are watched, their time or numbers (`looks_at`); with `stop`, the run is
+    ended when all have reported. `folder` is there until `close`.
+    """
+
+    def __init__(
+        self,
+        steps: int = 0,
+        stop: bool = False,
+        patience: float = PATIENCE_S,
+        looks_at: str = PROFILING,
+    ) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="course-own-"))
+        self._steps, self._may_stop, self._looks_at = steps, stop, looks_at
+        self._patience = Patience(self.folder, print, patience, spares=True)
+        self._stop, self._over = threading.Event(), threading.Event()
+        self._stopped = False
+
+    def run(self, words: list[str], watch: Watch = nothing, limit: float | None = None) -> Run:
+        """Run the command to its end, or to a limit that does not count when the machine was busy.
+
+        `watch` gets the events of the run, as from `launch`. Raises `Interrupted` if the user
+        interrupts.
+        """
+        runs: list[Run] = []
+
+        def take(run: Run, event: Event) -> None:
+            runs[:] = [run]
+            if isinstance(event, SupervisorStarted):
+                self._patience.begin(limit)
+            watch(run, event)
+
+        env = environment(self.folder, self._steps, looks_at=self._looks_at) | ENV
+        watcher = threading.Thread(target=self._wait_until_over, daemon=True)
+        watcher.start()
+        try:
+            launch(words, take, env=env, stop=self._stop)
+        except Interrupted:
+            if not self._stop.is_set():
+                raise
+        finally:
+            self._over.set()
+            watcher.join()
+        return runs[0]
+
+    def ending(self, run: Run) -> Ending:
+        """Why the run ended, once it has, judging by the last snapshots.
+
+        The run then says in which calls its ranks waited.
+        """
+        self._over.set()
+        patience, seconds = self._patience, run.wall_s
+        if run.reason == Reason.STOPPED and self._stop.is_set():
+            ended = STOPPED if self._stopped else STOOD
+            if patience.over_limit and not patience.over_patience:
+                ended, seconds, run.reason = LIMIT, patience.limit or 0.0, Reason.LIMIT
+        elif run.reason == Reason.STOPPED:
+            ended = INTERRUPTED
+        else:
+            ended = ITSELF
+            patience.last()
+        failed = 0 if run.ok else run.launcher_code or 1
+        ending = ending_of(patience.ranks, ended, failed, seconds, patience.enough)
+        run.waits_in = ending.waits_in
+        return ending
+
+    def close(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _wait_until_over(self) -> None:
+        while not self._over.wait(POLL_S):
+            self._stopped = self._may_stop and report_files.can_be_ended(self.folder)
+            if self._stopped or self._patience.is_over():
+                self._stop.set()
+                return
+
+
+@contextmanager
+def watched(
+    steps: int = 0, stop: bool = False, patience: float = PATIENCE_S, looks_at: str = PROFILING
+) -> Iterator[WatchedRun]:
+    """Make one run, whose folder is removed at the end."""
+    with contextlib.closing(WatchedRun(steps, stop, patience, looks_at)) as watched_run:
+        yield watched_run

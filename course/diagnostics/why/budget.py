@@ -1,0 +1,256 @@
+"""What a step is made of: the work of each rank, and what messages between them take.
+
+This needs no common clock. If ranks meet in a message, all leave it at about the same time. So the
+rank that spends least there came last, and its time is the price of the message itself. Whatever
+the others spend beyond it, they wait for the last one (lab 08). A step then takes as long as the
+rank with the most work of its own, plus the price of the messages. Time in which a thread waited
+for a core that other processes had does not count.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain
+from statistics import fmean
+
+from course.diagnostics.profiling.timeline import (
+    Ddp,
+    DdpPass,
+    RankReport,
+    ScriptFeatures,
+    Slice,
+    TrainingStep,
+)
+from course.diagnostics.why import crowd, epochs, step_times
+from course.diagnostics.why.lateness import Late, Turns, late, turns
+from course.diagnostics.why.step_times import TRAFFIC, RankTimes, StepTimes
+from course.diagnostics.why.thresholds import MEETING_SHARE, STARVED
+from course.diagnostics.why.traffic import Traffic
+
+
+class Budget:
+    """The steps of all ranks: for each the times of every rank, and the slices behind them.
+
+    The evidence of a cause asks it four questions:
+
+    - How long does it take? In seconds per step: `mean_own` of a kind of work, `price` of a
+      traffic, and the time for which a rank `waited`. `times` has them step by step, and `even`
+      has them as if no rank were late.
+    - What is it made of? `slices` are of any kind. `collectives` are the waits for messages that
+      Python sends. What DDP sends from C++, and whether that overlapped, is in `ddp_passes`.
+    - Which line does it? `line`, of some kinds of work or of the messages of a traffic.
+    - What does the script have? `script`, and `ddp`.
+    """
+
+    def __init__(self, ranks: list[RankReport]) -> None:
+        self.ranks = ranks
+        self.weights = epochs.weights(ranks)
+        self._traffic = Traffic(ranks)
+        cut = [[_cut(step, rank.iterating) for step in self.of_rank(rank)] for rank in ranks]
+        self.sliced = list(zip(*cut, strict=True))  # tails are cut off from backward
+        self.times = [
+            StepTimes([self._times(slices) for slices in step], weight)
+            for step, weight in zip(self.sliced, self.weights, strict=True)
+        ]
+        if all(rank.device != "cuda" for rank in ranks):
+            step_times.cap(self.times)
+
+    def of_rank(self, rank: RankReport) -> list[TrainingStep]:
+        """The steps of a rank that count: those in which every rank was watched."""
+        return rank.steps[: len(self.weights)]
+
+    @property
+    def script(self) -> ScriptFeatures:
+        """What the script has, by the first rank's report."""
+        return self.ranks[0].script
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether the script's loader has worker processes."""
+        return bool(self.script.loader and self.script.loader.workers)
+
+    @property
+    def ddp(self) -> list[Ddp]:
+        """The script's DDP modules, by the first rank's report."""
+        return self.script.ddp
+
+    @property
+    def expected(self) -> int:
+        """The number of ranks that were watched: those of this machine, or of all machines."""
+        first = self.ranks[0]
+        return first.local if len(self.ranks) <= first.local else first.world
+
+    @property
+    def missing(self) -> int:
+        """The number of these that did not report."""
+        return self.expected - len(self.ranks)
+
+    # -- lengths, in seconds per step --------------------------------------------------------------
+
+    @property
+    def step_s(self) -> float:
+        """The mean length of a step by the clock, without the time that watching it takes."""
+        lengths = [
+            fmean(sum(s.end - s.start for s in slices if s.kind != "watching") for slices in step)
+            for step in self.sliced
+        ]
+        return fmean(lengths, self.weights)
+
+    @property
+    def watching_s(self) -> float:
+        """The time that watching added to a step, as far as the recorder knows."""
+        steps = zip(*(self.of_rank(rank) for rank in self.ranks), strict=True)
+        by_step = [fmean(step.end - step.start for step in row) for row in steps]
+        return fmean(by_step, self.weights) - self.step_s
+
+    @cached_property
+    def net_s(self) -> float:
+        """The mean length of a step without waiting for a core."""
+        return step_times.length(self.times)
+
+    @property
+    def queued_s(self) -> float:
+        """The part of a step in which ranks waited for a core."""
+        return self.step_s - self.net_s
+
+    @property
+    def is_starved(self) -> bool:
+        """Whether ranks waited for a core most of the time."""
+        return self.net_s < STARVED * self.step_s
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether the machine can look like what needs cores: ranks starved, or others had many."""
+        return self.is_starved or crowd.had_cores(self.ranks)
+
+    def mean_own(self, kind: str) -> float:
+        """The mean over ranks of what one kind of work takes."""
+        return step_times.mean(self.times, lambda step: fmean(s.own[kind] for s in step.ranks))
+
+    def price(self, traffic: str) -> float:
+        """The cost of these messages themselves, without the wait for a late rank."""
+        return step_times.mean(self.times, lambda step: step.price(traffic))
+
+    def waited(self, index: int, *traffic: str) -> float:
+        """The time for which a rank waits for others, in all messages or in these."""
+
+        def beyond(step: StepTimes) -> float:
+            waits = step.ranks[index].waits
+            return sum(waits[name] - step.price(name) for name in traffic or TRAFFIC)
+
+        return step_times.mean(self.times, beyond)
+
+    # -- what lies behind them ---------------------------------------------------------------------
+
+    @cached_property
+    def late(self) -> Late | None:
+        """The rank that the others nearly always wait for."""
+        return late(self.times)
+
+    @cached_property
+    def turns(self) -> Turns | None:
+        """The lateness of ranks that are late in turns, if the others wait for them."""
+        lateness = None if self.late else turns(self.times)
+        wait = fmean(self.waited(index) for index in range(len(self.ranks)))
+        return lateness if lateness and wait >= MEETING_SHARE * lateness.gain else None
+
+    @property
+    def even(self) -> list[StepTimes]:
+        """The steps as if no rank were late."""
+        lateness = self.late or self.turns
+        return lateness.even if lateness else self.times
+
+    @property
+    def ddp_passes(self) -> list[DdpPass]:
+        """DDP's reports on the last backward pass of each step and rank."""
+        steps = [step for rank in self.ranks for step in self.of_rank(rank)]
+        return [step.passes[-1] for step in steps if step.passes]
+
+    @property
+    def averages(self) -> bool:
+        """Whether ranks send one another gradients, however little time that takes."""
+        waits = self.slices(("collective", "tail"))
+        return any(self.traffic(slice_) == "gradients" for slice_ in waits)
+
+    def slices(self, kinds: Iterable[str], index: int | None = None) -> Iterator[Slice]:
+        """All slices of these kinds, of all ranks or of one."""
+        return (
+            slice_
+            for step in self.sliced
+            for number, slices in enumerate(step)
+            for slice_ in slices
+            if slice_.kind in kinds and index in (None, number)
+        )
+
+    def collectives(self, traffic: str) -> list[Slice]:
+        """The waits for messages of a traffic that the script or a library sends from Python.
+
+        Gradients of passes after which no step is taken are the traffic ``early``.
+        """
+        return self._collectives[traffic]
+
+    @cached_property
+    def _collectives(self) -> dict[str, list[Slice]]:
+        by_traffic: dict[str, list[Slice]] = {traffic: [] for traffic in TRAFFIC}
+        for slices in chain.from_iterable(self.sliced):
+            for slice_ in slices:
+                if slice_.kind == "collective":
+                    by_traffic[self._traffic.within(slice_, slices)].append(slice_)
+        return by_traffic
+
+    def line(self, *kinds: str, traffic: str = "", index: int | None = None) -> str:
+        """The user's line that takes most time of these kinds, or of a traffic among them.
+
+        It is "" if none is known. No traffic is ``early`` here: early gradients are gradients.
+        """
+        lines: defaultdict[str, float] = defaultdict(float)
+        for slice_ in self.slices(kinds, index):
+            if slice_.where and (not traffic or self.traffic(slice_) == traffic):
+                lines[slice_.where] += slice_.seconds
+        if lines:
+            return max(lines, key=lines.__getitem__)
+        ranks = self.ranks if index is None else [self.ranks[index]]
+        sampled = (rank.lines[kind] for rank in ranks for kind in kinds if kind in rank.lines)
+        return next(sampled, "")
+
+    def traffic(self, slice_: Slice) -> str:
+        """The traffic that a wait is for: one of `TRAFFIC` except ``early``."""
+        return self._traffic.of(slice_)
+
+    def _times(self, slices: list[Slice]) -> RankTimes:
+        mine = RankTimes()
+        for slice_ in slices:
+            if slice_.kind in mine.own:
+                mine.own[slice_.kind] += slice_.seconds
+            elif slice_.kind != "watching":
+                mine.waits[self._traffic.within(slice_, slices)] += slice_.seconds
+        return mine
+
+
+def _cut(step: TrainingStep, iterating: float) -> list[Slice]:
+    """The slices of a step; a slice in which a thread did two things in turn is cut in two.
+
+    What is left of a backward slice after DDP's last gradient is a tail: there the thread only
+    waits for messages. Before that it computes: time in which it did not compute, though it could
+    have, was waiting for a core. If an iterator gives the batches, a share of python is input.
+    """
+    parts = []
+    for slice_ in step.slices:
+        ready = [p for p in step.passes if slice_.start < p.end < slice_.end]
+        if slice_.kind == "backward" and ready:
+            last = max(ready, key=lambda pass_: pass_.end)
+            cut, module = last.end, str(last.module)
+            queued = min(slice_.queued, max(0.0, cut - slice_.start - slice_.cpu))
+            rest = slice_.queued - queued
+            parts.append(replace(slice_, end=cut, queued=queued))
+            tail = replace(slice_, kind="tail", start=cut, queued=rest, within="backward")
+            parts.append(replace(tail, name=module))
+        elif slice_.kind == "python" and iterating:
+            cut = slice_.start + iterating * (slice_.end - slice_.start)
+            queued = iterating * slice_.queued
+            parts.append(replace(slice_, kind="input", end=cut, queued=queued))
+            parts.append(replace(slice_, start=cut, queued=slice_.queued - queued))
+        else:
+            parts.append(slice_)
+    return parts

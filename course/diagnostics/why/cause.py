@@ -1,0 +1,201 @@
+"""What a cause is: its name, evidence and cure, and the lab that teaches it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from course.core import words
+from course.diagnostics.finding import CauseInfo, Finding
+from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.step_times import length, without
+from course.diagnostics.why.thresholds import (
+    CROWDED_FAULT_SHARE,
+    FAULT_S,
+    FAULT_SHARE,
+    SOLE_RANK_SHARE,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Cause:
+    """Why a step takes longer than it must.
+
+    Each subclass is the detector of one cause, and has its name, its evidence and its cure. An
+    instance is that cause as it was found in a run.
+
+    `share` of a step would be saved at most without it. `rank` is the one that it lies with, None
+    if there are several. `line` is a line of the user's, "" if none is known. `step_part` is the
+    part of the step in which a straggler is late, "" for any other cause.
+    """
+
+    budget: Budget
+    share: float
+    rank: int | None = None
+    line: str = ""
+    step_part: str = ""
+
+    DETECTORS: ClassVar[list[type["Cause"]]] = []  # all subclasses that have a name
+    info: ClassVar[CauseInfo]
+    aspect: ClassVar[str] = ""  # what is examined, and called fine if no cause of it is found
+    is_fact: ClassVar[bool] = False  # true whatever the rest takes, and cured before the rest
+    is_always_shown: ClassVar[bool] = False  # most of it cannot be seen
+    is_price: ClassVar[bool] = False  # the price of what the script has chosen, and so no fault
+    threshold: ClassVar[float] = FAULT_SHARE  # the share of a step from which on it is a fault
+    needs_all: ClassVar[bool] = False  # it compares ranks, so all must have reported
+
+    def __init_subclass__(cls) -> None:
+        if "info" in vars(cls):
+            cls.DETECTORS.append(cls)
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """Yield the cause, once for each place in which it is found."""
+        raise NotImplementedError
+
+    @classmethod
+    def is_absent(cls, budget: Budget) -> bool:
+        """Whether the cause cannot occur in this run, so that its aspect is not called fine."""
+        return False
+
+    @property
+    def seen(self) -> str:
+        """What this run shows of the cause, in half a sentence."""
+        return self.info.summary
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.info.name
+
+    @property
+    def cure(self) -> str:
+        """What this script can do about it, in whole sentences."""
+        return self.info.cure
+
+    @property
+    def lab(self) -> str:
+        """The number of the lab that teaches the cure."""
+        return self.info.lab
+
+    @property
+    def waits_for_workers(self) -> bool:
+        """Whether ranks wait for workers of a loader, which may wait for a core themselves."""
+        return False
+
+    @property
+    def needs_cores(self) -> bool:
+        """Whether a crowded machine can look like it."""
+        return self.waits_for_workers
+
+    @property
+    def matters(self) -> bool:
+        """Whether it costs enough to come first, and to count as a fault rather than a note.
+
+        A crowded machine can look like some causes. A worker that has no core keeps its rank
+        waiting, and no clock of the rank tells why. The ranks' own waits for a core show how much
+        that is.
+        """
+        saved, crowded = self.share * self.budget.net_s, self.budget.is_crowded
+        if self.is_price or (not self.is_fact and saved < FAULT_S):
+            return False
+        if crowded and self.waits_for_workers and saved < self.budget.queued_s:
+            return False
+        least = CROWDED_FAULT_SHARE if self.needs_cores and crowded else self.threshold
+        return self.share >= least
+
+    @property
+    def title(self) -> str:
+        """The cause in one line: 'straggler, rank 1: 70 % of a step'."""
+        rank = "" if self.rank is None else f", rank {self.rank}"
+        return f"{self.name}{rank}: {percent(self.share)} of a step"
+
+    @property
+    def where(self) -> str:
+        """The part of the step for a straggler, the line for any other cause."""
+        return self.step_part or self.line
+
+    @property
+    def location(self) -> str:
+        """The part of the step in which the cause lies, and the user's line."""
+        part = self.step_part
+        if part and not part.startswith("outside"):
+            part = f"in {part}"
+        return ", ".join(filter(None, [part, f"at {self.line}" if self.line else ""]))
+
+    @property
+    def gain(self) -> str:
+        """How long a step would take without the cause, in a sentence."""
+        whole = self.budget.net_s
+        short, times = whole * (1 - self.share), 1 / max(1e-3, 1 - self.share)
+        return (
+            f"Without it a step would take {words.duration(short)} in place of "
+            f"{words.duration(whole)}: {times:.2g} times as fast at most."
+        )
+
+    @property
+    def says(self) -> str:
+        """What was seen, where, and what it costs: all but the cure."""
+        head = ", ".join(filter(None, [self.title, self.location]))
+        return f"{head}. {self.seen[0].upper()}{self.seen[1:]}. {self.gain}".strip()
+
+    @property
+    def finding(self) -> Finding:
+        """The cause in the form that all questions share; a note where it costs little."""
+        return self.info.finding(
+            self.says,
+            self.cure,
+            self.lab,
+            rank=self.rank,
+            where=self.line,
+            note=not self.matters,
+        )
+
+    def plain(self) -> dict[str, object]:
+        """As JSON."""
+        return {
+            "cause": self.name,
+            "rank": self.rank,
+            "share": round(self.share, 4),
+            "where": self.where or None,
+            "line": self.line or None,
+            "lab": self.lab,
+            "cure": self.cure,
+        }
+
+
+class OwnWork(Cause):
+    """A cause that is one `kind` of a rank's own work: how much shorter is a step without it?"""
+
+    kind: ClassVar[str]
+    is_chance_once: ClassVar[bool] = False  # the step that has most of it does not count
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """Yield the cause if a step would be shorter without this work."""
+        gain = cls.gain_s(budget)
+        if gain > 0:
+            line = budget.line(cls.kind)
+            yield cls(budget, gain / budget.net_s, cls.whose(budget), line)
+
+    @classmethod
+    def gain_s(cls, budget: Budget) -> float:
+        """Seconds per step that are saved; a late rank's excess counts as the straggler's."""
+        times = budget.even
+        if cls.is_chance_once:
+            most = max(times, key=lambda step: max(share.own[cls.kind] for share in step.ranks))
+            times = [step for step in times if step is not most]
+        return length(times) - length(without(times, cls.kind))
+
+    @classmethod
+    def whose(cls, budget: Budget) -> int | None:
+        """The rank that has nearly all of this work; None if several have it."""
+        by_step = [[step.weight * s.own[cls.kind] for s in step.ranks] for step in budget.even]
+        totals = [sum(column) for column in zip(*by_step, strict=True)]
+        most = max(range(len(totals)), key=totals.__getitem__)
+        alone = len(totals) > 1 and totals[most] > SOLE_RANK_SHARE * sum(totals)
+        return budget.ranks[most].rank if alone else None
+
+
+def percent(share: float) -> str:
+    """A share in words: '31 %'."""
+    return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"

@@ -1,0 +1,14 @@
+"""The detectors of causes, a file for each or for a few that share their evidence.
+
+Each registers itself in `Cause.DETECTORS` when its file is imported, and this imports them all.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from course.diagnostics.why.cause import Cause
+
+for _file in iter_modules(__path__):
+    import_module(f"{__name__}.{_file.name}")
+
+DETECTORS = Cause.DETECTORS

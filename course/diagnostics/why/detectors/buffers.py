@@ -1,0 +1,39 @@
+"""Buffers that DDP sends."""
+
+from collections.abc import Iterator
+from typing import Self
+
+from course.diagnostics.finding import CauseInfo
+from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.cause import Cause
+
+OF_DDP = "Give DDP `forward_sync_buffers=False` (before torch 2.13 `broadcast_buffers=False`)"
+
+
+class Buffers(Cause):
+    """Rank 0 sends its buffers before each forward pass."""
+
+    info = CauseInfo(
+        "buffers", "rank 0's buffers are sent to all before each forward pass", lab="08"
+    )
+    aspect = "buffers"
+    needs_all = True
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """Measures what these messages take."""
+        if seconds := budget.price("buffers"):
+            line = budget.line("buffers")
+            yield cls(budget, seconds / budget.net_s, line=line)
+
+    @classmethod
+    def is_absent(cls, budget: Budget) -> bool:
+        """Whether no DDP module has buffers."""
+        return not any(ddp.buffers for ddp in budget.ddp)
+
+    @property
+    def cure(self) -> str:
+        """Depends on what sends the buffers."""
+        if not self.budget.ddp:
+            return "Send them once, or only after they have changed; or make them smaller."
+        return f"{OF_DDP} where buffers do not change, or make them smaller."

@@ -1,0 +1,36 @@
+"""Nothing is wrong: the ranks spend their time on the model."""
+
+from collections.abc import Iterator
+from typing import Self
+
+from course.diagnostics.finding import CauseInfo
+from course.diagnostics.profiling.timeline import COMPUTING
+from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.cause import Cause
+from course.diagnostics.why.thresholds import NEARLY_ALL
+
+
+class Computing(Cause):
+    """The first cause if no other costs much."""
+
+    info = CauseInfo(
+        "computing",
+        "the ranks compute most of the time",
+        "A faster step needs less to compute: a lower precision, or a better kernel.",
+        "05",
+    )
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """Always found, with the share of a step that is computing."""
+        yield cls(budget, min(1.0, sum(map(budget.mean_own, COMPUTING)) / budget.net_s))
+
+    @property
+    def is_nearly_all(self) -> bool:
+        """Whether the ranks do little else."""
+        return self.share >= NEARLY_ALL
+
+    @property
+    def gain(self) -> str:
+        """Empty: nothing can be gained here."""
+        return ""

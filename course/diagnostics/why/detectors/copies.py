@@ -1,0 +1,27 @@
+"""Copies from the host to a GPU."""
+
+from course.diagnostics.finding import CauseInfo
+from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.cause import OwnWork
+
+
+class Copies(OwnWork):
+    """The GPU waits for copies."""
+
+    info = CauseInfo("copies", "the device waits for copies from the host", lab="04")
+    kind = "copies"
+    aspect = "copies"
+
+    @classmethod
+    def is_absent(cls, budget: Budget) -> bool:
+        """Whether no rank has a GPU."""
+        return all(rank.device != "cuda" for rank in budget.ranks)
+
+    @property
+    def cure(self) -> str:
+        """Depends on whether the loader pins its batches already."""
+        loader = self.budget.script.loader
+        if loader and loader.pinned:
+            return "The loader pins its batches already: copy with `non_blocking=True` as well."
+        pin = "`pin_memory=True` in the DataLoader" if loader else "batches in pinned memory"
+        return f"Use {pin} and `.to(device, non_blocking=True)`."

@@ -1,0 +1,153 @@
+"""Messages of gradients: their number, their beginning, or their size makes them long."""
+
+from collections.abc import Iterator
+from typing import ClassVar, Self
+
+from course.core import words
+from course.diagnostics.finding import CauseInfo
+from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.cause import Cause
+from course.diagnostics.why.gradient_messages import gathers, is_of_split_layers, parts
+
+USUAL_CAP = 25 << 20  # bytes of a bucket, as DDP makes them
+PRICE = "That is the price of the memory that sharded weights save."
+KEEPS = {
+    "fully_shard": "`reshard_after_forward=False` of fully_shard",
+    "FSDP": "`ShardingStrategy.SHARD_GRAD_OP` of FSDP",
+}
+FEWER = "take larger batches, and so fewer steps"
+
+
+class OfGradients(Cause):
+    """One of the four causes; `part` is its name in `Parts`."""
+
+    part: ClassVar[str]
+    aspect = "messages"
+    needs_all = True
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """Measures this cause's part of what the messages take."""
+        seconds = getattr(parts(budget), cls.part)
+        if seconds > 0:
+            line = budget.line("collective", "tail", traffic="gradients")
+            yield cls(budget, seconds / budget.net_s, line=line)
+
+
+class OfSize(OfGradients):
+    """A cause that layers may have as well, if their parts lie on several ranks."""
+
+    @property
+    def lab(self) -> str:
+        """Lab 11 for such layers, else the lab on gradients."""
+        return "11" if is_of_split_layers(self.budget) else self.info.lab
+
+    @property
+    def cure(self) -> str:
+        """Depends on whether most of the messages are such layers' or gradients."""
+        if is_of_split_layers(self.budget):
+            return (
+                "Most of it is not gradients, but what layers send that are split between ranks. "
+                "Split each over fewer ranks, or compute in 16 bits."
+            )
+        return self.cure_of_gradients
+
+    @property
+    def cure_of_gradients(self) -> str:
+        """What the script can do if most of the messages are gradients."""
+        raise NotImplementedError
+
+
+class Latency(OfSize):
+    """The messages are small."""
+
+    info = CauseInfo(
+        "latency",
+        "small messages are sent, and each takes its time however small it is",
+        lab="03b",
+    )
+    part = "small"
+
+    @property
+    def cure_of_gradients(self) -> str:
+        """Depends on what sends the messages."""
+        script = self.budget.script
+        if script.sharded:
+            return (
+                f"Call `{script.sharded}` on larger blocks, so that each sends more at once; if "
+                f"there are few already, {FEWER}."
+            )
+        if not self.budget.ddp_passes:
+            return f"Send many together, in one large buffer, or use DDP. Else {FEWER}."
+        cap = max((ddp.cap for ddp in self.budget.ddp), default=0)
+        if cap and cap < USUAL_CAP:
+            return (
+                f"Send many together: DDP's buckets hold at most {words.size(cap)} here. Leave "
+                "`bucket_cap_mb` at its usual 25."
+            )
+        return f"DDP sends few messages already, and they are small: {FEWER}."
+
+
+class Gathering(OfGradients):
+    """The messages gather the weights of a sharded model, as each of its passes needs."""
+
+    info = CauseInfo(
+        "gathering weights", "each pass gathers the weights of the sharded model", lab="10b"
+    )
+    part = "gathered"
+    is_price = True
+
+    @property
+    def cure(self) -> str:
+        """Depends on whether the weights are kept until the backward pass already."""
+        if not any(slice_.within == "backward" for slice_ in gathers(self.budget)):
+            return f"{PRICE} They are kept from forward to backward already, so {FEWER}."
+        keep = KEEPS[self.budget.script.sharded]
+        return (
+            f"{PRICE} If there is memory left, keep them from forward to backward ({keep}); else "
+            f"{FEWER}."
+        )
+
+
+class NoOverlap(OfGradients):
+    """The messages begin too late."""
+
+    info = CauseInfo("no overlap", "communication begins when the backward pass is over", lab="03b")
+    part = "late"
+
+    @property
+    def cure(self) -> str:
+        """Depends on what sends the messages."""
+        if self.budget.ddp_passes:
+            return "Take a smaller `bucket_cap_mb` of DDP, so that the first bucket is full sooner."
+        return (
+            "Use DDP, or begin an all-reduce with `async_op=True` as soon as a bucket of gradients "
+            "is there."
+        )
+
+
+class Bandwidth(OfSize):
+    """The messages are large."""
+
+    info = CauseInfo(
+        "bandwidth",
+        "what the ranks send is too large to hide behind what they compute",
+        lab="05b",
+    )
+    part = "large"
+
+    @property
+    def cure_of_gradients(self) -> str:
+        """Depends on what sends the messages, and on their number of bits."""
+        script = self.budget.script
+        if script.half or any("16" in ddp.hook for ddp in self.budget.ddp):
+            return f"The gradients are sent in 16 bits already, so {FEWER}."
+        if script.sharded == "fully_shard":
+            how = "`MixedPrecisionPolicy(reduce_dtype=torch.bfloat16)` of fully_shard"
+        elif script.sharded:
+            how = "`MixedPrecision(reduce_dtype=torch.bfloat16)` of FSDP"
+        elif self.budget.ddp_passes:
+            how = "DDP's `bf16_compress_hook`, on CPUs `fp16_compress_hook`"
+        else:
+            how = "cast them before the all-reduce"
+        return f"Send 16-bit gradients ({how}), or {FEWER}."

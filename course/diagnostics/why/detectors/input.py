@@ -1,0 +1,92 @@
+"""The loaders."""
+
+from course.diagnostics.finding import CauseInfo
+from course.diagnostics.why import epoch_starts
+from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.cause import OwnWork
+from course.diagnostics.why.thresholds import EPOCH_START_SHARE
+
+STORE = "prepare the data once and store it"
+
+
+class Input(OwnWork):
+    """All ranks wait for their batches."""
+
+    info = CauseInfo("input", "all ranks wait for their loaders", lab="04")
+    kind = "input"
+    aspect = "the loaders"
+
+    @classmethod
+    def is_absent(cls, budget: Budget) -> bool:
+        """Whether nothing was loaded."""
+        return not budget.mean_own("input")
+
+    @property
+    def waits_for_workers(self) -> bool:
+        """Whether the loader has workers."""
+        return self.budget.has_workers
+
+    @property
+    def lab(self) -> str:
+        """Lab 04d for a stream, lab 04 for any other loader."""
+        loader = self.budget.script.loader
+        return "04d" if loader and loader.stream else self.info.lab
+
+    @property
+    def seen(self) -> str:
+        """Whether most of the waiting is for the first batch of an epoch."""
+        if not self._is_at_epoch_starts:
+            return self.info.summary
+        start = epoch_starts.compare(self.budget)
+        often = f": {start.says}" if start else ""
+        return f"{self.info.summary}, most of it where an epoch begins{often}"
+
+    @property
+    def _is_at_epoch_starts(self) -> bool:
+        """Whether most of the waiting lies in the first steps of epochs."""
+        return epoch_starts.share_of(self.budget, self.kind) >= EPOCH_START_SHARE
+
+    @property
+    def cure(self) -> str:
+        """Depends on how the script loads, and on what it has already."""
+        loader, first = self.budget.script.loader, self.budget.ranks[0]
+        if loader is None:
+            return (
+                "The batches come from an iterator of the script's own. Make it the data set of a "
+                f"DataLoader (an IterableDataset), with `num_workers` processes; or {STORE}."
+            )
+        if self._is_at_epoch_starts and loader.workers and not loader.persistent:
+            them = "it" if loader.workers == 1 else "them"
+            return (
+                f"The loader starts its {_workers(loader.workers)} again in each epoch: "
+                f"keep {them}, with `persistent_workers=True`."
+            )
+        if self._is_at_epoch_starts:
+            return (
+                "Do once, and keep, what the data set and the sampler do whenever an epoch begins."
+            )
+        if loader.opened * 2 > len(self.budget.times):
+            return (
+                "The loader is started again for each batch, as by `next(iter(loader))`: keep one "
+                "iterator for the whole epoch, and call `next` on that."
+            )
+        if not loader.workers:
+            parts = " Each worker of a stream must give a part of its own." if loader.stream else ""
+            return (
+                "Let processes prepare the next batches: `num_workers` of the DataLoader, at most "
+                f"a core each; or {STORE}.{parts}"
+            )
+        cores = first.cores // max(1, first.local)
+        if loader.workers < cores:
+            return (
+                f"The loader's {_workers(loader.workers)} cannot keep up: give it more, at most a "
+                f"core each; or {STORE}."
+            )
+        return (
+            f"The loader has as many workers as there are cores for them: make a sample cheaper, "
+            f"or {STORE}."
+        )
+
+
+def _workers(count: int) -> str:
+    return "worker" if count == 1 else f"{count} workers"

@@ -1,0 +1,78 @@
+"""Samples that several ranks draw."""
+
+from collections.abc import Iterator
+from typing import Self
+
+from course.diagnostics.finding import CauseInfo
+from course.diagnostics.why import sharding
+from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.cause import Cause
+
+
+class NotSharded(Cause):
+    """All ranks draw the same samples, and average the gradients of these."""
+
+    info = CauseInfo(
+        "not sharded",
+        "the ranks draw the same samples, so that all but one compute in vain",
+        lab="03",
+    )
+    aspect = "the shares of the data"
+    is_fact = True
+    needs_all = True
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """Compares the checksums of the samples that the ranks drew."""
+        if budget.averages and sharding.are_same(budget):
+            line = budget.line("input")
+            yield cls(budget, 1 - 1 / budget.ranks[0].world, line=line)
+
+    @classmethod
+    def is_absent(cls, budget: Budget) -> bool:
+        """Whether nothing that was recorded can tell."""
+        return sharding.are_same(budget) is None
+
+    @property
+    def gain(self) -> str:
+        """By how much an epoch becomes shorter; a step does not."""
+        world = self.budget.ranks[0].world
+        return f"With shares of its own, an epoch takes {world} times fewer steps."
+
+    @property
+    def lab(self) -> str:
+        """Lab 04d for a stream, lab 03 for a data set with indices."""
+        loader = self.budget.script.loader
+        return "04d" if loader and loader.stream else self.info.lab
+
+    @property
+    def cure(self) -> str:
+        """Depends on how the script loads, and on what it has already."""
+        script = self.budget.script
+        loader = script.loader
+        if loader is None:
+            return (
+                "Let each rank take samples of its own: of every N samples on N ranks one, as in "
+                "`data[rank::world_size]`."
+            )
+        if loader.stream:
+            return (
+                "A stream takes no sampler: deal it by rank and worker. With R ranks of W workers, "
+                "a worker gives the samples whose number, modulo R * W, is rank * W + worker."
+            )
+        if loader.sampler == "DistributedSampler":
+            return (
+                "The loader has a DistributedSampler, but on all ranks with the same share: leave "
+                "its `rank` and `num_replicas` out, or give it this rank's."
+            )
+        if script.framework == "accelerate":
+            return "Give the DataLoader to `accelerator.prepare`, which deals its batches."
+        if loader.batch_sampler or loader.sampler:
+            name = loader.sampler or "batch sampler"
+            return (
+                f"The loader has a sampler of its own ({name}): let that give each rank another "
+                "share, by its rank and the number of ranks."
+            )
+        return (
+            "Give the DataLoader `sampler=DistributedSampler(dataset)`, and call its `set_epoch`."
+        )

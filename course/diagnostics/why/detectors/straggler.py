@@ -1,0 +1,70 @@
+"""A rank that is later than the others."""
+
+from collections.abc import Iterator
+from typing import Self
+
+from course.diagnostics.finding import CauseInfo
+from course.diagnostics.profiling.timeline import PARTS
+from course.diagnostics.why import meetings
+from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.cause import Cause
+
+ALIKE = (
+    "Give all ranks the same work in each step: deal the samples so that their batches are of "
+    "equal length, and take equal machines."
+)
+
+
+class Straggler(Cause):
+    """The ranks wait for one rank: nearly always for the same, or for each in turn."""
+
+    info = CauseInfo("straggler", "one rank is later than the others, which wait for it", lab="08")
+    aspect = "the ranks' pace"
+    needs_all = True
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """Found for one late rank, or for ranks late in turns if they meet for gradients anyway."""
+        late = budget.late
+        if late:
+            rank = budget.ranks[late.index].rank
+            line = budget.line(late.kind, index=late.index)
+            yield cls(budget, late.gain / budget.net_s, rank, line, PARTS[late.kind])
+        elif (turns := budget.turns) and not meetings.are_needless(budget):
+            line = budget.line(turns.kind)
+            yield cls(budget, turns.gain / budget.net_s, None, line, PARTS[turns.kind])
+
+    @property
+    def waits_for_workers(self) -> bool:
+        """Whether the rank is late because its loader is."""
+        return self.step_part == PARTS["input"] and self.budget.has_workers
+
+    @property
+    def needs_cores(self) -> bool:
+        """Always: a rank without a core is late."""
+        return True
+
+    @property
+    def seen(self) -> str:
+        """Whether it is always the same rank."""
+        if self.rank is None:
+            return "in each step the others wait for one rank, each time for another"
+        return self.info.summary
+
+    @property
+    def cure(self) -> str:
+        """Depends on the part of the step in which the rank is late."""
+        if self.rank is None:
+            return ALIKE
+        if self.step_part == "outside the step":
+            place = f"at {self.line} " if self.line else ""
+            return (
+                f"Look at what rank {self.rank} does {place}and the others do not: leave it out, "
+                "do it in fewer steps, or give each rank a part of it."
+            )
+        if self.step_part == "input":
+            return (
+                f"Look at why rank {self.rank} loads more slowly: longer samples, a slower disk, "
+                "or fewer workers. Deal the samples so that all ranks load as much in a step."
+            )
+        return ALIKE

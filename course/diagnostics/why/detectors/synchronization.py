@@ -1,0 +1,51 @@
+"""Meetings that the script itself calls for."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Self
+
+from course.diagnostics.finding import CauseInfo
+from course.diagnostics.why import meetings
+from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.cause import Cause
+
+
+class Synchronization(Cause):
+    """The script sends barriers, objects, or numbers such as a loss or a flag."""
+
+    info = CauseInfo(
+        "synchronization", "the script itself makes the ranks meet in each step", lab="02"
+    )
+    aspect = "synchronization"
+    needs_all = True
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """Adds up what these messages take, and the waiting that only they cause."""
+        seconds = budget.price(cls.info.name)
+        if budget.turns and meetings.are_needless(budget):
+            seconds += budget.turns.gain
+        if seconds:
+            line = budget.line("collective", traffic=cls.info.name)
+            yield cls(budget, seconds / budget.net_s, line=line)
+
+    @property
+    def cure(self) -> str:
+        """Depends on the call that takes most of the time."""
+        seconds: defaultdict[str, float] = defaultdict(float)
+        for slice_ in self.budget.collectives(self.name):
+            seconds[slice_.name] += slice_.seconds
+        call = max(seconds, key=seconds.__getitem__, default="")
+        if "barrier" in call:
+            return "Leave the barrier out: the ranks meet anyway where they average gradients."
+        if "object" in call:
+            return (
+                "Objects are pickled and sent in several messages: send a tensor of numbers, and "
+                "only once in many steps."
+            )
+        if meetings.are_needless(self.budget):
+            return (
+                f"Call the {call or 'collective'} once in many steps: between two such meetings a "
+                "rank that is late in one step and early in another keeps no other waiting."
+            )
+        return "Add up numbers such as the loss on each rank, and reduce them once in many steps."

@@ -1,0 +1,52 @@
+"""Threads that wait for cores."""
+
+from collections.abc import Iterator
+from statistics import fmean
+from typing import Self
+
+from course.core import words
+from course.diagnostics.finding import CauseInfo
+from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.cause import Cause
+
+
+class Threads(Cause):
+    """Each rank has more than one thread, and together they are more than the cores.
+
+    At the end of an operation all its threads wait for the last. So what counts is the time in
+    which any of them waits for a core. Without it, at most the share of threads without a core is
+    saved.
+    """
+
+    info = CauseInfo(
+        "threads",
+        "there are more threads than cores, and they wait for one another",
+        "Give each rank its share of the cores: leave `torch.set_num_threads` and "
+        "`OMP_NUM_THREADS` to torchrun.",
+        "00",
+    )
+    aspect = "threads"
+    is_fact = True
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """Compares the number of threads with the cores, and measures how long threads wait."""
+        first = budget.ranks[0]
+        threads = first.threads * first.local
+        if first.threads >= 2 and threads > first.cores and first.device != "cuda":
+            waits = fmean(min(1.0, rank.queued_s / rank.watched_s) for rank in budget.ranks)
+            yield cls(budget, waits * (1 - first.cores / threads))
+
+    @classmethod
+    def is_absent(cls, budget: Budget) -> bool:
+        """Whether a GPU computes, so that waiting threads hold nothing up."""
+        return any(rank.device == "cuda" for rank in budget.ranks)
+
+    @property
+    def gain(self) -> str:
+        """How many threads there are; the gain itself is unknown."""
+        first = self.budget.ranks[0]
+        return (
+            f"Here {first.local} ranks of {first.threads} threads each share "
+            f"{words.plural(first.cores, 'core')}. How much faster fewer are, only a run tells."
+        )

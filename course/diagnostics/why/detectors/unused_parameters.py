@@ -1,0 +1,56 @@
+"""A search by DDP that finds nothing."""
+
+from collections.abc import Iterator
+from typing import Self
+
+from course.diagnostics.finding import CauseInfo
+from course.diagnostics.why import gradient_messages
+from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.cause import OwnWork
+
+OF_TRAINER = "Set `ddp_find_unused_parameters=False` in the TrainingArguments"
+
+
+class UnusedParameters(OwnWork):
+    """DDP looks for parameters without a gradient, and there are none."""
+
+    info = CauseInfo(
+        "unused parameters",
+        "DDP searches the graph for unused parameters in each step, and there are none",
+        lab="03b",
+    )
+    kind = "search"
+    is_always_shown = True  # most of it lies inside backward, where it cannot be seen
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """Found if DDP searches, and every parameter was used."""
+        finds = any(ddp.finds_unused for ddp in budget.ddp)
+        if finds and not any(pass_.unused for pass_ in budget.ddp_passes):
+            yield from super().evidence(budget)
+
+    @classmethod
+    def gain_s(cls, budget: Budget) -> float:
+        """The search itself, and the message in which DDP says what it found."""
+        return super().gain_s(budget) + gradient_messages.search_s(budget)
+
+    @property
+    def gain(self) -> str:
+        """What is visible of the search; its whole cost is unknown."""
+        return "All were used in every step watched. This is what is seen of it at the least."
+
+    @property
+    def cure(self) -> str:
+        """Depends on what made the DDP module: the script or a framework."""
+        framework = self.budget.script.framework
+        if framework == "Trainer":
+            how = OF_TRAINER
+        elif framework == "accelerate":
+            how = (
+                "Leave `find_unused_parameters=True` out of the DistributedDataParallelKwargs, "
+                "if all parameters are used in every step"
+            )
+        else:
+            how = "Leave `find_unused_parameters=True` out, if all are used in every step"
+        static = any(ddp.static for ddp in self.budget.ddp)
+        return f"{how}." if static else f"{how}; else try `static_graph=True`."

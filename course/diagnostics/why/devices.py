@@ -1,0 +1,174 @@
+"""Describe a GPU's step by slices like those of the main thread, which only feeds the GPU.
+
+While a kernel computes, the rank does the work for which the kernel was launched. NCCL's kernels
+last until all ranks have come, so they are a wait while nothing else computes. A copy from the host
+with nothing alongside it is `copies`. Otherwise the GPU has nothing to do, because the main thread
+loads, saves, or is still `launching` the next kernels.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from course.charts import intervals, traces
+from course.core import CourseError
+from course.diagnostics.profiling.timeline import (
+    COMPUTING,
+    KERNELS,
+    NOTHING,
+    TOO_SHORT,
+    WAITS,
+    DdpPass,
+    RankReport,
+    Slice,
+    TrainingStep,
+)
+from course.diagnostics.why.thresholds import MIN_STEPS
+
+Stretch = tuple[float, float, traces.Activity | None]
+
+
+def see(rank: RankReport, trace: Path) -> None:
+    """Add to a rank's report what its GPU did in the recorded steps, or why that is unknown."""
+    if rank.device != "cuda" or rank.blind:
+        return
+    try:
+        activities = [
+            replace(
+                activity,
+                start=activity.start + rank.apart,
+                end=activity.end + rank.apart,
+                launched=activity.launched + rank.apart,
+            )
+            for activity in traces.activities(trace)
+        ]
+    except CourseError as error:
+        rank.blind = f"torch.profiler's record cannot be read: {error}"
+        return
+    if not activities:
+        rank.blind = NOTHING
+    elif len(rank.recorded) <= MIN_STEPS:
+        rank.blind = TOO_SHORT
+    else:
+        rank.on_gpu = steps(activities, rank.recorded)
+
+
+def steps(activities: list[traces.Activity], host: list[TrainingStep]) -> list[TrainingStep]:
+    """The GPU's own steps, one fewer than those of the main thread on the same clock.
+
+    Each lasts until the GPU has done everything that the main thread launched in its own step.
+    """
+    slices = [slice_ for step in host for slice_ in step.slices]
+    ends = [_end(activities, step) for step in host]
+    own = []
+    for step, (start, end) in zip(host[1:], pairwise(ends), strict=True):
+        inside = [
+            activity for activity in activities if activity.start < end and start < activity.end
+        ]
+        mine = _joined(_slices(_stretches(inside, start, end), slices))
+        own.append(replace(step, start=start, end=end, slices=mine, passes=[]))
+        own[-1].passes = _passes(inside, mine, step.passes)
+    return own
+
+
+def _end(activities: list[traces.Activity], step: TrainingStep) -> float:
+    return max(
+        (activity.end for activity in activities if activity.launched < step.end), default=step.end
+    )
+
+
+def _stretches(activities: list[traces.Activity], start: float, end: float) -> Iterator[Stretch]:
+    """From `start` to `end` without a gap: computing first, then messages, then copies."""
+    edges = [(activity.start, True, activity) for activity in activities]
+    edges += [(activity.end, False, activity) for activity in activities]
+    running: tuple[list[traces.Activity], ...] = ([], [], [])
+    moment = start
+    for at, begins, activity in sorted(edges, key=lambda edge: edge[0]):
+        at = min(max(at, start), end)
+        if at > moment:
+            yield moment, at, next((some[-1] for some in running if some), None)
+            moment = at
+        mine = running[1 if activity.is_message else 2 if activity.is_copy else 0]
+        if begins:
+            mine.append(activity)
+        else:
+            mine.remove(activity)
+    if end > moment:
+        yield moment, end, None
+
+
+def _slices(stretches: Iterable[Stretch], host: list[Slice]) -> Iterator[Slice]:
+    starts = [slice_.start for slice_ in host]
+
+    def at(moment: float) -> int:
+        return max(0, bisect_right(starts, moment) - 1)
+
+    for start, end, activity in stretches:
+        if activity:
+            yield _busy(activity, host[at(activity.launched)], start, end)
+            continue
+        first, last = at(start), at(end)
+        for number in range(first, last + 1):
+            begin = start if number == first else starts[number]
+            until = end if number == last else starts[number + 1]
+            if until > begin:
+                yield _idle(host[number], begin, until)
+
+
+def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> Slice:
+    """A slice of the GPU for an activity that a slice of the main thread launched."""
+    slice_ = Slice(host.kind, start, end, where=host.where, turn=host.turn)
+    if activity.is_copy:
+        return replace(slice_, kind="copies")
+    if not activity.is_message:
+        return replace(slice_, kind=host.kind if host.kind in KERNELS else "gradients")
+    if host.kind in WAITS:
+        return replace(slice_, name=host.name, nbytes=host.nbytes, within=host.within)
+    if "SendRecv" in activity.name:
+        return replace(slice_, kind="collective", name="recv", within=host.kind)
+    return replace(slice_, kind="tail", within=host.kind)  # as DDP sends, from C++
+
+
+def _idle(host: Slice, start: float, end: float) -> Slice:
+    """A slice in which the GPU has nothing to do, during a slice of the main thread."""
+    kind = "launching" if host.kind in COMPUTING else host.kind
+    return replace(host, kind=kind, start=start, end=end, queued=0.0, cpu=0.0, stalled=0.0)
+
+
+def _joined(slices: Iterable[Slice]) -> list[Slice]:
+    """Merge neighbours that differ in time alone."""
+    joined: list[Slice] = []
+    for slice_ in slices:
+        if joined and replace(joined[-1], start=slice_.start, end=slice_.end) == slice_:
+            joined[-1].end = slice_.end
+        else:
+            joined.append(slice_)
+    return joined
+
+
+def _passes(
+    activities: list[traces.Activity], slices: list[Slice], reported: list[DdpPass]
+) -> list[DdpPass]:
+    """How backward passes and messages overlap; DDP `reported` the buckets."""
+    sent = intervals.union(
+        (activity.start, activity.end) for activity in activities if activity.is_message
+    )
+    backward = intervals.union(
+        (slice_.start, slice_.end) for slice_ in slices if slice_.kind == "backward"
+    )
+    if not sent or not backward:
+        return []
+    return [
+        DdpPass(
+            reported[-1].module if reported else 0,
+            backward[0][0],
+            backward[-1][1],
+            intervals.length(backward),
+            intervals.length(sent),
+            intervals.length(intervals.intersection(backward, sent)),
+            reported[-1].buckets if reported else [],
+            reported[-1].unused if reported else 0,
+        )
+    ]

@@ -1,0 +1,195 @@
+"""The diagnosis of a run: its causes, what is fine, and what the evidence cannot decide."""
+
+from dataclasses import dataclass, field, replace
+
+from course.core import CourseError, words
+from course.diagnostics.profiling.timeline import RankReport
+from course.diagnostics.why import crowd, epoch_starts
+from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.cause import Cause, percent
+from course.diagnostics.why.detectors import DETECTORS
+from course.diagnostics.why.detectors.computing import Computing
+from course.diagnostics.why.step_times import mean
+from course.diagnostics.why.thresholds import CLEARLY_LARGER, FAULT_SHARE, MIN_STEPS, SHOWN_SHARE
+
+
+@dataclass
+class Diagnosis:
+    """The result. The first of `causes` is the one to cure first."""
+
+    causes: list[Cause]
+    budget: Budget
+    blind: str = ""  # why what the GPUs do is not known, so that only facts are judged
+    unrecorded_s: float = 0.0  # on GPUs, how long a step takes while torch.profiler is not at work
+    undecided: list[str] = field(default_factory=list)
+
+    @property
+    def first(self) -> Cause | None:
+        """The cause to cure first; None if the evidence decides nothing."""
+        return self.causes[0] if self.causes else None
+
+    @property
+    def epoch_start(self) -> epoch_starts.EpochStart | None:
+        """The beginning of an epoch, if it takes much of all time."""
+        start = None if self.blind else epoch_starts.compare(self.budget)
+        return start if start and start.share >= FAULT_SHARE else None
+
+    @property
+    def elsewhere(self) -> float:
+        """The share of the machine that other programs had while the ranks were watched."""
+        return crowd.elsewhere(self.budget.ranks)
+
+    @property
+    def fine(self) -> list[str]:
+        """The aspects that were examined and take little.
+
+        Causes can share an aspect: it is fine if one of them could occur, and none is at fault.
+        """
+        if self.blind:
+            return []
+        at_fault = {cause.aspect for cause in self.causes}
+        names = dict.fromkeys(
+            detector.aspect
+            for detector in DETECTORS
+            if _can_judge(detector, self.budget) and not detector.is_absent(self.budget)
+        )
+        return [name for name in names if name and name not in at_fault]
+
+
+def diagnose(ranks: list[RankReport]) -> Diagnosis:
+    """Judge by what the ranks report; raises `CourseError` if that is too little."""
+    ranks = sorted(ranks, key=lambda rank: rank.rank)
+    _demand(ranks)
+    budget, unrecorded_s = Budget(ranks), 0.0
+    on_gpus = any(rank.device == "cuda" for rank in ranks)
+    blind = next((rank.blind for rank in ranks if on_gpus and not rank.on_gpu), "")
+    if on_gpus and not blind:
+        unrecorded_s = budget.step_s
+        budget = Budget([replace(rank, steps=rank.on_gpu) for rank in ranks])
+    ordered = _ordered(budget, blind)
+    return Diagnosis(ordered, budget, blind, unrecorded_s, _undecided(budget, ordered, blind))
+
+
+def _ordered(budget: Budget, blind: str) -> list[Cause]:
+    """The causes that are worth naming, the one to cure first at the beginning.
+
+    Facts come first, since they change the rest; then what costs most, if it costs much.
+    """
+    causes = [
+        cause
+        for detector in DETECTORS
+        if detector is not Computing and (detector.is_fact or not blind)
+        if _can_judge(detector, budget)
+        for cause in detector.evidence(budget)
+    ]
+    if blind:
+        return causes
+    causes = [cause for cause in causes if cause.share >= SHOWN_SHARE or cause.is_always_shown]
+    causes.sort(key=_sort_key)
+    if not any(cause.matters for cause in causes):
+        causes[:0] = Computing.evidence(budget)
+    return causes
+
+
+def _sort_key(cause: Cause) -> tuple[bool, bool, float]:
+    """Facts first, then by cost, which counts 1.5 times if only a part of it can be seen."""
+    weight = CLEARLY_LARGER if cause.is_always_shown else 1.0
+    return not (cause.is_fact and cause.matters), not cause.matters, -weight * cause.share
+
+
+def _can_judge(detector: type[Cause], budget: Budget) -> bool:
+    return not (detector.needs_all and budget.missing)
+
+
+def _demand(ranks: list[RankReport]) -> None:
+    if not ranks:
+        raise CourseError("No rank came to its end, so nothing was seen of any step.")
+    first = ranks[0]
+    if first.world < 2:
+        raise CourseError(
+            "This was one process: `why` asks why several ranks are slow. "
+            "Start at least two, with torchrun --nproc-per-node 2."
+        )
+    if not all(rank.backend for rank in ranks):
+        raise CourseError(
+            "The script never called torch.distributed.init_process_group: "
+            "its ranks know nothing of one another, and `why` watches torch.distributed alone."
+        )
+    fewest = min(len(rank.steps) for rank in ranks)
+    if fewest < MIN_STEPS:
+        least = min(ranks, key=lambda rank: rank.seen)
+        seen = words.plural(least.seen, "training step")
+        raise CourseError(
+            f"Only {seen} of rank {least.rank} were seen, of which the first five are a warm-up: "
+            "let the script take more, ten at the least. A step ends with the step of a torch "
+            "optimizer, or with the next batch of a DataLoader."
+        )
+
+
+def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
+    """Sentences on what remains open, and on what would decide it."""
+    if blind:
+        return [
+            f"where the time of a step goes. The ranks compute on GPUs, and {blind}. What was seen "
+            "is the Python that feeds the GPUs; it runs ahead of them, so its times tell nothing. "
+            "Lab 03b records a GPU itself."
+        ]
+    questions = []
+    if budget.missing:
+        numbers = [str(rank.rank) for rank in budget.ranks]
+        questions.append(
+            "which rank is late, and what messages take. Of "
+            f"{words.plural(budget.expected, 'rank')} only {words.plural(len(numbers), 'rank')} "
+            f"reported ({', '.join(numbers)}), and that needs "
+            "all of them."
+        )
+    launching = budget.mean_own("launching") / budget.net_s
+    if launching >= FAULT_SHARE:
+        questions.append(
+            "how long the GPUs really wait for the Python that launches their work: "
+            f"{percent(launching)} of a step while torch.profiler, which makes it slower, was "
+            "at work. Larger batches, torch.compile or CUDA graphs need fewer launches: try one."
+        )
+    pairs = mean(
+        budget.times,
+        lambda step: sum(s.waits["messages"] for s in step.ranks) / len(step.ranks),
+    )
+    share = pairs / (budget.net_s + pairs)
+    if share >= FAULT_SHARE:
+        questions.append(
+            f"which rank is late where ranks send to one another (send, recv; {percent(share)} of "
+            "a step): such messages do not tell. Look at a trace of all ranks (lab 03b)."
+        )
+    if budget.is_starved:
+        questions.append(
+            "what a free machine would show: for most of a step ranks waited for a core, and how "
+            "much of the messages' time was such waiting can only be estimated."
+        )
+    if any(ddp.finds_unused for ddp in budget.ddp):
+        questions.append(
+            "how much the search for unused parameters takes in all: a part of it is inside the "
+            "backward pass. Run once without find_unused_parameters=True and compare."
+        )
+    if near := _too_near(causes):
+        questions.append(
+            f"which of {near[0].name} and {near[1].name} is the larger: they are too near "
+            "each other. Cure one and ask again."
+        )
+    if budget.expected < budget.ranks[0].world:
+        questions.append(
+            "what the ranks of other machines do: only those of this one were watched."
+        )
+    return questions
+
+
+def _too_near(causes: list[Cause]) -> list[Cause]:
+    """The first two causes, if the first is a fault that could as well be the second."""
+    unforced = [cause for cause in causes if not cause.is_price]
+    if len(unforced) < 2:
+        return []
+    first, second = unforced[:2]
+    if not first.matters or isinstance(first, Computing):
+        return []
+    if first.is_fact or first.is_always_shown or first.share >= CLEARLY_LARGER * second.share:
+        return []
+    return [first, second]

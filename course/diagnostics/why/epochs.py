@@ -1,0 +1,45 @@
+"""Weigh the steps in which an epoch begins, which are longer than the others.
+
+Among the watched steps there may be too many or too few of these. So each step has a weight, by
+which they are as frequent in a mean as in the whole training.
+"""
+
+from itertools import pairwise
+from statistics import fmean
+
+from course.diagnostics.profiling.timeline import RankReport
+from course.diagnostics.why.thresholds import MIN_STEPS
+
+
+def starts_epoch(ranks: list[RankReport]) -> list[bool]:
+    """Return, for each step in which all ranks were watched, whether a rank began an epoch."""
+    count = min(len(rank.steps) for rank in ranks)
+    return [any(rank.steps[n].opens for rank in ranks) for n in range(count)]
+
+
+def weights(ranks: list[RankReport]) -> list[float]:
+    """The weight of each step in a mean.
+
+    If only one epoch began, and its length is not known, that step has the weight 0.
+    """
+    starts = starts_epoch(ranks)
+    first, others = starts.count(True), starts.count(False)
+    if not first or others < MIN_STEPS:
+        return [1.0] * len(starts)
+    steps = steps_per_epoch(ranks)
+    weight = others / (first * (steps - 1)) if steps > 1 else 0.0
+    return [weight if is_first else 1.0 for is_first in starts]
+
+
+def steps_per_epoch(ranks: list[RankReport]) -> float:
+    """The number of steps of an epoch, by two beginnings or by the length of the loader.
+
+    It is 0 if neither is known.
+    """
+    first = [n for n, is_first in enumerate(starts_epoch(ranks)) if is_first]
+    if len(first) > 1:
+        return fmean(later - earlier for earlier, later in pairwise(first))
+    loader, draws = ranks[0].script.loader, sum(step.draws for step in ranks[0].steps)
+    if not loader or not draws:
+        return 0.0
+    return loader.batches * len(ranks[0].steps) / draws

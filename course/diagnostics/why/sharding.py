@@ -1,0 +1,72 @@
+"""Decide whether ranks draw the same samples, by the checksums of what they drew."""
+
+from itertools import combinations, pairwise
+from statistics import fmean
+
+from course.diagnostics.profiling.timeline import RankReport
+from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.thresholds import MIN_SHARED_SAMPLES, SAME_BATCHES
+from course.diagnostics.why.traffic import is_sum_in_forward
+
+
+def are_same(budget: Budget) -> bool | None:
+    """Whether ranks draw the same samples; None if nothing that was seen can tell.
+
+    The checksums of what their loaders give must be the same, and so must the chosen indices, if
+    these are known: a data set may hold a sample twice, and each rank may draw one of the two. If
+    all ranks read the same batch, each may take a share of it: then their models get different
+    samples.
+    """
+    if _split(budget):
+        return None
+    drawn = [[step.rows for step in budget.of_rank(rank)] for rank in budget.ranks]
+    if not all(any(rows) for rows in drawn):
+        return None
+    if any(len(set(rows)) < len(rows) / 2 for steps in drawn for rows in steps):
+        return None  # samples whose data is alike anyway
+    chosen = all(any(step.indices for step in rank.steps) for rank in budget.ranks)
+    if _alike(budget, "rows"):
+        if all(any(step.fed for step in rank.steps) for rank in budget.ranks):
+            return _alike(budget, "fed") and (not chosen or _same(budget, "indices"))
+        if not budget.ddp:
+            return None
+    return _same(budget, "rows") and (not chosen or _same(budget, "indices"))
+
+
+def _split(budget: Budget) -> bool:
+    """Whether ranks share a sample, as with split layers, so that all must draw the same."""
+    inside = any(is_sum_in_forward(slice_) for slice_ in budget.slices(["collective"]))
+    return inside or any(ddp.ranks < budget.ranks[0].world for ddp in budget.ddp)
+
+
+def _same(budget: Budget, what: str) -> bool:
+    """Whether ranks draw the same in nearly every step, or all samples, each in its own order."""
+    pairs = list(combinations(budget.ranks, 2))
+    from_all = bool(pairs) and all(_from_all(one, other, what) for one, other in pairs)
+    return _alike(budget, what) or from_all
+
+
+def _alike(budget: Budget, what: str) -> bool:
+    """Whether ranks draw the same in nearly every step."""
+    drawn = [[getattr(step, what) for step in budget.of_rank(rank)] for rank in budget.ranks]
+    shares: list[float] = []
+    for one, other in combinations(drawn, 2):
+        both = [set(a) == set(b) for a, b in zip(one, other, strict=True) if a and b]
+        shares += [fmean(both)] if both else []
+    return bool(shares) and min(shares) >= SAME_BATCHES
+
+
+def _from_all(one: RankReport, other: RankReport, what: str) -> bool:
+    """Whether two ranks have as many samples of an epoch in common as if both drew from all."""
+    mine, theirs = _epoch(one, what), _epoch(other, what)
+    expected = len(mine) * len(theirs) / max(one.loaded, 1)
+    return one.loaded > 0 and expected >= MIN_SHARED_SAMPLES and len(mine & theirs) >= expected / 2
+
+
+def _epoch(rank: RankReport, what: str) -> set[int]:
+    """The samples that a rank drew in the longest part of an epoch that was watched."""
+    first = [n for n, step in enumerate(rank.steps) if step.opens]
+    bounds = [-1, *first, len(rank.steps)]
+    parts = [rank.steps[begin + 1 : end] for begin, end in pairwise(bounds)]
+    longest = max(parts, key=len)
+    return {mark for step in longest for mark in getattr(step, what)}

@@ -1,0 +1,108 @@
+"""The seconds that ranks spend in a step, and the length of a step without some of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from statistics import fmean, median, median_low
+
+from course.diagnostics.profiling.timeline import OWN
+from course.diagnostics.why.thresholds import CAP_IN_MEDIANS
+
+# The traffic of messages: the model's gradients and parameters; gradients of passes after which no
+# step is taken; buffers; the script's own messages; messages from one rank to another.
+TRAFFIC = ("gradients", "early", "buffers", "synchronization", "messages")
+
+Seconds = dict[str, float]
+
+
+@dataclass
+class RankTimes:
+    """One step of one rank: seconds of its `own` work by kind, and of its `waits` by traffic."""
+
+    own: Seconds = field(default_factory=lambda: dict.fromkeys(OWN, 0.0))
+    waits: Seconds = field(default_factory=lambda: dict.fromkeys(TRAFFIC, 0.0))
+
+    @property
+    def work(self) -> float:
+        """All of the rank's own work."""
+        return sum(self.own.values())
+
+    def with_own(self, kind: str, seconds: float) -> "RankTimes":
+        """The same rank with other seconds of one kind of work."""
+        return replace(self, own=self.own | {kind: seconds})
+
+
+@dataclass
+class StepTimes:
+    """One step of all ranks, and its weight in a mean (`epochs`)."""
+
+    ranks: list[RankTimes]
+    weight: float = 1.0
+
+    def price(self, traffic: str) -> float:
+        """The cost of such messages themselves: the wait of the rank that waits least."""
+        return min(mine.waits[traffic] for mine in self.ranks)
+
+    @property
+    def prices(self) -> float:
+        """The price of all messages."""
+        return sum(self.price(traffic) for traffic in TRAFFIC)
+
+    def spread(self, kind: str = "") -> float:
+        """The seconds by which the rank with most work, or most of a kind, exceeds the mean."""
+        work = [mine.own[kind] if kind else mine.work for mine in self.ranks]
+        return max(work) - fmean(work)
+
+    def others(self, rank: int, kind: str) -> float:
+        """The typical seconds of a kind of work on the other ranks."""
+        return median_low([mine.own[kind] for n, mine in enumerate(self.ranks) if n != rank])
+
+
+def mean(times: list[StepTimes], of: Callable[[StepTimes], float]) -> float:
+    """The mean of something over steps, each with its weight."""
+    return fmean(map(of, times), [step.weight for step in times])
+
+
+def length(times: list[StepTimes]) -> float:
+    """The mean step: the most work of a rank, and the price of the messages."""
+    return mean(times, lambda step: max(mine.work for mine in step.ranks) + step.prices)
+
+
+def without(times: list[StepTimes], kind: str) -> list[StepTimes]:
+    """The steps as if no rank had any work of a kind."""
+    return [
+        replace(step, ranks=[mine.with_own(kind, 0.0) for mine in step.ranks]) for step in times
+    ]
+
+
+def evened(times: list[StepTimes], rank: int, kind: str) -> list[StepTimes]:
+    """The steps as if a rank had no more work of a kind than the others."""
+    changed = []
+    for step in times:
+        ranks, late = list(step.ranks), step.ranks[rank]
+        ranks[rank] = late.with_own(kind, min(late.own[kind], step.others(rank, kind)))
+        changed.append(replace(step, ranks=ranks))
+    return changed
+
+
+def levelled(times: list[StepTimes], kind: str) -> list[StepTimes]:
+    """The steps as if all ranks had the same work of a kind in each step: the mean of it."""
+    changed = []
+    for step in times:
+        seconds = fmean(mine.own[kind] for mine in step.ranks)
+        changed.append(replace(step, ranks=[mine.with_own(kind, seconds) for mine in step.ranks]))
+    return changed
+
+
+def cap(times: list[StepTimes]) -> None:
+    """Cut the waits for gradients in a step to `CAP_IN_MEDIANS` times their median, on every rank.
+
+    On CPUs, cores carry the messages. Now and then a message waits for a core many times as long as
+    it takes, and no thread of the script shows that.
+    """
+    prices = [step.price("gradients") for step in times]
+    if not any(prices):
+        return
+    ceiling = CAP_IN_MEDIANS * median(filter(None, prices))
+    for step, price in zip(times, prices, strict=True):
+        for mine in step.ranks:
+            mine.waits["gradients"] -= max(0.0, price - ceiling)

@@ -1,0 +1,70 @@
+"""Decide to which traffic a message belongs: by its call, its size, and where it was begun."""
+
+from collections import Counter
+
+from course.diagnostics.profiling.timeline import ASYNC, RankReport, Slice
+from course.diagnostics.watch.calls import POINT_TO_POINT
+from course.diagnostics.why.thresholds import GRADIENT_LINE_SHARE, LOSS_BYTES
+
+OBJECTS = ("barrier", "object", "monitored")
+
+
+class Traffic:
+    """Knows the lines that send gradients: at least a certain share of all their bytes per step."""
+
+    def __init__(self, ranks: list[RankReport]) -> None:
+        sent: Counter[str] = Counter()
+        steps = [step for rank in ranks for step in rank.steps]
+        for step in steps:
+            for slice_ in step.slices:
+                if slice_.kind == "collective" and not _is_talk(slice_):
+                    sent[slice_.where] += slice_.nbytes
+        least = GRADIENT_LINE_SHARE * max(1, *(rank.gradients for rank in ranks)) * len(steps)
+        self._senders = {line for line, total in sent.items() if total >= least}
+
+    def of(self, slice_: Slice) -> str:
+        """The traffic that a wait is for: one of `TRAFFIC` except ``early``."""
+        if slice_.kind in ("tail", "buffers"):
+            return {"tail": "gradients", "buffers": "buffers"}[slice_.kind]
+        if _is_talk(slice_):
+            return "synchronization"
+        if slice_.name.removesuffix(f", {ASYNC}") in POINT_TO_POINT:
+            return "messages"
+        inside = slice_.within in ("forward", "backward", "optimizer")
+        of_model = inside and slice_.nbytes > LOSS_BYTES
+        return "gradients" if of_model or slice_.where in self._senders else "synchronization"
+
+    def within(self, slice_: Slice, slices: list[Slice]) -> str:
+        """The traffic that a wait among these slices of a step is for: as `of`, or ``early``."""
+        traffic = self.of(slice_)
+        return "early" if traffic == "gradients" and _is_early(slice_, slices) else traffic
+
+
+def is_sum_in_forward(slice_: Slice) -> bool:
+    """Whether it adds up the parts of a layer that is split between ranks."""
+    summed = slice_.name.startswith("all_reduce") and slice_.nbytes > LOSS_BYTES
+    return summed and slice_.within == "forward"
+
+
+def _is_talk(slice_: Slice) -> bool:
+    """Whether it carries no tensor of the model: a barrier, or objects."""
+    return any(word in slice_.name for word in OBJECTS)
+
+
+def _is_early(slice_: Slice, slices: list[Slice]) -> bool:
+    """Whether another backward pass follows the message's before the optimizer's step.
+
+    Messages that every pass needs, such as FSDP's parameters, are not early. Neither are those of a
+    DDP module if only another module's pass follows.
+    """
+    if slice_.turn == 0 or slice_.within == "forward" or slice_.name.startswith("all_gather"):
+        return False
+    for later in slices:
+        if later.start < slice_.end:
+            continue
+        if later.kind == "optimizer":
+            return False
+        same = (later.kind, later.name) == ("tail", slice_.name)
+        if later.turn > slice_.turn and (same or slice_.kind != "tail"):
+            return True
+    return False

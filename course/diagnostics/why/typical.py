@@ -1,0 +1,119 @@
+"""A typical step of each rank, for the picture and for other programs."""
+
+from dataclasses import asdict, dataclass, replace
+from statistics import median_low
+from typing import Any
+
+from course.diagnostics.profiling.timeline import WAITS, Slice
+from course.diagnostics.why import epochs
+from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.thresholds import SHORT_STRETCH
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What a rank does from `start` to `end`, in seconds since the step began on the first rank.
+
+    `kind` is a kind of own work, ``waiting for a core``, ``communication`` (exposed), ``hidden
+    communication`` (while the rank computes) or ``waiting``: then `rank` is the rank waited for.
+    """
+
+    kind: str
+    start: float
+    end: float
+    where: str = ""
+    rank: int | None = None
+
+
+def lanes(budget: Budget) -> dict[int, list[Stretch]]:
+    """The stretches of every rank in a step that is neither long nor short."""
+    number = _typical(budget)
+    steps = [rank.steps[number] for rank in budget.ranks]
+    begin = min(step.start for step in steps)
+    if len({rank.local for rank in budget.ranks}) > 1 or budget.ranks[0].local < len(steps):
+        begin = None  # each machine has a clock of its own
+    by_rank = {}
+    for index, (rank, step) in enumerate(zip(budget.ranks, steps, strict=True)):
+        zero = step.start if begin is None else begin
+        short = SHORT_STRETCH * (step.end - step.start)
+        last = _last(budget, number, index)
+        stretches = [
+            stretch
+            for slice_ in budget.sliced[number][index]
+            for stretch in _stretches(budget, number, index, slice_, last)
+        ]
+        hidden = [
+            Stretch("hidden communication", pass_.end - pass_.overlap, pass_.end)
+            for pass_ in step.passes
+            if pass_.overlap > short
+        ]
+        by_rank[rank.rank] = [
+            replace(stretch, start=stretch.start - zero, end=stretch.end - zero)
+            for stretch in (*_joined(stretches, short), *hidden)
+        ]
+    return by_rank
+
+
+def _typical(budget: Budget) -> int:
+    """The number of the step of median length, among those that begin no epoch."""
+    starts = epochs.starts_epoch(budget.ranks)
+    steps = budget.of_rank(budget.ranks[0])
+    lengths = {n: step.end - step.start for n, step in enumerate(steps) if not starts[n]}
+    lengths = lengths or {n: step.end - step.start for n, step in enumerate(steps)}
+    middle = median_low(lengths.values())
+    return next(n for n, length in lengths.items() if length == middle)
+
+
+def plain(stretches: dict[int, list[Stretch]]) -> dict[str, list[dict[str, Any]]]:
+    """As JSON, times rounded to a microsecond."""
+    return {
+        str(rank): [
+            asdict(stretch) | {"start": round(stretch.start, 6), "end": round(stretch.end, 6)}
+            for stretch in lane
+        ]
+        for rank, lane in stretches.items()
+    }
+
+
+def _last(budget: Budget, number: int, index: int) -> int | None:
+    """The rank with most work in a step; None if it is this one."""
+    times = budget.times[number].ranks
+    last = max(range(len(times)), key=lambda rank: times[rank].work)
+    return None if last == index else budget.ranks[last].rank
+
+
+def _stretches(
+    budget: Budget, number: int, index: int, slice_: Slice, last: int | None
+) -> list[Stretch]:
+    """A slice as stretches; a wait ends with the message's own time.
+
+    The time in which own work waited for a core is a stretch of its own, since no share counts it.
+    """
+    if slice_.kind == "watching":
+        return []
+    if slice_.kind not in WAITS:
+        kind = "search for unused parameters" if slice_.kind == "search" else slice_.kind
+        cut = max(slice_.start, slice_.end - slice_.queued)
+        return [
+            Stretch(kind, slice_.start, cut, slice_.where),
+            Stretch("waiting for a core", cut, slice_.end, slice_.where),
+        ]
+    mine = sum(budget.times[number].ranks[index].waits.values())
+    share = 1 - budget.times[number].prices / mine if mine else 0.0
+    cut = slice_.start + share * (slice_.end - slice_.start)
+    return [
+        Stretch("waiting", slice_.start, cut, slice_.where, last),
+        Stretch("communication", cut, slice_.end, slice_.where),
+    ]
+
+
+def _joined(stretches: list[Stretch], short: float) -> list[Stretch]:
+    """Merge neighbours of one kind, and stretches too short to see with the one before."""
+    joined: list[Stretch] = []
+    for stretch in stretches:
+        same = joined and joined[-1].kind == stretch.kind
+        if joined and (same or stretch.end - stretch.start < short):
+            joined[-1] = replace(joined[-1], end=stretch.end)
+        elif stretch.end > stretch.start:
+            joined.append(stretch)
+    return joined

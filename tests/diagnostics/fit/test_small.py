@@ -1,0 +1,194 @@
+"""Where torch cannot follow a script, small real runs are extrapolated to its own size."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.launching import clean_environment
+
+from course.core import ROOT, CourseError
+from course.diagnostics.fit import layers, small
+from course.diagnostics.fit.account import add_up
+from course.diagnostics.fit.command import Script
+from course.diagnostics.fit.record import Record, Storage
+from course.diagnostics.fit.stage import Rehearsal, stage
+
+MIB = 2**20
+TRAINS = """
+import torch
+from torch.utils.data import DataLoader
+data = torch.randn({samples}, 8)
+model = torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range(4)], torch.nn.Linear(8, 4096))
+optimizer = torch.optim.Adam(model.parameters())
+for x in DataLoader(data, batch_size={batch}):
+    {chooses}
+    optimizer.zero_grad()
+    model(x).square().mean().backward()
+    optimizer.step()
+"""
+CHOOSES = "x = x[torch.unique(x[:, 0].argsort())]"  # all of them
+
+
+def record(sizes: list[int], order: str) -> Record:
+    """Storages of these sizes; in `order`, A makes the first, and a frees it."""
+    events = [(ord(letter.upper()) - ord("A"), 1 if letter.isupper() else -1) for letter in order]
+    return Record(
+        [Storage(nbytes, "", "other") for nbytes in sizes],
+        [(number, sign * sizes[number]) for number, sign in events],
+        moments=[(0, "")],
+    )
+
+
+def test_a_peak_that_only_large_batches_have_is_found() -> None:
+    def of(batch: int) -> Record:  # weights for a moment, then activations
+        return record([100, 70, 10 * batch], "AaBCcb")
+
+    records = {2: of(2), 4: of(4)}
+    assert [add_up(known).peak for known in records.values()] == [100, 110]
+    assert add_up(small.extrapolated(records, [2, 4], 64)).peak == add_up(of(64)).peak == 710
+
+
+def test_a_storage_that_is_resized_keeps_to_its_line() -> None:
+    def of(batch: int) -> Record:
+        known = record([50], "A")
+        known.events += [(0, -50), (0, 50)]  # like FSDP's whole weights
+        known.storages.append(Storage(batch, "", "other"))
+        known.events.append((1, batch))
+        return known
+
+    result = small.extrapolated({2: of(2), 4: of(4)}, [2, 4], 16)
+    assert result.events == of(16).events
+
+
+def test_runs_that_make_other_storages_are_not_compared() -> None:
+    records = {2: record([1, 2], "AB"), 4: record([1, 2, 3], "ABC")}
+    assert small.extrapolated(records, [2, 4], 8) is None
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    return tmp_path / "train.py"
+
+
+def rehearsed(script: Path, **changes: object) -> Rehearsal:
+    with stage(Script(str(script), [])) as opened:
+        return opened.rehearse(1, **changes)
+
+
+@pytest.mark.parametrize("batch", [8, 64])
+def test_it_counts_what_a_script_that_can_be_followed_holds(script: Path, batch: int) -> None:
+    accounts = []
+    for chooses in ("x = x + 0", CHOOSES):
+        script.write_text(TRAINS.format(samples=256, batch=batch, chooses=chooses))
+        accounts.append(rehearsed(script))
+    followed, small_one = accounts
+    assert small_one.batch == followed.batch == batch
+    assert small_one.account.peak == pytest.approx(followed.account.peak, rel=0.01)
+    assert small_one.account.moment == followed.account.moment
+    assert not followed.notes
+    first, *others = small_one.notes
+    assert "cannot follow the script at train.py:8" in first and "real tensors" in first
+    assert bool(others) == (batch > 8)
+    assert all(f"from batches of 4, 8 and 16 to {batch}" in other for other in others)
+
+
+def test_advice_is_tried_on_real_tensors_too(script: Path) -> None:
+    script.write_text(TRAINS.format(samples=256, batch=64, chooses=CHOOSES))
+    before, halved = rehearsed(script), rehearsed(script, batch=32, passes=2)
+    assert halved.made == ["batch"]
+    assert halved.account.by["activations"] < 0.6 * before.account.by["activations"]
+
+
+def test_a_script_that_fails_on_real_tensors_too_says_both(script: Path) -> None:
+    text = TRAINS.format(samples=256, batch=64, chooses=CHOOSES)
+    script.write_text(text.replace("optimizer.step()", "nothing.step()"))
+    with pytest.raises(CourseError) as error:
+        rehearsed(script)
+    assert "cannot follow the script at train.py:8" in str(error.value)
+    assert "On real tensors it fails, too: The script fails at train.py:11:" in str(error.value)
+
+
+DEEP = """
+import torch
+from torch import nn
+
+class Layer(nn.Module):
+    def __init__(self, width, wide):
+        super().__init__()
+        self.parts = nn.Sequential(nn.Linear(width, wide), nn.ReLU(), nn.Linear(wide, width))
+
+    def forward(self, x):
+        return x + self.parts(x)
+
+layers = nn.ModuleList([Layer(256, {wide}) for number in range(24)])
+head = nn.Linear(256, 4096)
+model = nn.ModuleDict({{"layers": layers, "head": head}})
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(3):
+    x = torch.randn(64, 256)
+    torch.unique(x)
+    for layer in layers:
+        x = layer(x)
+    optimizer.zero_grad()
+    head(x).square().mean().backward()
+    optimizer.step()
+"""
+SAME, GROWING = "3072", "3072 + 8 * number"
+WITH_LITTLE_MEMORY = """
+import sys, torch
+torch.set_num_threads(1)
+from course.diagnostics.fit import rehearsal
+free = int(sys.argv[2]) * 2**20
+rehearsal.quotas.memory = lambda path: (free, free)
+rehearsal.main(sys.argv[1])
+"""
+
+
+def answer(script: Path, free: int) -> dict:
+    """What a process with so many MiB of free memory answers about one rank of a script."""
+    request = {"script": str(script), "words": [], "ranks": 1}
+    done = subprocess.run(
+        [sys.executable, "-c", WITH_LITTLE_MEMORY, str(script), str(free)],
+        input=json.dumps([request]) + "\n", capture_output=True, text=True, check=True,
+        env=clean_environment() | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    (one,) = json.loads(done.stdout)
+    return one
+
+
+def test_with_too_little_memory_a_model_keeps_fewer_of_its_layers(script: Path) -> None:
+    script.write_text(DEEP.format(wide=SAME))
+    whole, small_one = answer(script, 8000), answer(script, 600)
+    assert len(whole["notes"]) == 1
+    assert "for 24 layers (Layer), so 2, 4 and 8 were tried" in small_one["notes"][-1]
+    expected, account = whole["account"], small_one["account"]
+    assert account["peak"] == pytest.approx(expected["peak"], rel=0.01)
+    assert account["by"] == pytest.approx(expected["by"], rel=0.01, abs=0.003 * expected["peak"])
+    for name in ("moment", "at", "step", "steps"):
+        assert account[name] == expected[name], name
+    assert account["reserved"] == pytest.approx(expected["reserved"], rel=0.05)
+    assert small_one["made"] == []
+
+
+def test_layers_that_differ_are_not_left_out(script: Path) -> None:
+    script.write_text(DEEP.format(wide=GROWING))
+    assert "needs more memory than is free here" in answer(script, 600)["failed"]
+
+
+def test_each_moment_has_its_own_line_over_the_layers() -> None:
+    def of(count: int) -> Record:  # the first moment holds 100, the second 30 for each layer
+        known = record([100, *[30] * count], "Aa" + "BCDEFGHIJ"[:count])
+        known.moments = [(0, "forward"), (2, "backward")]
+        return known
+
+    account = layers.extrapolated({2: of(2), 3: of(3)}, [2, 3], 9)
+    assert account is not None
+    assert (account.peak, account.moment) == (270, "backward") == (add_up(of(9)).peak, "backward")
+
+
+def test_runs_with_other_moments_are_not_compared() -> None:
+    records = {2: record([1, 2], "AB"), 4: record([1, 2], "AB")}
+    records[4].moments.append((1, "forward"))
+    assert layers.extrapolated(records, [2, 4], 8) is None

@@ -1,0 +1,144 @@
+"""Made-up reports of ranks: a small descent is simulated, and one thing in it is wrong.
+
+Own gradients are random, the used one is what the fault makes of them, and the weights follow.
+"""
+
+import zlib
+from collections.abc import Callable
+
+import numpy as np
+
+from course.diagnostics.finding import Finding
+from course.diagnostics.numerics.training import (
+    BackwardPass,
+    DdpModel,
+    Evaluation,
+    InferenceModel,
+    LoadedFile,
+    LoaderPass,
+    LossTerm,
+    OptimizerReport,
+    OptimizerStep,
+    TrainingReport,
+    WrittenFile,
+)
+from course.diagnostics.right import verdict
+
+NAMES, COUNTS = ["body.weight", "head.weight"], [48, 32]
+STEPS, BATCH = 12, 8
+LINE = "train.py:30"
+Fault = Callable[[int, int, dict], None]  # of a rank, a step, and what happens in it
+
+
+def marks(weights: np.ndarray) -> list[int]:
+    """A checksum for each parameter."""
+    parts = np.split(weights.astype(np.float32), np.cumsum(COUNTS)[:-1])
+    return [zlib.crc32(part.tobytes()) for part in parts]
+
+
+def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool = True,
+          equal_start: bool = True) -> list[TrainingReport]:  # fmt: skip
+    """What so many ranks report of a training in which `fault` changes something.
+
+    It is called for each rank and step with the step's ``own`` gradients of all ranks, the ``used``
+    one of this rank, ``first``, ``base``, and the `OptimizerStep` under ``step``; it may change any
+    of them.
+    """
+    random = np.random.default_rng(0)
+    made = [_rank(number, count, ddp) for number in range(count)]
+    start = random.normal(size=sum(COUNTS))
+    weights = [start.copy() if equal_start else random.normal(size=len(start)) for _ in made]
+    for number in range(1, STEPS + 1):
+        own = random.normal(size=(count, sum(COUNTS)))
+        for place, rank in enumerate(made):
+            step = OptimizerStep(
+                number * passes, number, LINE, [0.1], "momentum=0", marks(weights[place]), [], True
+            )
+            step.latest = [_backward_pass(place, number, index, passes) for index in range(passes)]
+            step.got = step.gradients.clean = [True, True]
+            happens = {"own": own, "first": own.mean(0), "used": own.mean(0), "step": step,
+                       "base": np.zeros(sum(COUNTS)), "weights": weights[place]}  # fmt: skip
+            if fault:
+                fault(place, number, happens)
+            weights[place] = happens["weights"] - step.rates[0] * happens["used"]
+            step.after = marks(weights[place])
+            step.norms = [float(np.linalg.norm(weights[place]))] * 2
+            step.gradients.keep("own", happens["own"][place])
+            step.gradients.keep("base", happens["base"])
+            for name in ("first", "used"):
+                step.gradients.keep(name, happens[name] + happens["base"])
+            rank.optimizers[0].watched.append(step)
+        rank.optimizers[0].steps = number
+    for rank, first in zip(made, weights, strict=True):
+        rank.optimizers[0].steps = STEPS
+        for wrap in rank.wrapped:
+            wrap.first = wrap.then = wrap.then or marks(first * 0)
+    return made
+
+
+def _rank(number: int, count: int, ddp: bool) -> TrainingReport:
+    shapes = [f"[{size}]" for size in COUNTS]
+    optimizer = OptimizerReport("SGD", "train.py:20", NAMES, shapes, ["train.py:10"] * 2, COUNTS)
+    rank = TrainingReport(
+        number, count, count, "here", "gloo", optimizers=[optimizer], is_over=True
+    )
+    rank.passes = STEPS
+    rank.wrapped = [DdpModel("train.py:19", NAMES, marks(np.zeros(sum(COUNTS))))] if ddp else []
+    return rank
+
+
+def _backward_pass(rank: int, step: int, index: int, passes: int) -> BackwardPass:
+    rows = [zlib.crc32(f"{rank} {step} {index} {row}".encode()) for row in range(BATCH)]
+    part = LossTerm("NllLoss", BATCH, 1 / BATCH / passes)
+    return BackwardPass(
+        "train.py:29", "train.py:28", rows, "training", "float32", True, parts=[part], loss=1.0
+    )
+
+
+def loader_pass(rank: int, epoch: int = 0, **more: object) -> LoaderPass:
+    """A pass over a loader with a DistributedSampler, whose samples no other rank has."""
+    rows = [
+        [zlib.crc32(f"{rank} {epoch} {batch} {row}".encode()) for row in range(BATCH)]
+        for batch in range(4)
+    ]
+    plain = {"kind": "DistributedSampler",
+             "length": 1000, "epoch": epoch, "seed": 0, "rank": rank, "replicas": 2,
+             "shuffles": True, "batches": 4, "rows": rows, "opened_at": "train.py:25"}  # fmt: skip
+    return LoaderPass(1, 2, made_at="train.py:15", **plain | more)
+
+
+def evaluation(rank: int, **more: object) -> LoaderPass:
+    """A pass over a loader whose 1,000 samples were dealt to evaluate them, and sent.
+
+    `more` are fields of the pass, or of its evaluation.
+    """
+    plain = {"total": 1000, "shuffles": False, "batches": 0, "is_over": True, "calls": 4,
+             "messages": 1, "sums": [1000.0], "reports": int(rank == 0)}  # fmt: skip
+    plain |= more
+    inside = {name: plain.pop(name) for name in vars(Evaluation()) if name in plain}
+    return loader_pass(rank, evaluation=Evaluation(**inside), **plain)
+
+
+def load(**more: object) -> LoadedFile:
+    """A checkpoint with an optimizer's state that was read before the first step."""
+    return LoadedFile("/runs/last.pt", "train.py:14", **{"optimizer": True, "numbers": {}} | more)
+
+
+def other(checksum: int, **more: object) -> InferenceModel:
+    """A teacher that is called without gradients."""
+    return InferenceModel("Linear", "train.py:27", "train.py:12", checksum, **more)
+
+
+def written(path: str) -> WrittenFile:
+    """A file that was overwritten."""
+    return WrittenFile(path, "train.py:40")
+
+
+def faults(ranks: list[TrainingReport]) -> list[Finding]:
+    """What is found, without notes."""
+    return [finding for finding in verdict.of(ranks).findings if not finding.note]
+
+
+def named(ranks: list[TrainingReport]) -> list[tuple[str, int | None]]:
+    """The names and ranks of the faults."""
+    return [(finding.what, finding.rank) for finding in faults(ranks)]

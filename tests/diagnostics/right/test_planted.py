@@ -1,0 +1,168 @@
+"""Scripts with a fault on real ranks, in four makes: it is named, with its rank and its line."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from course.core.files import ROOT
+from course.diagnostics import Comparison
+from course.diagnostics.right import table
+from course.diagnostics.right.table import NOT_SEEN
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PLANTS = Path(__file__).with_name("plants")
+STRANGERS = Path(__file__).with_name("strangers")
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
+
+# The script, its fault, the ranks; what is named, on which rank, and the text at its line.
+PLANTED = [
+    ("with_ddp", "start", 2, "start", 1, "# start"),
+    ("with_ddp", "past DDP", 2, "not averaged", None, "# call"),
+    ("with_ddp", "mean of means", 2, "mean of means", None, "# call"),
+    ("with_ddp", "changed gradient", 3, "changed gradient", 2, "# step"),
+    ("with_ddp", "order of epochs", 2, "order of epochs", None, "# epochs"),
+    ("with_ddp", "loss in a file", 2, "same file", None, "# text"),
+    ("with_ddp", "weights put back", 3, "drift", 2, "# back"),
+    ("by_hand", "weights put back", 2, "drift", 1, "# back"),
+    ("with_ddp", "clamps in hooks", 2, "clip", None, "# hook"),
+    ("by_hand", "clips in hooks", 3, "clip", None, "# hook"),
+    ("with_accelerate", "clips after each pass", 2, "clip", None, "# hook"),
+    ("by_hand", "added", 3, "factor", None, "# step"),
+    ("by_hand", "clip", 2, "clip", None, "# clip"),
+    ("by_hand", "some", 3, "not averaged", None, ""),
+    ("with_accelerate", "learning rate", 2, "learning rate", None, "# optimizer"),
+    ("with_accelerate", "part of the data", 2, "part of the data", None, "prepare("),
+    ("with_trainer", "drift", 2, "drift", None, "# train"),
+    ("sharded", "clip", 2, "clip", None, "optimizer.step()"),
+    ("sharded", "same data", 3, "same data", None, "# call"),
+    ("sharded", "learning rate", 2, "learning rate", None, "# optimizer"),
+    ("sharded", "mode", 2, "mode", 0, ""),
+]
+# The script, how it is made, its fault; what is named, on which rank, and the text at its line.
+AROUND = [
+    ("evaluates", "with_ddp", "share", "evaluation", 0, "# evaluation"),
+    ("evaluates", "with_accelerate", "share", "evaluation", 0, "# evaluation"),
+    ("evaluates", "by_hand", "repeats", "evaluation", None, "# evaluation"),
+    ("evaluates", "with_accelerate", "repeats", "evaluation", None, "# evaluation"),
+    ("evaluates", "with_ddp", "rank 0", "evaluation", 0, "# evaluation"),
+    ("evaluates", "with_accelerate", "rank 0", "evaluation", 0, "# evaluation"),
+    ("resumes", "by_hand", "rank 0", "resume", None, "# optimizer"),
+    ("resumes", "with_accelerate", "rank 0", "resume", None, "# optimizer"),
+    ("resumes", "with_ddp", "other steps", "resume", None, "# load"),
+    ("resumes", "with_accelerate", "other steps", "resume", None, "# load"),
+    ("resumes", "with_ddp", "no state", "resume", None, "# load"),
+    ("resumes", "with_accelerate", "no state", "resume", None, "# load"),
+    ("resumes", "with_ddp", "first epoch", "resume", None, "# epochs"),
+    ("resumes", "by_hand", "first epoch", "resume", None, "# epochs"),
+]
+MAKES = ["with_ddp", "by_hand", "with_accelerate"]
+RIGHT_AROUND = [
+    *[("evaluates", make, "none") for make in MAKES],
+    *[("evaluates", make, "each its own") for make in MAKES],
+    *[("evaluates", make, "rank 0 evaluates all") for make in MAKES],
+    *[("resumes", make, "none") for make in MAKES],
+    *[("resumes", make, "starts from it") for make in MAKES],
+]
+# The same, made from a public report: huggingface/trl#7245, huggingface/transformers#37932,
+# modelscope/ms-swift#10165, huggingface/accelerate#2926.
+REPORTED = [
+    ("unwrapped_forward", "not averaged", "policy.head(policy.body(good))"),
+    ("worker_seeds", "same data", "DataLoader("),
+    ("token_mean", "mean of means", "model(tokens)"),
+    ("scheduler_too_fast", "schedule", "LinearLR("),
+]
+
+
+def text_of(script: Path, where: str) -> str:
+    """The line of a script, such as ``with_ddp.py:30``."""
+    file, _, line = where.partition(":")
+    return (script.parent / file).read_text().splitlines()[int(line) - 1]
+
+
+def is_first(answer: Comparison, script: Path, what: str, rank: int | None, text: str) -> None:
+    """Assert that the first finding is this fault, on this rank, at a line with this text."""
+    finding = answer.findings[0]
+    assert (finding.what, finding.rank, finding.note) == (what, rank, False), str(answer)
+    assert text in text_of(script, finding.where)
+
+
+def finds_nothing(answer: Comparison) -> None:
+    """Assert that nothing is found, but for notes."""
+    assert [finding for finding in answer.findings if not finding.note] == [], str(answer)
+
+
+@pytest.mark.parametrize(("make", "fault", "count", "what", "rank", "text"), PLANTED)
+def test_a_planted_fault_is_named_first(
+    judge: object, tmp_path: Path, make: str, fault: str, count: int, what: str, rank: int | None,
+    text: str,
+) -> None:  # fmt: skip
+    script = PLANTS / f"{make}.py"
+    is_first(judge(script, fault, str(tmp_path), count=count), script, what, rank, text)
+
+
+@pytest.mark.parametrize(("script", "make", "fault", "what", "rank", "text"), AROUND)
+def test_a_fault_around_the_training_is_named_first(
+    judge: object, tmp_path: Path, script: str, make: str, fault: str, what: str, rank: int | None,
+    text: str,
+) -> None:  # fmt: skip
+    path = PLANTS / f"{script}.py"
+    is_first(judge(path, make, fault, str(tmp_path)), path, what, rank, text)
+
+
+@pytest.mark.parametrize(("script", "make", "fault"), RIGHT_AROUND)
+def test_what_looks_suspicious_around_a_training_is_left_alone(
+    judge: object, tmp_path: Path, script: str, make: str, fault: str
+) -> None:
+    answer = judge(PLANTS / f"{script}.py", make, fault, str(tmp_path))
+    finds_nothing(answer)
+
+
+@pytest.mark.parametrize("make", [*MAKES, "with_trainer"])
+def test_without_a_fault_nothing_is_named(judge: object, tmp_path: Path, make: str) -> None:
+    answer = judge(PLANTS / f"{make}.py", "none", str(tmp_path), count=3)
+    finds_nothing(answer)
+    states = {row.name: row.state for row in answer.rows}
+    assert states[table.USED] == states[table.AFTER] == states[table.RATE] == "equal"
+    assert states[table.OWN] == states[table.SAMPLES] == "differs"
+    assert states[table.RESUME] == NOT_SEEN
+
+
+def test_of_shards_all_is_compared_but_weights_and_gradients(judge: object) -> None:
+    answer = judge(PLANTS / "sharded.py", "none", count=3)
+    finds_nothing(answer)
+    states = {row.name: row.state for row in answer.rows}
+    assert states[table.MODE] == states[table.RATE] == states[table.TARGET] == "equal"
+    assert states[table.SAMPLES] == "differs"
+    assert states[table.START] == states[table.USED] == states[table.AFTER] == NOT_SEEN
+
+
+@pytest.mark.parametrize(("name", "what", "text"), REPORTED)
+def test_a_fault_of_a_public_report_is_named_first(
+    judge: object, name: str, what: str, text: str
+) -> None:
+    script = STRANGERS / f"{name}.py"
+    finding = judge(script).findings[0]
+    assert finding.what == what and text in text_of(script, finding.where)
+
+
+def test_the_readme_shows_a_real_answer(judge: object, tmp_path: Path) -> None:
+    script = shutil.copy(STRANGERS / "unwrapped_forward.py", tmp_path / "train.py")
+    answer = str(judge(script))
+    shown = re.search(r"^\$ .*? train.py\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[1]
+    lines = [line.removesuffix("...").rstrip() for line in shown.splitlines()]
+    assert len(lines) > 8 and [line for line in lines if line not in answer] == []
+
+
+@pytest.mark.parametrize("name", [name for name, _, _ in REPORTED])
+def test_and_its_cure_is_quiet(judge: object, name: str) -> None:
+    answer = judge(STRANGERS / f"{name}_cured.py")
+    finds_nothing(answer)
+
+
+def test_what_all_ranks_obey_alike_is_not_seen(judge: object) -> None:
+    """Rank 0 alone decides which batch is skipped, for all (ecmwf/WeatherGenerator#2724)."""
+    answer = judge(STRANGERS / "skip_by_rank_0.py")
+    finds_nothing(answer)
+    assert next(row.state for row in answer.rows if row.name == table.STEPS) == "equal"

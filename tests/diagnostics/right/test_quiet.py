@@ -1,0 +1,130 @@
+"""What is right, on made-up reports: no rule names anything there, and the table says why."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from diagnostics.right import made
+from diagnostics.right.made import named
+from diagnostics.right.wrong import added, alone, hook, same_rows, undivided, unequal_targets
+
+from course.diagnostics.numerics.training import LossTerm
+from course.diagnostics.right import table, verdict
+from course.diagnostics.right.table import NOT_SEEN
+from course.diagnostics.right.verdict import Verdict
+
+
+def state(judgement: Verdict, row: str) -> str:
+    """The state of a row of the table."""
+    return next(entry.state for entry in judgement.rows if entry.name == row)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("passes", [1, 2])
+def test_a_right_training_has_no_finding_and_a_whole_table(count: int, passes: int) -> None:
+    judgement = verdict.of(made.ranks(count, passes=passes))
+    assert judgement.findings == []
+    assert [row.name for row in judgement.rows] == list(table.ORDER)
+    states = {row.name: row.state for row in judgement.rows}
+    assert states[table.USED] == states[table.AFTER] == states[table.TARGET] == "equal"
+    assert states[table.OWN] == states[table.SAMPLES] == "differs"
+    assert states[table.EVALUATION] == states[table.RESUME] == NOT_SEEN
+    assert all(row.says for row in judgement.rows)
+
+
+def test_what_nothing_ties_is_not_compared() -> None:
+    """Ranks that begin with unlike weights and average nothing may each have their own model."""
+    judgement = verdict.of(made.ranks(fault=alone, ddp=False, equal_start=False))
+    assert judgement.findings == []
+    assert state(judgement, table.START) == state(judgement, table.AFTER) == NOT_SEEN
+
+
+@pytest.mark.parametrize("sends", [{"point": 40}, {"forward": 40}])
+def test_a_model_that_is_split_over_the_ranks_is_not_compared(sends: dict) -> None:
+    ranks = [replace(rank, sends=sends) for rank in made.ranks(fault=same_rows, ddp=False)]
+    judgement = verdict.of(ranks)
+    assert judgement.findings == [] and state(judgement, table.SAMPLES) == NOT_SEEN
+
+
+def test_ranks_that_average_their_weights_now_and_then_are_right() -> None:
+    def local(rank: int, step: int, happens: dict) -> None:
+        alone(rank, step, happens)
+        if step == 7:  # all ranks begin it with the same weights
+            happens["weights"] = np.zeros(sum(made.COUNTS))
+            happens["step"].before = made.marks(happens["weights"])
+
+    judgement = verdict.of(made.ranks(fault=local, ddp=False))
+    assert judgement.findings == []
+    assert state(judgement, table.USED) == NOT_SEEN and state(judgement, table.AFTER) == "equal"
+
+
+def test_a_few_uneven_batches_are_no_fault() -> None:
+    def last(rank: int, step: int, happens: dict) -> None:
+        if step > 9:
+            unequal_targets(rank, step, happens)
+
+    assert named(made.ranks(fault=last)) == []
+
+
+def test_a_sum_that_the_loss_has_divided_is_right() -> None:
+    def divided(rank: int, step: int, happens: dict) -> None:
+        added(rank, step, happens)
+        happens["step"].latest[0].parts = [LossTerm("NllLoss", 8, 1 / 16)]
+
+    assert named(made.ranks(fault=divided, ddp=False)) == []
+
+
+def test_a_sum_of_losses_that_could_not_be_read_is_not_judged() -> None:
+    def unread(rank: int, step: int, happens: dict) -> None:
+        added(rank, step, happens)
+        happens["step"].latest[0].parts = []
+
+    judgement = verdict.of(made.ranks(fault=unread, ddp=False))
+    assert judgement.findings == [] and state(judgement, table.TARGET) == NOT_SEEN
+
+
+def test_several_losses_of_one_batch_may_be_added() -> None:
+    """As a GAN adds what it makes of real and of made-up samples, in two lines."""
+
+    def two_lines(rank: int, step: int, happens: dict) -> None:
+        undivided(rank, step, happens)
+        happens["step"].latest[1].line = "train.py:31"
+
+    def one_batch(rank: int, step: int, happens: dict) -> None:
+        undivided(rank, step, happens)
+        happens["step"].latest[1].rows = happens["step"].latest[0].rows
+
+    assert named(made.ranks(fault=two_lines, passes=2)) == []
+    assert named(made.ranks(fault=one_batch, passes=2)) == []
+
+
+def test_sixteen_bits_on_the_way_are_no_fault() -> None:
+    def rounds(rank: int, step: int, happens: dict) -> None:
+        happens["used"] = happens["first"] = happens["used"] * (1 + 0.004 * (-1) ** np.arange(80))
+
+    assert named(made.ranks(fault=rounds)) == []
+
+
+# What hooks may make of a gradient: a part of it, a rank's share, some rows, the average.
+HOOKS = [
+    lambda own, rank: 0.5 * own[rank],
+    lambda own, rank: (0.6 + 0.1 * rank) * own[rank],
+    lambda own, rank: np.where(np.arange(own.shape[1]) % (rank + 2), own[rank], 0),
+    lambda own, rank: own.mean(0),
+]
+
+
+@pytest.mark.parametrize("change", HOOKS)
+def test_a_hook_that_does_not_clip_is_no_fault(change: Callable) -> None:
+    def hooked(rank: int, step: int, happens: dict) -> None:
+        own = happens["own"]
+        hook(own[rank], change(own, rank), happens["step"])
+
+    assert named(made.ranks(fault=hooked)) == []
+
+
+def test_a_rank_that_ends_earlier_has_skipped_nothing() -> None:
+    ranks = made.ranks()
+    del ranks[0].optimizers[0].watched[-3:]
+    assert named(ranks) == []

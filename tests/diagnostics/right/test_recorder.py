@@ -1,0 +1,94 @@
+"""What watches a rank's numbers leaves the script as it is, whatever happens to the watcher."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from course.diagnostics.numerics import reader
+
+# Trains, and prints each loss and the end of a weight to the last bit.
+TRAINS = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(8, 16), nn.Dropout(0.1), nn.Linear(16, 4))
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+model[2].weight.register_hook(lambda gradient: gradient.clamp(-0.01, 0.01))
+for step in range(12):
+    if step == 3:
+        model[0].bias.data.copy_(torch.ones(16))
+    loss = model(torch.randn(4, 8)).square().mean()
+    torch.autograd.backward([model[0].bias.sum() * 0, model[0].bias.sum() * 0])
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+    optimizer.step()
+    optimizer.zero_grad()
+    print(loss.item().hex(), model[0].weight.sum().item().hex())
+"""
+# Copies its model in each step, and writes it to a file whole.
+KEEPS = """
+import copy, io
+torch.manual_seed(0)
+model = nn.Linear(8, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(6):
+    model(torch.randn(4, 8)).square().mean().backward()
+    optimizer.step()
+    file = io.BytesIO()
+    torch.save(copy.deepcopy(model), file)
+    torch.save(model, file := io.BytesIO())
+    file.seek(0)
+    read = torch.load(file, weights_only=False)
+    print(b"course" in file.getvalue(), read(torch.ones(1, 8)).sum().item().hex())
+"""
+WATCHES = """
+import os, sys
+from pathlib import Path
+os.environ |= {"RANK": "0", "WORLD_SIZE": "1"}
+from course.diagnostics.numerics import observer
+observer.observe(Path(sys.argv[1]), 5, sys.argv[0])
+"""
+BREAKS = """
+from course.diagnostics.numerics import loss_graph, module_state, optimizers, recorder
+from course.diagnostics.numerics import tensor_samples
+def fails(*args, **kwargs):
+    raise RuntimeError("a look that fails")
+tensor_samples.together = tensor_samples.values = loss_graph.reductions = module_state.modes = fails
+"""
+
+
+def printed(tmp_path: Path, *parts: str) -> str:
+    """What a script of these parts prints."""
+    script = tmp_path / "train.py"
+    script.write_text("".join(parts))
+    command = [sys.executable, str(script), str(tmp_path)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.slow
+def test_the_numbers_are_the_same_bit_for_bit_with_and_without_a_broken_watcher(
+    tmp_path: Path,
+) -> None:
+    alone = printed(tmp_path, TRAINS)
+    assert len(alone.splitlines()) == 12
+    assert printed(tmp_path, WATCHES, TRAINS) == alone
+    seen = reader.read(tmp_path / "rank0.json")
+    assert not seen.unseen and len(seen.optimizers[0].watched) == 5
+    assert seen.optimizers[0].steps == 12 and seen.is_over
+    assert printed(tmp_path, WATCHES, BREAKS, TRAINS) == alone
+    seen = reader.read(tmp_path / "rank0.json")
+    assert "RuntimeError: a look that fails" in seen.unseen.values()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("room", ["numerics", "profiling"])
+def test_a_model_can_be_copied_and_saved_whole_without_what_watches_it(
+    tmp_path: Path, room: str
+) -> None:
+    watches = WATCHES.replace("diagnostics.numerics", f"diagnostics.{room}")
+    imports = "import torch\nfrom torch import nn\n"
+    alone = printed(tmp_path, imports, KEEPS)
+    assert alone.count("False ") == 6
+    assert printed(tmp_path, watches, imports, KEEPS) == alone

@@ -1,0 +1,103 @@
+"""When a run is ended: made-up snapshots, a made-up clock."""
+
+from pathlib import Path
+
+import pytest
+from support.made_snapshots import computes, rank, waits
+
+from course.diagnostics.run import patience, standing
+from course.diagnostics.run.patience import Patience
+from course.diagnostics.run.thresholds import LATE_S, SPARED, STANDS_S, TOLD_S
+from course.diagnostics.watch.rank_states import RankState
+
+
+class Run:
+    """A run of two ranks, seen every half second."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **how: object) -> None:
+        self.now, self.lines = 1000.0, []
+        monkeypatch.setattr(patience.time, "monotonic", lambda: self.now)
+        self.patience = Patience(Path(), self.lines.append, **how)
+        self.ranks: list[RankState] = []
+        monkeypatch.setattr(self.patience._reader, "ranks", lambda: self.ranks)
+
+    def goes_on(self, seconds: float, stood: float = 0.0) -> bool:
+        """Until it is to be ended; `stood` is how long it has stood when it begins to."""
+        for _ in range(round(2 * seconds)):
+            self.now += 0.5
+            stood += 0.5 * bool(stood)
+            self.ranks = [rank(0, waits("barrier", 3), stood=stood)]
+            self.ranks += [rank(1, computes(4), stood=stood, idle=1000.0)]
+            if self.patience.is_over():
+                return True
+        return False
+
+
+def test_a_run_that_moves_is_never_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not Run(monkeypatch, patience=5.0).goes_on(1000)
+
+
+def test_a_run_that_stands_is_ended_after_its_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, patience=60.0)
+    assert not run.goes_on(59, stood=0.1)
+    assert len(run.lines) == 1 and "The run is ended when none has for 60 s" in run.lines[0]
+    assert run.goes_on(3, stood=59.0) and run.patience.over_patience
+
+
+def test_a_limit_ends_a_run_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, patience=60.0, limit=8.0)
+    assert not run.goes_on(7.5)
+    assert run.goes_on(1) and run.patience.over_limit
+
+
+def test_a_limit_waits_until_it_is_clear_whether_the_run_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(monkeypatch, patience=60.0, limit=8.0)
+    assert not run.goes_on(8.0)
+    assert not run.goes_on(0.5, stood=1.5)
+    assert run.goes_on(2, stood=2.0)
+    assert standing.stood(run.patience.ranks) >= STANDS_S
+
+
+def test_a_run_that_used_to_stand_must_stand_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, patience=60.0, limit=20.0)
+    run.goes_on(6, stood=0.1)
+    run.goes_on(1)
+    assert run.patience.enough == pytest.approx(2 * 6, abs=1)
+    assert not run.goes_on(LATE_S - 20, stood=0.5)
+
+
+def test_a_run_that_stands_for_as_long_as_the_user_is_told_of_it_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(monkeypatch, patience=600.0)
+    run.goes_on(50, stood=0.1)
+    run.goes_on(1)
+    assert run.patience.enough == TOLD_S
+
+
+def test_a_limit_spares_the_time_in_which_the_machine_was_busy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(monkeypatch, patience=600.0, limit=8.0, spares=True)
+    monkeypatch.setattr(patience.process_tree, "waited_for_a_core", lambda pid: 20.0)
+    assert not run.goes_on(27)
+    assert run.goes_on(2)
+    run = Run(monkeypatch, patience=600.0, limit=8.0, spares=True)
+    monkeypatch.setattr(patience.process_tree, "waited_for_a_core", lambda pid: 1e6)
+    assert run.goes_on(8 * (SPARED + 1) + 1)
+
+
+def test_ranks_that_are_being_ended_are_remembered_as_they_stood(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(monkeypatch, patience=600.0)
+    run.goes_on(4, stood=10.0)
+    monkeypatch.setattr(
+        run.patience._reader, "ranks", lambda: [rank(n, [], dead=True) for n in (0, 1)]
+    )
+    for _ in range(4):
+        run.now += 0.5
+        run.patience.is_over()
+    assert [seen.alive for seen in run.patience.ranks] == [True, True]

@@ -1,0 +1,48 @@
+"""The pages that say how a judge decides have all its numbers, and each threshold is used."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from course.core.files import ROOT
+from course.diagnostics.right import thresholds as of_right
+from course.diagnostics.run import thresholds as of_run
+from course.diagnostics.watch import thresholds as of_snapshots
+from course.diagnostics.why import thresholds as of_why
+
+OWN = ROOT / "course" / "diagnostics"
+THRESHOLDS = {
+    "run": vars(of_run) | vars(of_snapshots),
+    "right": vars(of_right),
+    "why": vars(of_why),
+}
+ROW = re.compile(r"^\| ((?:`[A-Z_\d]+`(?:, )?)+) \|", re.MULTILINE)
+
+
+def names(room: str) -> list[str]:
+    """The thresholds of a room, in alphabetical order."""
+    return sorted(name for name in THRESHOLDS[room] if name.isupper())
+
+
+def code(folder: Path) -> str:
+    """All that uses thresholds in a folder."""
+    files = (path for path in folder.rglob("*.py") if path.stem != "thresholds")
+    return "\n".join(path.read_text() for path in files)
+
+
+@pytest.mark.parametrize("room", THRESHOLDS)
+def test_the_table_has_every_threshold(room: str) -> None:
+    rows = ROW.findall((OWN / room / "how.md").read_text())
+    assert sorted(re.findall(r"[A-Z_\d]+", " ".join(rows))) == names(room)
+
+
+@pytest.mark.parametrize("room", THRESHOLDS)
+def test_every_threshold_is_used(room: str) -> None:
+    words = set(re.findall(r"\w+", code(OWN)))
+    assert [name for name in names(room) if name not in words] == []
+
+
+def test_no_threshold_of_why_stands_elsewhere() -> None:
+    numbers = re.findall(r"^([A-Z_]+) = [\d.]", code(OWN / "why"), re.MULTILINE)
+    assert set(numbers) <= {"USUAL_CAP"}  # of torch

@@ -1,0 +1,45 @@
+"""Right scripts of many kinds: a run of each, of which `run` finds nothing and `why` no fact.
+
+What costs time is not judged here: a busy machine makes any cause of it true. That is judged in
+slow/test_recorded.py, where some of them are.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from course.core import CourseError
+from course.diagnostics import Answer, Ending, reports, watched
+from course.diagnostics.profiling.timeline import RankReport
+from course.diagnostics.run.ending import ITSELF
+from course.diagnostics.why.detectors import DETECTORS
+
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
+
+ZOO = Path(__file__).with_name("zoo")
+ALONE = "one_rank"
+# What no load can look like: these causes are read off the settings and calls of the script.
+FACTS = {kind.info.name for kind in DETECTORS if kind.is_fact or kind.is_always_shown}
+
+
+def watch(name: str, ranks: int) -> tuple[Ending, list[RankReport]]:
+    """How a run of such a script ended, and what its ranks report."""
+    words = ["torchrun", "--standalone", "--nproc-per-node", str(ranks), str(ZOO / f"{name}.py")]
+    with watched(steps=20) as watched_run:
+        run = watched_run.run(words)
+        assert run.ok, run.text(run.first_failed)
+        return watched_run.ending(run), reports(watched_run.folder)
+
+
+@pytest.mark.parametrize("name", sorted({path.stem for path in ZOO.glob("*.py")} - {ALONE}))
+def test_nothing_is_found(warm_ranks: None, name: str) -> None:
+    ending, ranks = watch(name, 2)
+    assert (ending.ended, ending.findings) == (ITSELF, [])
+    assert not FACTS & {cause.name for cause in Answer(ranks).causes}
+
+
+def test_one_rank_cannot_be_judged(warm_ranks: None) -> None:
+    ending, ranks = watch(ALONE, 1)
+    assert (ending.ended, ending.findings) == (ITSELF, [])
+    with pytest.raises(CourseError, match="This was one process"):
+        Answer(ranks)

@@ -1,0 +1,23 @@
+"""Planted scripts, and what is answered of them."""
+
+from pathlib import Path
+
+import pytest
+from support.watching import watch_ranks
+
+from course.diagnostics import Answer
+
+PLANTS = Path(__file__).with_name("plants")
+
+
+@pytest.fixture
+def answer(warm_ranks: None, tmp_path: Path) -> object:
+    """What `why` answers of a planted script."""
+
+    def ask(make: str, cause: str, count: int = 2) -> Answer:
+        words = ["torchrun", "--standalone", "--nproc-per-node", str(count)]
+        run, reports = watch_ranks([*words, str(PLANTS / f"{make}.py"), cause, str(tmp_path)])
+        assert run.ok, run.text(run.first_failed)
+        return Answer(reports)
+
+    return ask

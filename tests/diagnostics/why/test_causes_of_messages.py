@@ -1,0 +1,231 @@
+"""Causes that lie in messages are found in steps that are made up."""
+
+from dataclasses import replace
+
+import pytest
+from support.made_steps import (
+    MIB,
+    STEP,
+    average,
+    computed,
+    did,
+    first,
+    message,
+    rank,
+    ranks,
+    same,
+    script,
+    step,
+)
+
+from course.diagnostics import Answer
+from course.diagnostics.profiling.timeline import ASYNC
+
+
+def test_messages_begin_when_backward_is_over() -> None:
+    cause = first(same(*computed(), average(30), STEP))
+    assert (cause.name, cause.where) == ("no overlap", "train.py:10")
+    assert cause.share == pytest.approx(30 / 92)
+    cause = first(same(*computed(), STEP, tail=30.0, buckets=(10 * MIB,)))
+    assert cause.name == "no overlap"
+
+
+def test_messages_are_too_large_to_hide() -> None:
+    cause = first(same(*computed(), STEP, tail=60.0, overlap=30.0, buckets=(25 * MIB,) * 4))
+    assert cause.name == "bandwidth"
+    assert cause.share == pytest.approx(60 / 122)
+    begun = message(f"all_reduce, {ASYNC}", 60, 10 * MIB, "train.py:10", within="backward")
+    assert first(same(*computed(), begun, STEP)).name == "bandwidth"
+
+
+def test_what_backward_could_not_hide_anyway_is_size() -> None:
+    causes = Answer(same(*computed(), average(200), STEP)).causes
+    assert [cause.name for cause in causes[:2]] == ["bandwidth", "no overlap"]
+    assert causes[0].share == pytest.approx(160 / 262)
+
+
+def test_many_small_messages() -> None:
+    small = [average(1, 60_000) for _ in range(60)]
+    assert first(same(*computed(), *small, STEP)).name == "latency"
+    assert first(same(*computed(), STEP, tail=60.0, buckets=(4096,) * 60)).name == "latency"
+
+
+def test_one_small_message_is_not_too_large() -> None:
+    assert first(same(*computed(), STEP, tail=30.0, buckets=(4096,))).name == "latency"
+    mixed = Answer(same(*computed(), STEP, tail=60.0, overlap=30.0, buckets=(4096, 25 * MIB)))
+    assert mixed.causes[0].name == "bandwidth"
+
+
+def test_messages_that_now_and_then_wait_for_a_core_are_not_slow() -> None:
+    """Times of a healthy script on four ranks and two cores, beside three busy programs."""
+    waits = [0.3, 0.3, 0.4, 0.4, 0.4, 0.5, 0.6, 1.4, 1.8, 3.2]
+    waits += [3.7, 4.6, 6.8, 7.9, 8.7, 10.6, 11.1, 13.6, 14.1, 15.9]
+    steps = [
+        step([*computed(8, 5), average(ms, MIB), STEP], float(n)) for n, ms in enumerate(waits)
+    ]
+    reports = [rank(number, steps, 2, gradients=MIB, largest=MIB // 3) for number in range(2)]
+    assert first(reports).name == "computing"
+    on_gpus = [replace(report, device="cuda", on_gpu=report.steps) for report in reports]
+    assert first(on_gpus).name == "no overlap"  # there, no core is waited for
+
+
+def test_what_is_sent_in_every_fourth_step_counts_whole() -> None:
+    averaged = [*computed(8, 5), average(40, MIB), STEP]
+    steps = [step(averaged if n % 4 == 3 else [*computed(8, 5), STEP], float(n)) for n in range(20)]
+    reports = [rank(number, steps, 2, gradients=MIB) for number in range(2)]
+    assert first(reports).name == "no overlap"
+    assert first(reports).share == pytest.approx(8 / (15 + 10))  # of 10 ms, as long as backward
+
+
+def test_what_the_passes_themselves_wait_for_is_not_late() -> None:
+    """As FSDP gathers parameters and scatters gradients."""
+    gathered = message("all_gather_into_tensor", 15, 4 * MIB, "train.py:7", within="forward")
+    scattered = message("reduce_scatter_tensor", 15, 4 * MIB, "train.py:8", within="backward")
+    causes = Answer(same(gathered, *computed(), scattered, STEP)).causes
+    assert causes[0].name == "bandwidth"
+    assert "no overlap" not in {cause.name for cause in causes}
+
+
+def test_what_a_sharded_model_gathers_is_a_price_and_no_fault() -> None:
+    gathers = [
+        message("all_gather_into_tensor", 30, 4 * MIB, f"train.py:{line}", within=within)
+        for line, within in ((7, "forward"), (8, "backward"))
+    ]
+    scattered = message("reduce_scatter_tensor", 20, 4 * MIB, "train.py:8", within="backward")
+    steps = [gathers[0], *computed(), gathers[1], scattered, STEP]
+    answer = Answer(same(*steps, settings=script(sharded="fully_shard")))
+    assert [cause.name for cause in answer.causes] == [
+        "computing",
+        "gathering weights",
+        "bandwidth",
+    ]
+    assert [cause.share for cause in answer.causes[1:]] == pytest.approx([60 / 142, 20 / 142])
+    assert all(finding.note for finding in answer.findings)
+    assert "`reshard_after_forward=False`" in str(answer)
+    kept = [gathers[0], *computed(), scattered, STEP]
+    answer = Answer(same(*kept, settings=script(sharded="fully_shard")))
+    assert "already" in answer.causes[1].cure
+
+
+def test_small_messages_of_a_sharded_model_are_latency() -> None:
+    gathers = [
+        message("all_gather_into_tensor", 1, 60_000, "train.py:7", within="forward")
+        for _ in range(60)
+    ]
+    cause = first(same(*gathers, *computed(), STEP, settings=script(sharded="fully_shard")))
+    assert (cause.name, cause.share) == ("latency", pytest.approx(60 / 122))
+
+
+def test_a_single_large_gradient_may_be_the_last() -> None:
+    reports = same(*computed(), average(30), STEP, settings={"largest": 9_800_000})
+    assert first(reports).name == "bandwidth"
+
+
+def test_passes_that_take_no_step_average_gradients() -> None:
+    reports = same(*computed() * 4, STEP, tail=40.0, overlap=20.0)
+    cause = first(reports)
+    assert cause.name == "accumulation"
+    assert cause.share == pytest.approx(120 / (240 + 160 + 2))
+    assert first(same(*[*computed(), average(40)] * 4, STEP)).name == "accumulation"
+
+
+def test_parameters_gathered_for_forward_are_no_accumulation() -> None:
+    gathered = message("all_gather_into_tensor", 40, 10 * MIB, "train.py:7", within="forward")
+    reports = same(*[gathered, *computed()] * 2, STEP)
+    assert "accumulation" not in {cause.name for cause in Answer(reports).causes}
+
+
+def test_gradients_averaged_in_vain_are_a_fault_however_short_their_messages_are() -> None:
+    answer = Answer(same(*computed() * 4, STEP, tail=6.0, overlap=20.0))
+    cause = answer.causes[0]
+    assert (cause.name, cause.share) == ("accumulation", pytest.approx(18 / 266))
+    assert not answer.findings[0].note
+
+
+def test_the_passes_of_two_modules_are_no_accumulation() -> None:
+    """Both are averaged, and then an optimizer of each takes its step."""
+    steps = same(*computed() * 2, STEP, STEP, tail=40.0, overlap=20.0)
+    assert first(steps).name == "accumulation"
+    for rank_ in steps:
+        for training_step in rank_.steps:
+            training_step.passes[1].module = 2
+    assert {cause.name for cause in Answer(steps).causes} == {"bandwidth"}
+
+
+def test_several_optimizers_in_a_step_are_no_accumulation() -> None:
+    reports = same(*computed(), STEP, *computed(), STEP, tail=40.0, overlap=20.0)
+    assert {cause.name for cause in Answer(reports).causes} == {"bandwidth"}
+
+
+@pytest.mark.parametrize("name", ["barrier", "all_gather_object", "monitored_barrier"])
+def test_the_script_makes_ranks_meet(name: str) -> None:
+    meets = message(name, 40, 0, "train.py:11", within="python")
+    cause = first(same(*computed(), STEP, meets, tail=2.0))
+    assert (cause.name, cause.where) == ("synchronization", "train.py:11")
+    assert cause.share == pytest.approx(40 / 104)
+
+
+def test_a_reduced_loss_is_synchronization_wherever_it_is_reduced() -> None:
+    loss = message("all_reduce", 40, 4, "train.py:11", within="gradients")
+    assert first(same(*computed(), loss, STEP, tail=2.0)).name == "synchronization"
+    early = replace(loss, within="forward")
+    assert first(same(early, *computed(), STEP, tail=2.0)).name == "synchronization"
+
+
+def test_buffers_are_broadcast() -> None:
+    table = did("buffers", 40, "train.py:7", name="broadcast", nbytes=50 * MIB)
+    cause = first(same(table, *computed(), STEP, tail=2.0))
+    assert (cause.name, cause.where) == ("buffers", "train.py:7")
+
+
+def test_who_waits_in_a_broadcast_of_buffers_does_not_accuse_it() -> None:
+    early, late = (did("buffers", ms, name="broadcast", nbytes=MIB) for ms in (51, 1))
+    slow = did("python", 50, "train.py:3")
+    reports = ranks([early, *computed(), STEP], [slow, late, *computed(), STEP], tail=2.0)
+    cause = first(reports)
+    assert (cause.name, cause.rank, cause.where) == ("straggler", 1, "outside the step")
+
+
+def test_the_cure_knows_layers_that_are_split_from_gradients() -> None:
+    summed = message("all_reduce", 30, 4 * MIB, "layers.py:3", within="forward")
+    back = replace(summed, within="backward", where="layers.py:9")
+    answer = Answer(same(summed, *computed(), back, STEP))
+    assert answer.causes[0].name == "bandwidth"
+    assert "not gradients" in str(answer) and "Lab 11" in str(answer)
+    answer = Answer(same(summed, *computed(), back, average(300), STEP))
+    assert answer.causes[0].name == "bandwidth"
+    assert "16-bit gradients" in str(answer) and "Lab 05b" in str(answer)
+
+
+AVERAGING = average(30)
+SMALL = [average(1, 60_000) for _ in range(60)]
+MEETS = message("barrier", 40, 0, "train.py:11", within="python")
+
+
+@pytest.mark.parametrize(
+    ("cause", "slices", "of_step"),
+    [
+        ("no overlap", [*computed(), AVERAGING, STEP], {}),
+        ("bandwidth", [*computed(), STEP], {"tail": 60.0, "overlap": 30.0}),
+        ("latency", [*computed(), *SMALL, STEP], {}),
+        ("accumulation", [*computed() * 4, STEP], {"tail": 40.0, "overlap": 20.0}),
+        ("synchronization", [*computed(), STEP, MEETS], {"tail": 2.0}),
+        ("buffers", [did("buffers", 40), *computed(), STEP], {"tail": 2.0}),
+    ],
+)
+@pytest.mark.parametrize("count", [3, 4, 8])
+def test_more_ranks(cause: str, slices: list, of_step: dict, count: int) -> None:
+    first_ = first(same(*slices, count=count, **of_step))
+    assert (first_.name, first_.rank) == (cause, None)
+
+
+@pytest.mark.parametrize("count", [3, 4, 8])
+def test_a_message_costs_what_it_takes_the_rank_that_comes_last(count: int) -> None:
+    of_ranks = [
+        [*computed(), message("barrier", 40 + 10 * n, 0, "train.py:11", within="gradients")]
+        for n in range(count)
+    ]
+    late = [did("python", 10 * (count - 1 - n)) for n in range(count)]
+    reports = ranks(*([*slices, more] for slices, more in zip(of_ranks, late, strict=True)))
+    share = next(c.share for c in Answer(reports).causes if c.name == "synchronization")
+    assert share == pytest.approx(40 / (100 + 10 * (count - 1)))

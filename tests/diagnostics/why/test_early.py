@@ -1,0 +1,30 @@
+"""The answer of `why` while a run goes on, and again at its end."""
+
+import argparse
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from support.made_steps import STEP, computed, same
+
+from course.diagnostics import Answer, terminal
+from course.diagnostics.watch import report_files
+
+
+@pytest.mark.parametrize("passes", [40, 400])
+def test_an_answer_is_printed_again_only_if_the_run_went_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passes: int
+) -> None:
+    lines = []
+    monkeypatch.setattr(terminal, "say", lines.append)
+    ranks = same(*computed(), STEP, tail=2.0)
+    args = argparse.Namespace(stop=False, quiet=False)
+    question = terminal.Question("why", "profiling", lambda folder: Answer(ranks))
+    run = SimpleNamespace(folder=tmp_path, shared=None, is_whole=True, passes=26)
+    early = terminal.EarlyAnswer(question, args)
+    assert not early.is_enough(run) and lines == []
+    for rank in ranks:
+        report_files.write(rank, tmp_path)
+    assert not early.is_enough(run) and not early.is_enough(run)
+    assert len(lines) == 1 and lines[0].startswith("\ncomputing: ")
+    assert early.is_new(early.answer, passes) == (passes == 400)

@@ -1,0 +1,94 @@
+"""The first step of an epoch counts as often as it comes."""
+
+import pytest
+from support.made_steps import STEP, computed, did, loader, same, script
+
+from course.diagnostics import Answer
+from course.diagnostics.profiling.timeline import Loader, RankReport
+from course.diagnostics.why import epoch_starts, epochs
+from course.diagnostics.why.budget import Budget
+
+WORK = [*computed(), STEP]  # 62 ms
+
+
+def begun(
+    every: int, ms: float = 500.0, count: int = 10, made: Loader | None = None
+) -> list[RankReport]:
+    """Ranks that wait for their loader in the first of every so many steps."""
+    ranks = same(*WORK, tail=2.0, settings=script(loader=made))
+    for rank in ranks:
+        rank.steps = rank.steps[:count]
+        for number, step in enumerate(rank.steps):
+            step.draws = 1
+            step.opens = number % every == 2
+            if step.opens:
+                step.slices.append(did("input", ms, "train.py:6"))
+                step.end += ms / 1e3
+    return ranks
+
+
+def test_an_epoch_of_five_steps_of_which_the_first_takes_half_a_second() -> None:
+    made = loader(batches=5, workers=2)
+    answer = Answer(begun(5, made=made))
+    assert answer.net_s == pytest.approx((4 * 0.064 + 0.564) / 5)
+    first = answer.causes[0]
+    assert (first.name, first.line) == ("input", "train.py:6")
+    assert first.share == pytest.approx(0.5 / (5 * 0.064 + 0.5))
+    assert "the first of 5 steps takes 564 ms, any other 64 ms" in " ".join(str(answer).split())
+    assert "`persistent_workers=True`" in first.cure
+
+
+def test_one_beginning_counts_by_the_length_of_the_loader() -> None:
+    made = loader(batches=100, workers=2)
+    budget = Budget(begun(20, made=made))
+    assert epochs.steps_per_epoch(budget.ranks) == 100
+    assert budget.net_s == pytest.approx((99 * 0.064 + 0.564) / 100)
+    start = epoch_starts.compare(budget)
+    assert start.share == pytest.approx(0.5 / (100 * 0.064 + 0.5))
+    assert Answer(begun(20, made=made)).causes[0].name == "computing"
+
+
+def test_accumulation_draws_several_batches_in_a_step() -> None:
+    ranks = begun(20, made=loader(batches=100))
+    for rank in ranks:
+        for step in rank.steps:
+            step.draws = 4
+    assert epochs.steps_per_epoch(ranks) == 25
+
+
+def test_where_an_epochs_length_is_not_known_its_only_beginning_does_not_count() -> None:
+    budget = Budget(begun(20, made=loader(stream=True)))
+    assert budget.net_s == pytest.approx(0.064)
+    assert epoch_starts.compare(budget) is None
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (loader(batches=5, workers=2, persistent=True), "Do once, and keep"),
+        (loader(batches=5), "Do once, and keep"),
+        (loader(batches=5, workers=1), "starts its worker again"),
+    ],
+)
+def test_the_cure_of_a_slow_beginning_is_one_that_the_loader_has_not(
+    made: Loader, says: str
+) -> None:
+    assert says in Answer(begun(5, made=made)).causes[0].cure
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (None, "an iterator of the script's own"),
+        (loader(batches=99), "`num_workers` of the DataLoader"),
+        (loader(stream=True), "a part of its own"),
+        (loader(batches=99, workers=1), "worker cannot keep up: give it more"),
+        (loader(batches=99, workers=8), "as many workers as there are cores"),
+        (loader(batches=99, workers=1, opened=9), "`next(iter(loader))`"),
+    ],
+)
+def test_the_cure_of_slow_loading_is_one_that_the_script_has_not(
+    made: Loader | None, says: str
+) -> None:
+    ranks = same(did("input", 60), *WORK, tail=2.0, settings=script(loader=made) | {"cores": 8})
+    assert says in Answer(ranks).causes[0].cure

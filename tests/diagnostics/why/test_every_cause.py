@@ -1,0 +1,35 @@
+"""Every cause that can be named registers itself, and a planted script names it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from support.why_runs import PLANTED
+
+from course.diagnostics.why import causes, detectors
+from course.diagnostics.why.cause import Cause
+
+HERE = Path(__file__).parent
+
+
+def on_a_gpu() -> dict[str, tuple]:
+    """What test_on_an_h200.py finds."""
+    for node in ast.parse((HERE / "test_on_an_h200.py").read_text()).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "FOUND":
+            return ast.literal_eval(node.value)
+    raise AssertionError("test_on_an_h200.py has no FOUND")
+
+
+def test_a_planted_script_names_every_cause() -> None:
+    planted = {run.cause for run in PLANTED} | {cause for cause, _, _ in on_a_gpu().values()}
+    assert planted == {cause.name for cause in causes.ALL}
+
+
+def test_every_file_of_detectors_registers_some() -> None:
+    files = {path.stem for path in Path(detectors.__file__).parent.glob("*.py")} - {"__init__"}
+    assert files == {detector.__module__.rpartition(".")[2] for detector in detectors.DETECTORS}
+
+
+@pytest.mark.parametrize("detector", detectors.DETECTORS, ids=lambda detector: detector.info.name)
+def test_a_cause_has_a_cure(detector: type[Cause]) -> None:
+    assert detector.info.cure or detector.cure is not Cause.cure

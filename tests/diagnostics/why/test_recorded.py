@@ -1,0 +1,53 @@
+"""What was planted comes first in what the ranks of real runs reported.
+
+recorded/cpus.json.xz: two and four ranks over Gloo, with torch 2.13 on two quiet cores, on
+2026-11-28. tests/tools/measure_why.py records it again.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+from support import why_runs
+from support.why_runs import CURES, OTHERS, PLANTED, RIGHT, RUNS, Run, recorded
+
+from course.core import ROOT
+from course.diagnostics import Answer
+
+HOW = ROOT / "course" / "diagnostics" / "hang" / "how.md"  # whose answer test_terminal.py asks for
+
+
+@pytest.fixture
+def answer(tmp_path: Path) -> object:
+    """What `why` answers to a run that was recorded."""
+    return lambda run: why_runs.answer(run, tmp_path)
+
+
+def test_every_run_is_recorded() -> None:
+    assert set(recorded()) == {run.name for run in RUNS}
+
+
+@pytest.mark.parametrize("run", [*PLANTED, *OTHERS, *CURES], ids=lambda run: run.name)
+def test_the_cause_is_found(answer: object, run: Run) -> None:
+    result: Answer = answer(run)
+    assert why_runs.is_right(run, result), str(result)
+    cures = [cause.cure for cause in result.causes if cause.name == run.cause]
+    assert run.says in " ".join([str(result), *cures]).replace("\n   ", "")
+
+
+@pytest.mark.parametrize("run", RIGHT, ids=lambda run: run.name)
+def test_nothing_is_found_in_a_right_script(answer: object, run: Run) -> None:
+    result: Answer = answer(run)
+    assert result.causes[0].name == "computing"
+    assert run.says in " ".join(str(result).split())
+    assert [finding for finding in result.findings if not finding.note] == []
+
+
+def test_the_readme_shows_real_answers(answer: object) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    run, why = (
+        re.search(rf"^.*`{tool} -- .*\| (.*) \|$", readme, re.M)[1] for tool in ("run", "why")
+    )
+    assert run in " ".join(HOW.read_text(encoding="utf-8").split())
+    workers = next(cure for cure in CURES if cure.name == "why/plants/short_epochs workers")
+    assert why in " ".join(str(answer(workers)).split())
