@@ -3,49 +3,59 @@
 import json
 import lzma
 import runpy
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from support.why_runs import RUNS, recorded
+from support.why_runs import RUNS
 
 from course.core.files import ROOT
 
-NAMES = [run.name for run in RUNS[:3]]
+FIRST, SECOND, THIRD = RUNS[:3]
 
 
 @pytest.fixture
-def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """`record` of the tool; what it writes, and the machine's loads before the next runs."""
+def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable:
+    """`record` of the tool with the first three runs, of which the third is recorded."""
     tool = runpy.run_path(str(ROOT / "tests/tools/measure_why.py"))["record"]
-    file, loads = tmp_path / "recorded.xz", []
-    of_the_tool = tool.__globals__
-    monkeypatch.setitem(of_the_tool, "RECORDED", file)
-    monkeypatch.setitem(of_the_tool, "reported", lambda run: [{"new": run.name}])
-    few = {name: [{"old": name}] for name in recorded()}  # so that it is written at once
-    monkeypatch.setitem(of_the_tool, "recorded", lambda: few)
+    of_the_tool, loads = tool.__globals__, []
     quiet = SimpleNamespace(cpu_percent=lambda seconds: loads.pop(0))
-    monkeypatch.setitem(of_the_tool, "psutil", quiet)
+    new = {
+        "RECORDED": tmp_path,
+        "RUNS": RUNS[:3],
+        "psutil": quiet,
+        "reported": lambda run: [{"new": run.name}],
+    }
+    for name, value in new.items():
+        monkeypatch.setitem(of_the_tool, name, value)
+    (tmp_path / THIRD.file).write_bytes(lzma.compress(b'[{"old": 1}]'))
 
-    def call(*before_each: float) -> dict:
-        loads[:] = before_each
-        try:
-            tool(NAMES)
-        finally:
-            call.kept = json.loads(lzma.decompress(file.read_bytes()))
-        return call.kept
+    def call(names: list[str], *loads_before: float) -> None:
+        loads[:] = loads_before
+        tool(names)
 
     return call
 
 
-def test_the_named_runs_are_recorded_again_and_all_others_stay(record):
-    kept = record(0.0, 1.0, 2.0)
-    assert kept.keys() == recorded().keys()
-    assert {name for name in kept if "new" in kept[name][0]} == set(NAMES)
+def kept(folder: Path) -> dict[str, str]:
+    """The files, and whether each is new or old."""
+    files = folder.iterdir()
+    ranks = {path.name: json.loads(lzma.decompress(path.read_bytes())) for path in files}
+    return {name: "new" if "new" in first else "old" for name, (first,) in ranks.items()}
 
 
-def test_a_busy_machine_ends_it_before_a_run_and_keeps_the_earlier_ones(record):
+def test_what_was_never_recorded_is_recorded(tmp_path: Path, record: Callable) -> None:
+    record([], 0.0, 1.0)
+    assert kept(tmp_path) == {FIRST.file: "new", SECOND.file: "new", THIRD.file: "old"}
+
+
+def test_a_named_run_is_recorded_again(tmp_path: Path, record: Callable) -> None:
+    record([THIRD.name], 0.0)
+    assert kept(tmp_path) == {THIRD.file: "new"}
+
+
+def test_a_busy_machine_ends_it_before_a_run(tmp_path: Path, record: Callable) -> None:
     with pytest.raises(SystemExit, match="had 60% of the cores"):
-        record(0.0, 1.0, 60.0)
-    assert record.kept.keys() == recorded().keys()
-    assert {name for name in record.kept if "new" in record.kept[name][0]} == set(NAMES[:2])
+        record([], 1.0, 60.0)
+    assert kept(tmp_path) == {FIRST.file: "new", THIRD.file: "old"}

@@ -1,13 +1,13 @@
 """The runs that `why` was recorded on, and the first cause that each must have.
 
-tests/tools/measure_why.py records them, and tests/diagnostics/why judges what was recorded: a time that
-was measured once is the same on every machine.
+tests/tools/measure_why.py records them, and tests/diagnostics/why judges what was recorded: a time
+that was measured once is the same on every machine.
 """
 
 import json
 import lzma
+import re
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,13 +18,13 @@ from course.diagnostics.profiling.timeline import RankReport
 from support import solutions
 
 OWN = ROOT / "tests" / "diagnostics"
-RECORDED = OWN / "why" / "recorded" / "cpus.json.xz"
+RECORDED = OWN / "why" / "recorded" / "cpus"  # a file for each run
 STEPS = 20  # that are kept at most
 RACE = "race --size tiny --pairs 8 --ways"
 
 
 class Run(NamedTuple):
-    """A script of tests/diagnostics or of a lab, its words, and the cause to be found: whose, and where."""
+    """A script of tests/diagnostics or of a lab, its words, and the cause to find: whose, where."""
 
     script: str
     words: str
@@ -37,8 +37,13 @@ class Run(NamedTuple):
 
     @property
     def name(self) -> str:
-        """By which it is kept."""
+        """By which it is selected."""
         return f"{self.script} {self.words}".strip() + (" on four" if self.ranks == 4 else "")
+
+    @property
+    def file(self) -> str:
+        """The name of the file that has what its ranks reported."""
+        return re.sub(r"\W+", "_", self.name) + ".json.xz"
 
     def command(self, folder: Path) -> list[str]:
         """What starts it; a lab's scripts are written to the folder, and others may write there."""
@@ -134,20 +139,14 @@ def is_right(run: Run, answer: Answer) -> bool:
     )
 
 
-@cache
-def recorded() -> dict[str, list[dict]]:
-    """What the ranks of each run reported, by its name."""
-    return json.loads(lzma.decompress(RECORDED.read_bytes()))
-
-
 def answer(run: Run, folder: Path) -> Answer:
     """What `why` answers to what was recorded; the reports are read from a folder."""
-    assert run.name in recorded(), (
+    assert (RECORDED / run.file).exists(), (
         f"{run.name!r} was never recorded. On a quiet machine, PYTHONPATH=tests python "
-        f"tests/tools/measure_why.py --record {run.name!r} does that."
+        "tests/tools/measure_why.py --record does that."
     )
     ranks = []
-    for number, plain in enumerate(recorded()[run.name]):
+    for number, plain in enumerate(json.loads(lzma.decompress((RECORDED / run.file).read_bytes()))):
         (folder / f"rank{number}.json").write_text(json.dumps(plain))
         ranks.append(timeline.read(folder / f"rank{number}.json"))
     return Answer(ranks)

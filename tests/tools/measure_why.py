@@ -4,10 +4,10 @@ Runs every planted script and every healthy one, and prints the findings for eac
 
     PYTHONPATH=tests python tests/tools/measure_why.py --record [NAME ...]
 
-runs those of tests/support/why_runs.py, or the named ones of them and those that were never
-recorded, and keeps what their ranks report in tests/diagnostics/why/recorded/cpus.json.xz, which the tests
-judge. The machine must be quiet: if other programs have much of it before a run or during it, this
-ends, and what was recorded before stays.
+runs the named ones of tests/support/why_runs.py, or else those that were never recorded, and keeps
+what their ranks report in tests/diagnostics/why/recorded/cpus, which the tests judge. The machine
+must be quiet: if other programs have much of it before a run or during it, this ends, and what was
+recorded before stays.
 """
 
 import argparse
@@ -22,13 +22,13 @@ from pathlib import Path
 
 import psutil
 from support.watching import watch_ranks
-from support.why_runs import RECORDED, RUNS, Run, is_right, recorded, small
+from support.why_runs import RECORDED, RUNS, Run, is_right, small
 
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.core import CourseError
-from course.launch import warm_up
 from course.diagnostics import Answer
 from course.diagnostics.why.thresholds import BUSY
+from course.launch import warm_up
 
 PLANTS = Path(__file__).parents[1] / "diagnostics" / "why" / "plants"
 STRAGGLERS = tuple(f"straggler {part}" for part in ("in input", "in forward", "in backward"))
@@ -83,27 +83,15 @@ def main() -> None:
 
 
 def record(names: list[str]) -> None:
-    """Keep what the ranks of these runs report, all if none is named, and of others what is kept.
-
-    If a run is refused, those before it are kept. It is written once, since to compress it takes
-    a minute.
-    """
-    known = {run.name for run in RUNS}
-    if unknown := set(names) - known:
+    """Keep what the ranks of these runs report, or of those that were never recorded."""
+    if unknown := set(names) - {run.name for run in RUNS}:
         raise SystemExit(f"RUNS of tests/support/why_runs.py has no run {', '.join(unknown)}.")
-    before = recorded()
-    due, new = (set(names) or known) | (known - before.keys()), {}
-    try:
-        for run in RUNS:
-            if run.name in due - new.keys():
-                refuse_if_busy(run, psutil.cpu_percent(LOOK_S) / 100)
-                new[run.name] = reported(run)
-    finally:
-        if new:
-            every = before | new
-            kept = {run.name: every[run.name] for run in RUNS if run.name in every}
-            plain = json.dumps(kept, separators=(",", ":")).encode()
-            RECORDED.write_bytes(lzma.compress(plain, preset=9))
+    for run in RUNS:
+        file = RECORDED / run.file
+        if run.name in names if names else not file.exists():
+            refuse_if_busy(run, psutil.cpu_percent(LOOK_S) / 100)
+            plain = json.dumps(reported(run), separators=(",", ":")).encode()
+            file.write_bytes(lzma.compress(plain, preset=9))
 
 
 def refuse_if_busy(run: Run, away: float) -> None:

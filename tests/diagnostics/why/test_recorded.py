@@ -1,6 +1,6 @@
 """What was planted comes first in what the ranks of real runs reported.
 
-recorded/cpus.json.xz: two and four ranks over Gloo, with torch 2.13 on two quiet cores, on
+recorded/cpus: two and four ranks over Gloo, with torch 2.13 on two quiet cores, on
 2026-11-28. tests/tools/measure_why.py records it again.
 """
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from support import why_runs
-from support.why_runs import CURES, OTHERS, PLANTED, RIGHT, RUNS, Run, recorded
+from support.why_runs import CURES, OTHERS, PLANTED, RECORDED, RIGHT, RUNS, Run
 
 from course.core import ROOT
 from course.diagnostics import Answer
 
-HOW = ROOT / "course" / "diagnostics" / "hang" / "how.md"  # whose answer test_terminal.py asks for
+HOW = ROOT / "course" / "diagnostics" / "run" / "how.md"  # whose answer test_terminal.py asks for
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def answer(tmp_path: Path) -> object:
 
 
 def test_every_run_is_recorded() -> None:
-    assert set(recorded()) == {run.name for run in RUNS}
+    assert {path.name for path in RECORDED.iterdir()} == {run.file for run in RUNS}
 
 
 @pytest.mark.parametrize("run", [*PLANTED, *OTHERS, *CURES], ids=lambda run: run.name)
