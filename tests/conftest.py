@@ -1,4 +1,4 @@
-"""Fixtures of tests in several rooms, and what holds for every fork of a test."""
+"""Fixtures of tests in several packages, and what holds for every fork of a test."""
 
 import gc
 import os

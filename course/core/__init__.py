@@ -1,4 +1,4 @@
-"""Tools that every room may use: errors shown to a learner, metrics, TODOs, files, words."""
+"""Tools that every package may use: errors shown to a learner, metrics, TODOs, files, words."""
 
 from course.core.errors import CourseError, Interrupted, UnknownTorch
 from course.core.files import ROOT, RUNS, FolderMark, write_whole

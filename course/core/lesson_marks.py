@@ -1,4 +1,4 @@
-"""The marks in a lesson that code outside the room `lessons` also looks for.
+"""The marks in a lesson that code outside the package `lessons` also looks for.
 
 Reading a whole lesson takes jupytext, and so a second; finding these takes no time.
 """

@@ -22,7 +22,7 @@ So a name is imported when it is first used.
 
 from importlib import import_module
 
-# Names of this face, and the module that has each.
+# The public names, and the module that has each.
 _NAMES = {
     "NUMERICS": "watch.process",
     "Answer": "say.answer",
@@ -37,7 +37,7 @@ _NAMES = {
     "reports": "say.answer",
     "watched": "watched_run",
 }
-# Whole modules of this face.
+# Whole modules that are public.
 _MODULES = {"options": "say.options", "report": "say.report", "terminal": "terminal"}
 
 __all__ = [
@@ -60,7 +60,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """A name of this face, imported when it is first used."""
+    """A public name, imported when it is first used."""
     if name in _MODULES:
         return import_module(f"{__name__}.{_MODULES[name]}")
     if name in _NAMES:

@@ -1,4 +1,4 @@
-"""Exercises and the verdicts on them: plain data for every other room."""
+"""Exercises and the verdicts on them: plain data for every other package."""
 
 from course.exercises.exercise import Exercise, exercise, exercises
 from course.exercises.report import Report

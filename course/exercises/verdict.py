@@ -1,4 +1,4 @@
-"""The result of one check: plain data for every other room."""
+"""The result of one check: plain data for every other package."""
 
 from dataclasses import dataclass
 from enum import StrEnum

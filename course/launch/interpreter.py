@@ -13,5 +13,5 @@ BEGIN = (
 
 
 def command(module: str, *argv: str) -> list[str]:
-    """The command that runs ``main()`` of a module of this room, with `argv` as its arguments."""
+    """The command that runs ``main()`` of a module of this package, with the arguments `argv`."""
     return [sys.executable, "-u", "-c", BEGIN.format(module=module), *argv]

@@ -1,4 +1,4 @@
-"""``python -m course``: each command gets its own arguments, and is a file of the room."""
+"""``python -m course``: each command gets its own arguments, and is a file of the package."""
 
 import os
 import subprocess

@@ -20,9 +20,9 @@ THRESHOLDS = {
 ROW = re.compile(r"^\| ((?:`[A-Z_\d]+`(?:, )?)+) \|", re.MULTILINE)
 
 
-def names(room: str) -> list[str]:
-    """The thresholds of a room, in alphabetical order."""
-    return sorted(name for name in THRESHOLDS[room] if name.isupper())
+def names(package: str) -> list[str]:
+    """The thresholds of a package, in alphabetical order."""
+    return sorted(name for name in THRESHOLDS[package] if name.isupper())
 
 
 def code(folder: Path) -> str:
@@ -31,16 +31,16 @@ def code(folder: Path) -> str:
     return "\n".join(path.read_text() for path in files)
 
 
-@pytest.mark.parametrize("room", THRESHOLDS)
-def test_the_table_has_every_threshold(room: str) -> None:
-    rows = ROW.findall((OWN / room / "how.md").read_text())
-    assert sorted(re.findall(r"[A-Z_\d]+", " ".join(rows))) == names(room)
+@pytest.mark.parametrize("package", THRESHOLDS)
+def test_the_table_has_every_threshold(package: str) -> None:
+    rows = ROW.findall((OWN / package / "how.md").read_text())
+    assert sorted(re.findall(r"[A-Z_\d]+", " ".join(rows))) == names(package)
 
 
-@pytest.mark.parametrize("room", THRESHOLDS)
-def test_every_threshold_is_used(room: str) -> None:
+@pytest.mark.parametrize("package", THRESHOLDS)
+def test_every_threshold_is_used(package: str) -> None:
     words = set(re.findall(r"\w+", code(OWN)))
-    assert [name for name in names(room) if name not in words] == []
+    assert [name for name in names(package) if name not in words] == []
 
 
 def test_no_threshold_of_why_stands_elsewhere() -> None:

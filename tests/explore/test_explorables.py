@@ -22,8 +22,8 @@ THINGS = "batches|blocks|copies|GPUs|lanes|machines|nodes|parts|processes|ranks|
 MANY_OF_ONE = re.compile(rf"(?<![\d.,])1 (?:{THINGS})\b")
 
 
-def files(room: ModuleType) -> set[str]:
-    return {path.stem for path in Path(room.__file__).parent.glob("[a-z]*.py")}
+def files(package: ModuleType) -> set[str]:
+    return {path.stem for path in Path(package.__file__).parent.glob("[a-z]*.py")}
 
 
 def test_every_file_is_named_as_its_explorable():

@@ -9,7 +9,7 @@ from course.core.files import ROOT
 
 PAGES = [ROOT / "CONTRIBUTING.md", ROOT / ".ci/README.md"]
 PAGES += [ROOT / "tests" / folder / "README.md" for folder in (".", "diagnostics")]
-PAGES += [ROOT / "course" / room / "README.md" for room in ("checks", "lessons")]
+PAGES += [ROOT / "course" / package / "README.md" for package in ("checks", "lessons")]
 PAGES += sorted((ROOT / "course" / "diagnostics").glob("*/how.md"))
 LINK = re.compile(r"\]\((?!http)([^)#]*)#?([^)]*)\)")
 PATH = re.compile(r"`((?:course|tests|\.ci)/[\w./]+)`")

@@ -13,7 +13,9 @@ PAGES = {name: (ROOT / "course" / f"{name}.md") for name in HARD}
 
 def test_there_is_one_for_each_hard_part_and_its_code_names_it() -> None:
     there = {
-        path for room in ("launch", "pretended") for path in (ROOT / "course" / room).glob("*.md")
+        path
+        for package in ("launch", "pretended")
+        for path in (ROOT / "course" / package).glob("*.md")
     }
     assert there == set(PAGES.values())
     for name, page in PAGES.items():

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
-from support.house import PATHS, room_of
+from support.packages import PATHS, package_of
 
 import course
 from course.commands.lab import SETTINGS
@@ -29,8 +29,8 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 CONSTRAINTS = (ROOT / "constraints.txt").read_text().splitlines()
 README = (ROOT / "README.md").read_text()
 DOCKERFILE = (ROOT / ".devcontainer/Dockerfile").read_text()
-# The rooms that scripts import.
-ROOMS = ("course.core", "course.data", "course.given.horovod", "course.models")
+# The packages that scripts import.
+PACKAGES = ("course.core", "course.data", "course.given.horovod", "course.models")
 JUPYTER = [
     "IPython",
     "anywidget",
@@ -164,7 +164,7 @@ def test_every_make_command_that_is_named_exists(name):
 
 
 def test_scripts_find_data_models_and_metrics_where_jupyter_is_not_installed():
-    modules = [name for name in PATHS if room_of(name) in ROOMS]
+    modules = [name for name in PATHS if package_of(name) in PACKAGES]
     code = f"""
 import importlib, sys
 for name in {JUPYTER}:

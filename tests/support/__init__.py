@@ -1,1 +1,1 @@
-"""What the tests of several rooms share."""
+"""What the tests of several packages share."""

@@ -63,9 +63,9 @@ def _part(test: str) -> str:
     path = Path(test.partition("::")[0])
     if path.suffix == ".ipynb":
         return f"the lab {path}"
-    room = path.parts[1] if len(path.parts) > 2 else ""
-    is_room = room and find_spec(f"course.{room}") is not None
-    return f"course/{room}" if is_room else f"what {path} tries"
+    package = path.parts[1] if len(path.parts) > 2 else ""
+    is_package = package and find_spec(f"course.{package}") is not None
+    return f"course/{package}" if is_package else f"what {path} tries"
 
 
 def _whole(report: pytest.TestReport) -> str:

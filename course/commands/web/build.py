@@ -33,7 +33,7 @@ EMPTY_HEADER = re.compile(r"<th([^>]*)>(?:&nbsp;|\s)*</th>")  # pandas', above t
 MARK = FolderMark("course-site.txt", "`course site` has made this folder, and replaces it.\n")
 TITLE = re.compile(r"<title>(.*?)</title>")
 # What explorables are made of, and ranks in the browser.
-ROOMS = ("core", "drawing", "charts", "explore", "commands/web/ring")
+PACKAGES = ("core", "drawing", "charts", "explore", "commands/web/ring")
 
 
 def build(root: Path, out: Path, repository: Repository | None = None) -> None:
@@ -115,8 +115,8 @@ def _zip_python(root: Path, path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         course = root / "course"
         sources = [course / path / "__init__.py" for path in ("", "commands", "commands/web")]
-        for room in ROOMS:
-            sources += sorted((course / room).rglob("*.py"))
+        for package in PACKAGES:
+            sources += sorted((course / package).rglob("*.py"))
         for source in sources:
             archive.write(source, source.relative_to(root))
 

@@ -1,4 +1,4 @@
-"""On a rank: what every probe of this room works with."""
+"""On a rank: what every probe of this package works with."""
 
 from typing import NamedTuple
 

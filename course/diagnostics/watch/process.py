@@ -18,7 +18,7 @@ from course.diagnostics.watch.late_import import on_import
 
 FOLDER = "COURSE_WATCH"  # the folder to which each process writes
 STEPS = "COURSE_WATCH_STEPS"  # for how many steps each rank is watched
-LOOKS_AT = "COURSE_WATCH_LOOKS_AT"  # ... and by which room: one of the next two
+LOOKS_AT = "COURSE_WATCH_LOOKS_AT"  # ... and by which package: one of the next two
 PROFILING, NUMERICS = "profiling", "numerics"  # for `why` and for `right`; each has an `observer`
 REPORTS = "COURSE_WATCH_REPORTS"  # the folder for what it has seen of them
 BATCHES = "COURSE_WATCH_BATCHES"  # the folder for what its loaders give, for `right --deep`

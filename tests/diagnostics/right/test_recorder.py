@@ -83,11 +83,11 @@ def test_the_numbers_are_the_same_bit_for_bit_with_and_without_a_broken_watcher(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("room", ["numerics", "profiling"])
+@pytest.mark.parametrize("package", ["numerics", "profiling"])
 def test_a_model_can_be_copied_and_saved_whole_without_what_watches_it(
-    tmp_path: Path, room: str
+    tmp_path: Path, package: str
 ) -> None:
-    watches = WATCHES.replace("diagnostics.numerics", f"diagnostics.{room}")
+    watches = WATCHES.replace("diagnostics.numerics", f"diagnostics.{package}")
     imports = "import torch\nfrom torch import nn\n"
     alone = printed(tmp_path, imports, KEEPS)
     assert alone.count("False ") == 6

@@ -1,4 +1,4 @@
-"""The rooms of the course as CONTRIBUTING.md lists them, and what its code imports."""
+"""The packages of the course as CONTRIBUTING.md lists them, and what its code imports."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ from course.core.files import ROOT
 
 COURSE = ROOT / "course"
 LINE = re.compile(
-    r"^(?P<indent> *)(?P<name>[\w.]+)(?P<folder>/?)(?P<face> \*)?(?:  +(?P<job>.+))?$"
+    r"^(?P<indent> *)(?P<name>[\w.]+)(?P<folder>/?)(?P<star> \*)?(?:  +(?P<job>.+))?$"
 )
 
 
@@ -22,13 +22,13 @@ def _tree(folder: str) -> list[re.Match]:
 
 
 @dataclass(frozen=True)
-class Room:
-    """A line of the tree: `name` as in the folder, `inside` the room it lies in."""
+class Package:
+    """A line of the tree: `name` as in the folder, `inside` the package it lies in."""
 
     name: str
     job: str
     inside: str | None
-    has_face: bool
+    is_public: bool
 
     @property
     def module(self) -> str:
@@ -37,14 +37,14 @@ class Room:
         return ".".join(["course", *path]).removesuffix(".__init__")
 
 
-def rooms(folder: str = "course") -> list[Room]:
-    """The rooms of the tree from the top, each followed by its sub-rooms."""
+def packages(folder: str = "course") -> list[Package]:
+    """The packages of the tree from the top, each followed by its subpackages."""
     names, outer = [], None
     for line in _tree(folder):
         inner = len(line["indent"]) > 4
         outer = outer if inner else line["name"]
-        face = bool(line["face"]) or not inner
-        names.append(Room(line["name"], line["job"] or "", outer if inner else None, face))
+        is_public = bool(line["star"]) or not inner
+        names.append(Package(line["name"], line["job"] or "", outer if inner else None, is_public))
     return names
 
 
@@ -52,13 +52,13 @@ PATHS = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(COURSE.rglob("*.py"))
 }
-ORDER = [room.module for room in rooms() if room.inside is None]
-DOORS = {room.module for room in rooms() if room.has_face}
-DOORS |= {name for name in PATHS if name.startswith("course.given.") and name.count(".") == 2}
+ORDER = [package.module for package in packages() if package.inside is None]
+PUBLIC = {package.module for package in packages() if package.is_public}
+PUBLIC |= {name for name in PATHS if name.startswith("course.given.") and name.count(".") == 2}
 
 
-def room_of(module: str) -> str:
-    """The room, as ``course.launch``, in which a module lies."""
+def package_of(module: str) -> str:
+    """The package, as ``course.launch``, in which a module lies."""
     return ".".join(module.split(".")[:2])
 
 
@@ -79,19 +79,19 @@ class Import:
         return inner if inner in PATHS else self.origin
 
     @property
-    def through_a_door(self) -> bool:
-        """Whether another room may import like this: see "A room has a face" in CONTRIBUTING.md."""
-        if self.origin not in DOORS:
+    def is_public(self) -> bool:
+        """Whether another package may import like this: see "Public names" in CONTRIBUTING.md."""
+        if self.origin not in PUBLIC:
             return False
-        if self.name is None or self.name in face(self.origin):
+        if self.name is None or self.name in public_names(self.origin):
             return True
-        if self.module == self.origin:  # a name that the face does not show
+        if self.module == self.origin:  # a name that is not public
             return PATHS[self.origin].name != "__init__.py"
-        return self.module in DOORS or PATHS[self.module].name != "__init__.py"
+        return self.module in PUBLIC or PATHS[self.module].name != "__init__.py"
 
 
-def face(module: str) -> list[str]:
-    """What a room shows: its ``__all__``."""
+def public_names(module: str) -> list[str]:
+    """The public names of a package: its ``__all__``."""
     for node in ast.parse(PATHS[module].read_text()).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             return ast.literal_eval(node.value)

@@ -1,4 +1,4 @@
-"""The rooms are those that CONTRIBUTING.md lists, and they import downwards and by the face."""
+"""CONTRIBUTING.md lists all packages, and they import downwards, and by public names."""
 
 import ast
 import importlib
@@ -10,7 +10,17 @@ from graphlib import TopologicalSorter
 from operator import attrgetter
 
 import pytest
-from support.house import COURSE, DOORS, ORDER, PATHS, Import, face, imports, room_of, rooms
+from support.packages import (
+    COURSE,
+    ORDER,
+    PATHS,
+    PUBLIC,
+    Import,
+    imports,
+    package_of,
+    packages,
+    public_names,
+)
 
 from course.core.files import ROOT
 from course.lessons.lesson import lessons
@@ -18,7 +28,7 @@ from course.lessons.rules import runnable
 
 # `%load_ext course` calls a function of the package itself, long after it was imported.
 EXCEPTION = ("course", "course.notebook")
-OWN = [room.module for room in rooms() if room.inside == "diagnostics"]
+OWN = [package.module for package in packages() if package.inside == "diagnostics"]
 LIGHT = ("core", "drawing", "hardware", "launch")
 CODE = [
     path
@@ -41,9 +51,9 @@ def imported(module: str) -> list[Import]:
     return [target for target in all_imports if (module, target.module) != EXCEPTION]
 
 
-def complaints(room: str, allowed: Callable[[str, Import], bool]) -> list[str]:
-    """The imports in a room that are not allowed."""
-    modules = [module for module in PATHS if room_of(module) == room]
+def complaints(package: str, allowed: Callable[[str, Import], bool]) -> list[str]:
+    """The imports in a package that are not allowed."""
+    modules = [module for module in PATHS if package_of(module) == package]
     return [
         f"{module}: {target}"
         for module in modules
@@ -52,58 +62,60 @@ def complaints(room: str, allowed: Callable[[str, Import], bool]) -> list[str]:
     ]
 
 
-def test_the_list_has_every_room_and_no_other():
+def test_the_list_has_every_package_and_no_other():
     there = folders("course") | {path.name for path in COURSE.iterdir() if path.is_file()}
-    assert sorted(there) == sorted(room.name for room in rooms() if room.inside is None)
+    assert sorted(there) == sorted(package.name for package in packages() if package.inside is None)
     assert len(there) <= 19
 
 
 @pytest.mark.parametrize(
-    "room", [room for room in rooms() if room.inside is None], ids=attrgetter("name")
+    "package", [package for package in packages() if package.inside is None], ids=attrgetter("name")
 )
-def test_the_list_has_every_sub_room_and_no_other(room):
-    listed = {other.name for other in rooms() if other.inside == room.name}
-    there = folders("course", room.name) if (COURSE / room.name).is_dir() else set()
+def test_the_list_has_every_subpackage_and_no_other(package):
+    listed = {other.name for other in packages() if other.inside == package.name}
+    there = folders("course", package.name) if (COURSE / package.name).is_dir() else set()
     assert {re.sub(r"^lab_\d\d\w?$", "lab_NN", name) for name in there} == listed
 
 
-def test_the_list_says_what_each_room_is_for():
-    assert [room.name for room in (*rooms(), *rooms("tests")) if len(room.job) < 10] == []
+def test_the_list_says_what_each_package_is_for():
+    assert [
+        package.name for package in (*packages(), *packages("tests")) if len(package.job) < 10
+    ] == []
 
 
-def test_the_folders_of_the_tests_mirror_the_rooms():
-    others = {room.name for room in rooms("tests")} - {"ROOM"}
+def test_the_folders_of_the_tests_mirror_the_packages():
+    others = {package.name for package in packages("tests")} - {"PACKAGE"}
     assert others <= folders("tests") <= others | folders("course")
 
 
-@pytest.mark.parametrize("room", ORDER)
-def test_a_room_imports_only_from_those_above(room):
-    allowed = ORDER[: ORDER.index(room) + 1]
-    assert complaints(room, lambda module, target: room_of(target.module) in allowed) == []
+@pytest.mark.parametrize("package", ORDER)
+def test_a_package_imports_only_from_those_above(package):
+    allowed = ORDER[: ORDER.index(package) + 1]
+    assert complaints(package, lambda module, target: package_of(target.module) in allowed) == []
 
 
-@pytest.mark.parametrize("room", OWN)
-def test_a_sub_room_of_diagnostics_imports_only_from_those_above(room):
-    def sub_room(module: str) -> str:
+@pytest.mark.parametrize("package", OWN)
+def test_a_subpackage_of_diagnostics_imports_only_from_those_above(package):
+    def subpackage(module: str) -> str:
         return ".".join(module.split(".")[:3])
 
-    allowed = {"course.diagnostics.finding", *OWN[: OWN.index(room) + 1]}
+    allowed = {"course.diagnostics.finding", *OWN[: OWN.index(package) + 1]}
     assert [
         f"{module}: {target}"
         for module in PATHS
         for target in imported(module)
-        if sub_room(module) == room
-        and room_of(target.module) == "course.diagnostics"
-        and sub_room(target.module) not in allowed
+        if subpackage(module) == package
+        and package_of(target.module) == "course.diagnostics"
+        and subpackage(target.module) not in allowed
     ] == []
 
 
-@pytest.mark.parametrize("room", ORDER)
-def test_a_room_imports_from_another_by_its_face(room):
+@pytest.mark.parametrize("package", ORDER)
+def test_a_package_imports_from_another_by_its_public_names(package):
     assert (
         complaints(
-            room,
-            lambda _, target: room_of(target.module) == room or target.through_a_door,
+            package,
+            lambda _, target: package_of(target.module) == package or target.is_public,
         )
         == []
     )
@@ -125,16 +137,16 @@ def test_a_room_imports_from_another_by_its_face(room):
         ("from course.hardware import nothing_of_this_name", False),
     ],
 )
-def test_what_a_face_allows(line, allowed):
-    assert all(target.through_a_door for target in imports(line)) is allowed
+def test_which_imports_are_public(line, allowed):
+    assert all(target.is_public for target in imports(line)) is allowed
 
 
-@pytest.mark.parametrize("room", ORDER)
-def test_a_room_imports_from_itself_by_the_module(room):
+@pytest.mark.parametrize("package", ORDER)
+def test_a_package_imports_from_itself_by_the_module(package):
     def by_module(module: str, target: Import) -> bool:
-        return target.origin != room or target.module != room or module in DOORS
+        return target.origin != package or target.module != package or module in PUBLIC
 
-    assert complaints(room, by_module) == []
+    assert complaints(package, by_module) == []
 
 
 def test_no_modules_import_each_other_in_a_circle():
@@ -143,40 +155,40 @@ def test_no_modules_import_each_other_in_a_circle():
 
 
 @pytest.mark.parametrize("lesson", lessons(ROOT), ids=attrgetter("name"))
-def test_a_lesson_imports_by_the_face(lesson):
+def test_a_lesson_imports_by_public_names(lesson):
     code = lesson.code
     all_imports = [target for cell in code for target in imports(runnable(cell.source))]
     assert all_imports
-    assert [str(target) for target in all_imports if not target.through_a_door] == []
+    assert [str(target) for target in all_imports if not target.is_public] == []
 
 
-@pytest.mark.parametrize("module", sorted(DOORS))
-def test_a_face_shows_what_is_there(module):
-    shown, there = face(module), importlib.import_module(module)
+@pytest.mark.parametrize("module", sorted(PUBLIC))
+def test_public_names_are_there(module):
+    shown, there = public_names(module), importlib.import_module(module)
     assert [name for name in shown if not hasattr(there, name)] == []
     assert len(shown) == len(set(shown))
 
 
 @pytest.mark.parametrize("module", [name for name in PATHS if PATHS[name].stem == "__init__"])
-def test_a_room_says_in_one_sentence_what_it_is_for(module):
+def test_a_package_says_in_one_sentence_what_it_is_for(module):
     docstring = ast.get_docstring(ast.parse(PATHS[module].read_text())) or ""
     first = docstring.partition("\n\n")[0]
     assert re.fullmatch(r"[A-Z][^\n]+\.", first)
     assert not re.search(r"[.?!] ", first)
 
 
-@pytest.mark.parametrize("room", LIGHT)
-def test_a_face_below_is_light(room):
-    code = f"import sys, course.{room}; print(*sys.modules)"
+@pytest.mark.parametrize("package", LIGHT)
+def test_a_low_package_is_light(package):
+    code = f"import sys, course.{package}; print(*sys.modules)"
     loaded = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).split()
     assert [name for name in HEAVY if name in loaded] == []
 
 
-def test_importing_the_package_imports_no_room_but_the_core():
+def test_importing_the_package_imports_no_package_but_the_core():
     code = "import sys, course; print(*sys.modules)"
     loaded = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).split()
-    rooms_loaded = {room_of(name) for name in loaded if name.startswith("course.")}
-    assert rooms_loaded == {"course.core"}
+    packages_loaded = {package_of(name) for name in loaded if name.startswith("course.")}
+    assert packages_loaded == {"course.core"}
     assert "torch" not in loaded
 
 
