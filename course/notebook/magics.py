@@ -1,4 +1,4 @@
-"""IPython's face of launching and checking: shell commands with % for $.
+"""The magics that launch and check: shell commands with % in place of $.
 
 %load_ext course
 %torchrun --standalone --nproc-per-node 2 src/ddp.py --epochs 2
