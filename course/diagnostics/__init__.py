@@ -9,10 +9,10 @@ numerics     records on a rank its weights, gradients, samples and settings
 run          decides from the data of all ranks why a run cannot go on, or why it has failed
 why          finds in the data of all ranks the causes of a long step
 right        finds in the data of all ranks what is wrong, and makes a table of what was compared
-say          shows findings to people and programs, and reads the options of the four questions
+answers      shows findings to people and programs, and reads the options of the four questions
 fit          rehearses on tensors without memory, and adds up what each GPU needs
 watched_run  runs a command in a notebook, and has its processes watched
-session      does the same in a terminal, with `shared` if several commands make one run
+terminal_run does the same in a terminal, with `shared` if several commands make one run
 deep         compares two runs in a terminal: on several ranks, and on one process
 terminal     makes the tools commands of a terminal
 
@@ -25,37 +25,37 @@ from importlib import import_module
 # The public names, and the module that has each.
 _NAMES = {
     "NUMERICS": "watch.process",
-    "Answer": "say.answer",
+    "WhyAnswer": "answers.why_answer",
     "Cause": "why.cause",
-    "Comparison": "say.comparison",
-    "Ending": "run.ending",
+    "RightAnswer": "answers.right_answer",
+    "RunEnding": "run.ending",
     "Finding": "finding",
-    "answer": "say.answer",
-    "answered": "say.answer",
-    "compared": "say.comparison",
     "fit_answer": "fit.answer",
-    "reports": "say.answer",
+    "reports": "answers.why_answer",
+    "right_of_run": "answers.right_answer",
     "watched": "watched_run",
+    "why_answer": "answers.why_answer",
+    "why_of_run": "answers.why_answer",
 }
 # Whole modules that are public.
-_MODULES = {"options": "say.options", "report": "say.report", "terminal": "terminal"}
+_MODULES = {"options": "answers.options", "report": "answers.report", "terminal": "terminal"}
 
 __all__ = [
     "NUMERICS",
-    "Answer",
     "Cause",
-    "Comparison",
-    "Ending",
     "Finding",
-    "answer",
-    "answered",
-    "compared",
+    "RightAnswer",
+    "RunEnding",
+    "WhyAnswer",
     "fit_answer",
     "options",
     "report",
     "reports",
+    "right_of_run",
     "terminal",
     "watched",
+    "why_answer",
+    "why_of_run",
 ]
 
 

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from course.core import CourseError
-from course.diagnostics import session, shared
+from course.diagnostics import shared, terminal_run
+from course.diagnostics.answers import report
+from course.diagnostics.answers.deep_answer import DeepAnswer
 from course.diagnostics.finding import Finding
 from course.diagnostics.numerics import reader
 from course.diagnostics.numerics.training import COMMAND, TrainingReport
 from course.diagnostics.right import against_one, verdict
-from course.diagnostics.right.against_one import Outcome
-from course.diagnostics.run.ending import INTERRUPTED, ITSELF, STOPPED, Ending
-from course.diagnostics.say import report
-from course.diagnostics.say.against_one import AgainstOneProcess
-from course.diagnostics.session import Session, exit_code
+from course.diagnostics.right.against_one import DeepOutcome
+from course.diagnostics.run.ending import INTERRUPTED, ITSELF, STOPPED, RunEnding
+from course.diagnostics.terminal_run import TerminalRun, exit_code
 from course.diagnostics.watch import report_files
 from course.diagnostics.watch.command import say
 from course.diagnostics.watch.process import BATCHES, NUMERICS
@@ -39,7 +39,7 @@ def right(args: argparse.Namespace) -> int:
             "--deep starts a script on one process, too, so it needs the command that starts all "
             "ranks, without --rank and --folder."
         )
-    with session.folder(args) as (folder, _):
+    with terminal_run.folder(args) as (folder, _):
         ending, answer = _both_runs(args, folder)
     findings: list[Finding] = [*ending.findings, *(answer.findings if answer else [])]
     if answer and (answer.findings or not args.quiet):
@@ -50,7 +50,7 @@ def right(args: argparse.Namespace) -> int:
     return exit_code(ending, bool(answer and answer.findings))
 
 
-def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[Ending, AgainstOneProcess | None]:
+def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[RunEnding, DeepAnswer | None]:
     several, one, kept = (folder / name for name in ("ranks", "one", "batches"))
     for path in (several, one, kept):
         path.mkdir()
@@ -62,23 +62,23 @@ def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[Ending, AgainstO
     verdict.demand(ranks)
     why = against_one.hindrance(ranks, len(list(kept.glob("*.pt")))) or _cannot_start(command)
     if why:
-        return ending, AgainstOneProcess(against_one.not_compared(why), len(ranks))
+        return ending, DeepAnswer(against_one.not_compared(why), len(ranks))
     if not args.quiet:
         say("\nNow one process, with the batches of all ranks.\n")
     words = argparse.Namespace(**vars(args) | {"command": command["words"]})
     alone = _run(words, one, _alone(command["env"]) | {BATCHES: str(kept)})
     if alone.ended == INTERRUPTED:
         return alone, None
-    return ending, AgainstOneProcess(_outcome(ranks, one, alone), len(ranks))
+    return ending, DeepAnswer(_outcome(ranks, one, alone), len(ranks))
 
 
-def _run(args: argparse.Namespace, folder: Path, more: dict[str, str]) -> Ending:
+def _run(args: argparse.Namespace, folder: Path, more: dict[str, str]) -> RunEnding:
     """Run a command until all its ranks have taken the steps that are compared."""
 
-    def is_enough(_: Session) -> bool:
+    def is_enough(_: TerminalRun) -> bool:
         return report_files.can_be_ended(folder)
 
-    return Session(args, folder, None, against_one.STEPS, is_enough, NUMERICS, more).finish()
+    return TerminalRun(args, folder, None, against_one.STEPS, is_enough, NUMERICS, more).finish()
 
 
 def _command(kept: Path) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _alone(env: dict[str, str]) -> dict[str, str]:
     return environment | ALONE
 
 
-def _outcome(ranks: list[TrainingReport], folder: Path, ending: Ending) -> Outcome:
+def _outcome(ranks: list[TrainingReport], folder: Path, ending: RunEnding) -> DeepOutcome:
     reports = [reader.read(path) for path in folder.glob("rank*.json")]
     if ending.code or ending.ended not in (ITSELF, STOPPED):
         return against_one.not_compared(

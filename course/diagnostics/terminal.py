@@ -7,25 +7,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course.core import CourseError
-from course.diagnostics import deep, session
-from course.diagnostics.run.ending import ITSELF, Ending
-from course.diagnostics.say import answer as answers
-from course.diagnostics.say import options, report
-from course.diagnostics.say.answer import Answer
-from course.diagnostics.say.comparison import Comparison, comparison
-from course.diagnostics.session import Session, exit_code
+from course.diagnostics import deep, terminal_run
+from course.diagnostics.answers import options, report
+from course.diagnostics.answers.right_answer import RightAnswer, right_answer
+from course.diagnostics.answers.why_answer import WhyAnswer, why_answer
+from course.diagnostics.run.ending import ITSELF, RunEnding
+from course.diagnostics.terminal_run import TerminalRun, exit_code
 from course.diagnostics.watch import report_files
 from course.diagnostics.watch.command import say
 from course.diagnostics.watch.process import NUMERICS, PROFILING
+
+Answer = WhyAnswer | RightAnswer
 
 
 def run(argv: Sequence[str]) -> int:
     """Run the command `run`, and return its exit code."""
     args = options.run(argv)
-    with session.folder(args) as (folder, shared):
-        run_session = Session(args, folder, shared)
-        ending = run_session.finish()
-    if args.json and run_session.judges:
+    with terminal_run.folder(args) as (folder, shared):
+        watched = TerminalRun(args, folder, shared)
+        ending = watched.finish()
+    if args.json and watched.judges:
         report.write(args.json, "run", args.command, ending.findings, **ending.plain())
     return exit_code(ending)
 
@@ -35,7 +36,7 @@ def why(argv: Sequence[str]) -> int:
 
     The answer comes as soon as all ranks have seen enough, and again at the end if the run goes on.
     """
-    return _ask(Question("why", PROFILING, answers.answer), options.why(argv))
+    return _ask(Question("why", PROFILING, why_answer), options.why(argv))
 
 
 def right(argv: Sequence[str]) -> int:
@@ -47,7 +48,7 @@ def right(argv: Sequence[str]) -> int:
     args = options.right(argv)
     if args.deep:
         return deep.right(args)
-    return _ask(Question("right", NUMERICS, comparison, goes_on=True), args)
+    return _ask(Question("right", NUMERICS, right_answer, goes_on=True), args)
 
 
 @dataclass(frozen=True)
@@ -59,34 +60,34 @@ class Question:
 
     tool: str
     looks_at: str
-    answer: Callable[..., Answer | Comparison | None]
+    answer: Callable[..., Answer | None]
     goes_on: bool = False
 
 
 def _ask(question: Question, args: argparse.Namespace) -> int:
-    with session.folder(args) as (folder, shared):
+    with terminal_run.folder(args) as (folder, shared):
         early = EarlyAnswer(question, args)
-        run_session = Session(args, folder, shared, args.steps, early.is_enough, question.looks_at)
-        ending = run_session.finish()
+        watched = TerminalRun(args, folder, shared, args.steps, early.is_enough, question.looks_at)
+        ending = watched.finish()
         answer = None
-        if run_session.judges:
+        if watched.judges:
             answer = None if question.goes_on else early.answer
             answer = answer or _last_answer(question, folder, ending) or early.answer
         if (
             answer
             and not ending.findings
-            and early.is_new(answer, run_session.passes)
+            and early.is_new(answer, watched.passes)
             and (not args.quiet or _has_faults(answer))
         ):
             say(f"\n{answer}")  # unless a failure or a hang has had the last word
-    if args.json and run_session.judges:
+    if args.json and watched.judges:
         findings = [*ending.findings, *(answer.findings if answer else [])]
         more = ending.plain() | _more(question, answer.plain() if answer else {})
         report.write(args.json, question.tool, args.command, findings, **more)
     return exit_code(ending, answer is not None and _has_faults(answer))
 
 
-def _has_faults(answer: Answer | Comparison) -> bool:
+def _has_faults(answer: Answer) -> bool:
     """Whether an answer has faults; notes, which change no exit code, do not count."""
     return any(not finding.note for finding in answer.findings)
 
@@ -105,23 +106,23 @@ class EarlyAnswer:
         self._question, self._stop, self._quiet = question, args.stop, args.quiet
         self._has_judged = False
         self._text, self._at = "", 0  # the answer that was printed, and after how many passes
-        self.answer: Answer | Comparison | None = None
+        self.answer: Answer | None = None
 
-    def is_enough(self, run_session: Session) -> bool:
+    def is_enough(self, watched: TerminalRun) -> bool:
         """Answer once all ranks have reported; whether the run is to be ended."""
-        if not run_session.is_whole:
+        if not watched.is_whole:
             return False
-        everywhere = run_session.shared is not None  # not only on this machine
-        if not self._has_judged and report_files.all_have_reported(run_session.folder, everywhere):
+        everywhere = watched.shared is not None  # not only on this machine
+        if not self._has_judged and report_files.all_have_reported(watched.folder, everywhere):
             self._has_judged = True
             with suppress(CourseError):  # the reports are too few, as the end will say
-                self.answer = self._question.answer(run_session.folder)
+                self.answer = self._question.answer(watched.folder)
             if self.answer and self._may_print(self.answer):
-                self._text, self._at = str(self.answer), run_session.passes
+                self._text, self._at = str(self.answer), watched.passes
                 say(f"\n{self._text}\n")
-        return self._has_judged and self._stop and report_files.go_on(run_session.folder)
+        return self._has_judged and self._stop and report_files.go_on(watched.folder)
 
-    def is_new(self, answer: Answer | Comparison, passes: int) -> bool:
+    def is_new(self, answer: Answer, passes: int) -> bool:
         """Whether to print an answer: it differs from the printed one, or that is far above.
 
         The output of the script lies in between. There is much of it once the run has made twice
@@ -130,11 +131,11 @@ class EarlyAnswer:
         is_far_above = not self._question.goes_on and passes >= 2 * self._at
         return is_far_above or self._text != str(answer)
 
-    def _may_print(self, answer: Answer | Comparison) -> bool:
+    def _may_print(self, answer: Answer) -> bool:
         return not self._stop and (not self._quiet or _has_faults(answer))
 
 
-def _last_answer(question: Question, folder: Path, ending: Ending) -> Answer | Comparison | None:
+def _last_answer(question: Question, folder: Path, ending: RunEnding) -> Answer | None:
     """The answer at the end; raises `CourseError` if the run went well and cannot be judged."""
     try:
         answer = question.answer(folder)
@@ -153,12 +154,10 @@ def _last_answer(question: Question, folder: Path, ending: Ending) -> Answer | C
 def fit(argv: Sequence[str]) -> int:
     """The command `fit`; returns its exit code."""
     args = options.fit(argv)
-    from course.diagnostics.fit.answer import (
-        fit_answer,  # slow to import, for no other command needs torch
-    )
+    from course.diagnostics.fit.answer import fit_answer  # slow to import: needs torch
 
     answer = fit_answer(args)
     fits = all(run.fits for run in answer.runs)
     if not (fits and args.quiet):
         print(answer)
-    return 0 if fits else session.FOUND
+    return 0 if fits else terminal_run.FOUND

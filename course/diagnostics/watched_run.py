@@ -15,7 +15,7 @@ from course.diagnostics.run.ending import (
     LIMIT,
     STOOD,
     STOPPED,
-    Ending,
+    RunEnding,
     ending_of,
 )
 from course.diagnostics.run.patience import Patience
@@ -83,7 +83,7 @@ class WatchedRun:
             watcher.join()
         return runs[0]
 
-    def ending(self, run: Run) -> Ending:
+    def ending(self, run: Run) -> RunEnding:
         """Why the run ended, once it has, judging by the last snapshots.
 
         The run then says in which calls its ranks waited.

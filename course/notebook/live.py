@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TextIO
 
-from course.diagnostics import Ending
+from course.diagnostics import RunEnding
 from course.drawing import ansi
 from course.launch import (
     ABORTED,
@@ -49,7 +49,7 @@ class Live:
         limit: float = 0.0,
         display: CurvesDisplay | None = None,
         out: TextIO | None = None,
-        explain: Callable[[Run], Ending | None] = lambda run: None,
+        explain: Callable[[Run], RunEnding | None] = lambda run: None,
     ) -> None:
         self._limit, self._display, self._out = limit, display, out
         self._explain = explain

@@ -28,14 +28,14 @@ from IPython.core.magics import NamespaceMagics
 from course.core import CourseError, write_whole
 from course.diagnostics import (
     NUMERICS,
-    Answer,
-    Comparison,
-    answered,
-    compared,
+    RightAnswer,
+    WhyAnswer,
     fit_answer,
     options,
     report,
+    right_of_run,
     watched,
+    why_of_run,
 )
 from course.exercises import exercise
 from course.launch import Reason, Run, warm_up
@@ -45,7 +45,7 @@ from course.notebook.displays import CheckDisplay, CurvesDisplay
 from course.notebook.live import Live
 
 SHOW = "--show"
-Judgement = TypeVar("Judgement", Answer, Comparison)
+Judgement = TypeVar("Judgement", WhyAnswer, RightAnswer)
 
 
 @magics_class
@@ -88,18 +88,18 @@ class CourseMagics(Magics):
         return _show(words, limit)
 
     @line_magic
-    def why(self, line: str) -> Answer | None:
+    def why(self, line: str) -> WhyAnswer | None:
         """Run any script on several ranks, and say where the time of a step goes.
 
         None if the script has an open TODO.
         """
-        answer = _ask("why", options.why(_words(line), magic=True), answered)
+        answer = _ask("why", options.why(_words(line), magic=True), why_of_run)
         if answer:
             print(answer)
         return answer
 
     @line_magic
-    def right(self, line: str) -> Comparison | None:
+    def right(self, line: str) -> RightAnswer | None:
         """Run any script on several ranks, and say whether they compute what they should.
 
         None if the script has an open TODO.
@@ -110,7 +110,7 @@ class CourseMagics(Magics):
                 "--deep starts the script a second time, as the terminal has started it. In a "
                 f"cell, type: !python -m course right --deep -- {shlex.join(args.command)}"
             )
-        return _ask("right", args, compared, looks_at=NUMERICS)
+        return _ask("right", args, right_of_run, looks_at=NUMERICS)
 
     @line_magic
     def fit(self, line: str):

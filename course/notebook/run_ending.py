@@ -3,12 +3,12 @@
 import signal
 
 from course.core import todo, words
-from course.diagnostics import Ending, report
+from course.diagnostics import RunEnding, report
 from course.drawing import ansi
 from course.launch import Reason, Run, stacks
 
 
-def story(run: Run, limit: float, ending: Ending | None = None) -> list[str]:
+def story(run: Run, limit: float, ending: RunEnding | None = None) -> list[str]:
     """In a few sentences how the run ended; "" if all is well.
 
     `ending` is what was seen of a run whose processes were watched.

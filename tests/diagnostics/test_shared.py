@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from course.core import CourseError
-from course.diagnostics import session, shared
-from course.diagnostics.say import options
+from course.diagnostics import shared, terminal_run
+from course.diagnostics.answers import options
 
 # What each launcher sets for the second of four ranks: Open MPI 4.1 and MPICH 4.0 as seen, Slurm
 # and Open MPI 5 as they document it.
@@ -165,7 +165,7 @@ def test_what_is_kept_replaces_nothing(
         (kept / name).write_text(text)
     for report in ("first", "second"):
         args = options.run([*words, "--keep", "kept", "--", "true"])
-        with session.folder(args) as (folder, run):
+        with terminal_run.folder(args) as (folder, run):
             assert run.end is None
             (folder / "rank0.json").write_text(report)
             run.end_all(3)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from course.core import CourseError
-from course.diagnostics import Answer, Ending, reports, watched
+from course.diagnostics import RunEnding, WhyAnswer, reports, watched
 from course.diagnostics.profiling.timeline import RankReport
 from course.diagnostics.run.ending import ITSELF
 from course.diagnostics.why.detectors import DETECTORS
@@ -22,7 +22,7 @@ ALONE = "one_rank"
 FACTS = {kind.info.name for kind in DETECTORS if kind.is_fact or kind.is_always_shown}
 
 
-def watch(name: str, ranks: int) -> tuple[Ending, list[RankReport]]:
+def watch(name: str, ranks: int) -> tuple[RunEnding, list[RankReport]]:
     """How a run of such a script ended, and what its ranks report."""
     words = ["torchrun", "--standalone", "--nproc-per-node", str(ranks), str(ZOO / f"{name}.py")]
     with watched(steps=20) as watched_run:
@@ -35,11 +35,11 @@ def watch(name: str, ranks: int) -> tuple[Ending, list[RankReport]]:
 def test_nothing_is_found(warm_ranks: None, name: str) -> None:
     ending, ranks = watch(name, 2)
     assert (ending.ended, ending.findings) == (ITSELF, [])
-    assert not FACTS & {cause.name for cause in Answer(ranks).causes}
+    assert not FACTS & {cause.name for cause in WhyAnswer(ranks).causes}
 
 
 def test_one_rank_cannot_be_judged(warm_ranks: None) -> None:
     ending, ranks = watch(ALONE, 1)
     assert (ending.ended, ending.findings) == (ITSELF, [])
     with pytest.raises(CourseError, match="This was one process"):
-        Answer(ranks)
+        WhyAnswer(ranks)

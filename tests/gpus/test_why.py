@@ -11,7 +11,7 @@ import pytest
 from support import on_pretended_gpus as runner
 from support.watching import watch_ranks
 
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 from course.diagnostics.profiling.timeline import NO_PROFILER, TAKEN, TOO_SHORT
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.usefixtures("warm_ranks")]
@@ -79,7 +79,7 @@ atexit.register(own.stop)  # or Python ends with a segmentation fault, watched o
 """
 
 
-def answer_on(folder: Path, before: str = "", steps: int = 60) -> Answer:
+def answer_on(folder: Path, before: str = "", steps: int = 60) -> WhyAnswer:
     """What `why` says about the script, with something done before it."""
     script = folder / "train.py"
     script.write_text(before + SCRIPT.replace("STEPS", str(steps)))
@@ -88,7 +88,7 @@ def answer_on(folder: Path, before: str = "", steps: int = 60) -> Answer:
     assert run.ok, run.text(run.first_failed)
     assert [run.text(rank, "stdout") for rank in (0, 1)] == ["True"] * 2
     assert all(rank.device == "cuda" and rank.backend == "nccl" for rank in reports)
-    return Answer(reports)
+    return WhyAnswer(reports)
 
 
 def test_it_starts_and_accuses_nobody_of_what_it_cannot_see(tmp_path: Path) -> None:

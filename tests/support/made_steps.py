@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from course.diagnostics import Answer, Cause
+from course.diagnostics import Cause, WhyAnswer
 from course.diagnostics.profiling.timeline import (
     Ddp,
     DdpPass,
@@ -116,7 +116,7 @@ def same(*slices: Slice, count: int = 2, **more: object) -> list[RankReport]:
 
 def first(reports: list[RankReport]) -> Cause:
     """The cause to cure first."""
-    return Answer(reports).causes[0]
+    return WhyAnswer(reports).causes[0]
 
 
 STEP = did("optimizer", 2, "train.py:9")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from course.core import ROOT
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 from course.diagnostics.profiling import timeline
 from course.diagnostics.profiling.timeline import RankReport
 from support import solutions
@@ -131,7 +131,7 @@ RIGHT = [
 RUNS = [*PLANTED, *OTHERS, *CURES, *RIGHT]
 
 
-def is_right(run: Run, answer: Answer) -> bool:
+def is_right(run: Run, answer: WhyAnswer) -> bool:
     """Whether the cause is found that must be, at its place and rank."""
     return any(
         (cause.name, cause.rank) == (run.cause, run.rank) and cause.where.startswith(run.where)
@@ -139,7 +139,7 @@ def is_right(run: Run, answer: Answer) -> bool:
     )
 
 
-def answer(run: Run, folder: Path) -> Answer:
+def answer(run: Run, folder: Path) -> WhyAnswer:
     """What `why` answers to what was recorded; the reports are read from a folder."""
     assert (RECORDED / run.file).exists(), (
         f"{run.name!r} was never recorded. On a quiet machine, PYTHONPATH=tests python "
@@ -149,7 +149,7 @@ def answer(run: Run, folder: Path) -> Answer:
     for number, plain in enumerate(json.loads(lzma.decompress((RECORDED / run.file).read_bytes()))):
         (folder / f"rank{number}.json").write_text(json.dumps(plain))
         ranks.append(timeline.read(folder / f"rank{number}.json"))
-    return Answer(ranks)
+    return WhyAnswer(ranks)
 
 
 def small(ranks: list[RankReport]) -> list[dict]:

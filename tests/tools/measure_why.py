@@ -26,7 +26,7 @@ from support.why_runs import RECORDED, RUNS, Run, is_right, small
 
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.core import CourseError
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 from course.diagnostics.why.thresholds import BUSY
 from course.launch import warm_up
 
@@ -109,7 +109,7 @@ def reported(run: Run) -> list[dict]:
         done, ranks = watch_ranks(run.command(Path(folder)))
     if not done.ok:
         raise SystemExit(f"{run.name}: {done.text(done.first_failed)}")
-    answer = Answer(ranks)
+    answer = WhyAnswer(ranks)
     away = answer.diagnosis.elsewhere
     refuse_if_busy(run, away)
     causes = "; ".join(
@@ -127,7 +127,7 @@ def ask(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:
     if not run.ok:
         return False, "failed: " + run.raised(run.first_failed or 0)
     try:
-        answer = Answer(reports)
+        answer = WhyAnswer(reports)
     except CourseError as error:
         return False, str(error)
     first = answer.causes[0]

@@ -15,7 +15,7 @@ from support.watching import watch_ranks
 
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.core import write_whole
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 from course.explore.stills.why import FILE
 from course.launch import warm_up
 
@@ -29,7 +29,7 @@ def main() -> None:
         await_warm_ranks()
         words = ["torchrun", "--standalone", "--nproc-per-node", "2", "slow.py", "lengths"]
         _, reports = watch_ranks(words)
-    answer = Answer(reports)
+    answer = WhyAnswer(reports)
     write_whole(FILE, json.dumps(answer.plain(), indent=1) + "\n")
     print(answer)
 

@@ -15,7 +15,7 @@ import torch
 from support import one_gpu
 
 from course.charts import traces
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 from course.diagnostics.profiling import timeline
 from course.diagnostics.watch.command import environment
 from course.diagnostics.why import devices
@@ -39,7 +39,7 @@ def main(file: Path) -> None:
             reports = [timeline.read(path) for path in sorted(Path(name).glob("rank*.json"))]
             for rank in reports:
                 devices.see(rank, Path(name) / f"gpu{rank.rank}.json")
-        causes = Answer(reports).causes[:3]
+        causes = WhyAnswer(reports).causes[:3]
         print(
             f"{cause:22}",
             "; ".join(f"{candidate.name} {candidate.share:.2f}" for candidate in causes),

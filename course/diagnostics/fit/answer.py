@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from course.core import words
+from course.diagnostics.answers import report
 from course.diagnostics.fit import command
-from course.diagnostics.fit.result import Advice, Result, Run
+from course.diagnostics.fit.result import Advice, FitResult, RehearsedRun
 from course.diagnostics.fit.stage import NotFollowed, Rehearsal, Stage, stage
-from course.diagnostics.say import report
 
 if TYPE_CHECKING:
     from course.drawing import Picture
@@ -25,7 +25,7 @@ OFFLOAD = "offload"
 Trial = tuple[Advice, dict[str, object]]  # what was tried, and the changes of its rehearsal
 
 
-class Answer(Result):
+class FitAnswer(FitResult):
     """A result to show: a terminal prints its text, a notebook draws a picture."""
 
     @property
@@ -45,7 +45,7 @@ class Answer(Result):
         return {"image/svg+xml": str(picture), "text/plain": picture.alt}
 
 
-def fit_answer(args: argparse.Namespace) -> Answer:
+def fit_answer(args: argparse.Namespace) -> FitAnswer:
     """Rehearse the command, and say where it fits; raises `CourseError` with what is wrong."""
     with stage(command.script(args.command)) as open_stage:
         result = answer(open_stage, args.gpus, args.memory)
@@ -55,15 +55,15 @@ def fit_answer(args: argparse.Namespace) -> Answer:
     return result
 
 
-def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> Answer:
+def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> FitAnswer:
     """Rehearse with each number of GPUs; then with changes, if something does not fit."""
     rehearsals: list[Rehearsal] = []
     for outcome in stage.together([(ranks, {}) for ranks in gpus]):
         if isinstance(outcome, NotFollowed):
             raise outcome
         rehearsals.append(outcome)
-    runs = [Run(rehearsal, size) for rehearsal in rehearsals for size in sorted(memory)]
-    answer = Answer(runs)
+    runs = [RehearsedRun(rehearsal, size) for rehearsal in rehearsals for size in sorted(memory)]
+    answer = FitAnswer(runs)
     missing = [run for run in runs if not run.fits]
     if missing:
         answer.target = max(missing, key=lambda run: (run.rehearsal.ranks, run.memory))
@@ -72,7 +72,7 @@ def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> Answer:
     return answer
 
 
-def _advice(stage: Stage, target: Run, runs: Sequence[Run]) -> list[Advice]:
+def _advice(stage: Stage, target: RehearsedRun, runs: Sequence[RehearsedRun]) -> list[Advice]:
     """Try changes, the cheapest first; if none is enough, those that help are tried together."""
     trials = list(_single_changes(stage, target, runs))
     advice = [trial for trial, _ in trials]
@@ -81,7 +81,9 @@ def _advice(stage: Stage, target: Run, runs: Sequence[Run]) -> list[Advice]:
     return advice
 
 
-def _single_changes(stage: Stage, target: Run, runs: Sequence[Run]) -> Iterator[Trial]:
+def _single_changes(
+    stage: Stage, target: RehearsedRun, runs: Sequence[RehearsedRun]
+) -> Iterator[Trial]:
     """Try one change after another: they cost time alone, then precision, code, more GPUs."""
     ranks, memory = target.rehearsal.ranks, target.memory
     for batch, passes in _smaller(target.rehearsal.batch):
@@ -97,19 +99,19 @@ def _single_changes(stage: Stage, target: Run, runs: Sequence[Run]) -> Iterator[
     for (name, do), rehearsal in zip(MODEL.items(), outcomes, strict=False):
         if isinstance(rehearsal, Rehearsal) and name in rehearsal.made:
             do = do.format(words.plural(ranks, "GPU"))
-            yield Advice(do, Run(rehearsal, memory).peak), {name: True}
+            yield Advice(do, RehearsedRun(rehearsal, memory).peak), {name: True}
     if not more and isinstance(outcomes[-1], Rehearsal):
-        more = [Run(outcomes[-1], memory)]
+        more = [RehearsedRun(outcomes[-1], memory)]
     if more and more[0].peak < target.peak:
         yield Advice(words.plural(more[0].rehearsal.ranks, "GPU"), more[0].peak), {}
     offload = outcomes[len(MODEL)]
     if isinstance(offload, Rehearsal) and OFFLOAD in offload.made and offload.account.uses_gpu:
         host = words.size(offload.account.host, 3)
         do = f"fully_shard with CPUOffloadPolicy, and {host} of the host's memory for each GPU"
-        yield Advice(do, Run(offload, memory).peak), {OFFLOAD: True}
+        yield Advice(do, RehearsedRun(offload, memory).peak), {OFFLOAD: True}
 
 
-def _combined_changes(stage: Stage, target: Run, trials: Sequence[Trial]) -> list[Advice]:
+def _combined_changes(stage: Stage, target: RehearsedRun, trials: Sequence[Trial]) -> list[Advice]:
     """Add one helpful change to another until the script fits, or all are made; [] without two."""
     helpful = {  # by the name of the change, so of several batches the last, which is the smallest
         next(iter(changes)): (advice.do, changes)
@@ -129,7 +131,7 @@ def _combined_changes(stage: Stage, target: Run, trials: Sequence[Trial]) -> lis
         return []
     outcomes = stage.together([(target.rehearsal.ranks, changes) for _, changes in wishes])
     advice = [
-        Advice(do, Run(outcome, target.memory).peak)
+        Advice(do, RehearsedRun(outcome, target.memory).peak)
         for (do, changes), outcome in zip(wishes, outcomes, strict=True)
         if isinstance(outcome, Rehearsal) and changes.keys() - {"passes"} <= set(outcome.made)
     ]
@@ -144,16 +146,18 @@ def _smaller(batch: int | None) -> Iterator[tuple[int, int]]:
             yield batch // passes, passes
 
 
-def _with_batch(stage: Stage, base: Run, batch: int, **changes: object) -> Run | None:
+def _with_batch(
+    stage: Stage, base: RehearsedRun, batch: int, **changes: object
+) -> RehearsedRun | None:
     """The run with batches of another size; None if no loader takes it, or the run fails."""
     try:
         rehearsal = stage.rehearse(base.rehearsal.ranks, batch=batch, **changes)
     except NotFollowed:
         return None
-    return Run(rehearsal, base.memory) if "batch" in rehearsal.made else None
+    return RehearsedRun(rehearsal, base.memory) if "batch" in rehearsal.made else None
 
 
-def _largest(stage: Stage, base: Run) -> tuple[int, Run] | None:
+def _largest(stage: Stage, base: RehearsedRun) -> tuple[int, RehearsedRun] | None:
     """Find the largest batch that fits, by a line through two sizes, and rehearse it to be sure."""
     batch = base.rehearsal.batch
     if not batch:

@@ -2,7 +2,7 @@
 
 from course.core import words
 from course.diagnostics.fit.record import KINDS
-from course.diagnostics.fit.result import Result
+from course.diagnostics.fit.result import FitResult
 from course.diagnostics.fit.stage import Rehearsal
 from course.diagnostics.fit.text import card
 from course.drawing import Picture, palette, svg
@@ -12,7 +12,7 @@ RIGHT = svg.WIDTH - 40
 COLOURS = {kind: palette.rank_colour(index) for index, kind in enumerate(KINDS)}
 
 
-def draw(answer: Result) -> Picture:
+def draw(answer: FitResult) -> Picture:
     """Draw a panel for each rehearsal, all on one scale."""
     rehearsals = answer.rehearsals
     highest = max(max(run.peak for run in answer.runs), *_near(answer))
@@ -33,7 +33,7 @@ def draw(answer: Result) -> Picture:
     )
 
 
-def _title(answer: Result) -> str:
+def _title(answer: FitResult) -> str:
     fitting = [run for run in answer.runs if run.fits]
     if not fitting:
         return "It fits on none of these GPUs"
@@ -42,13 +42,13 @@ def _title(answer: Result) -> str:
     return f"It fits on {gpus} of {card(least.memory)}"
 
 
-def _near(answer: Result) -> list[int]:
+def _near(answer: FitResult) -> list[int]:
     """The sizes of GPUs to show: those not far above what is needed."""
     peak = max(run.peak for run in answer.runs)
     return [run.memory for run in answer.runs if run.memory <= 3 * peak] or [0]
 
 
-def _panel(answer: Result, rehearsal: Rehearsal, top: float, highest: int) -> list[str]:
+def _panel(answer: FitResult, rehearsal: Rehearsal, top: float, highest: int) -> list[str]:
     bottom = top + HEIGHT
     scale = HEIGHT / highest
     series = rehearsal.account.series

@@ -35,7 +35,7 @@ SHARE = 0.75  # of the free memory, which real tensors may take
 
 
 def main(script: str = "") -> None:
-    """Answer lists of requests until there are no more, about a file or a module."""
+    """FitAnswer lists of requests until there are no more, about a file or a module."""
     if script:
         libraries.load(script)
     for line in sys.stdin:

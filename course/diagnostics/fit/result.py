@@ -8,7 +8,7 @@ from course.diagnostics.fit.stage import Rehearsal
 
 
 @dataclass(frozen=True)
-class Run:
+class RehearsedRun:
     """A rehearsal on GPUs of one size in bytes."""
 
     rehearsal: Rehearsal
@@ -56,13 +56,15 @@ class Advice:
 
 
 @dataclass
-class Result:
+class FitResult:
     """The runs by number and size of GPUs, and advice for `target`, the run that should fit."""
 
-    runs: list[Run]
-    target: Run | None = None
+    runs: list[RehearsedRun]
+    target: RehearsedRun | None = None
     advice: list[Advice] = field(default_factory=list)
-    largest: tuple[int, Run] | None = None  # the largest batch of loaders that fits, and its run
+    largest: tuple[int, RehearsedRun] | None = (
+        None  # the largest batch of loaders that fits, and its run
+    )
     alone: float | None = None  # the seconds of a step on one GPU, if the user knows them
 
     @cached_property

@@ -1,11 +1,11 @@
 """The answer of `fit` in words."""
 
 from course.core import words
+from course.diagnostics.answers.paragraph import paragraph
 from course.diagnostics.fit import overhead
 from course.diagnostics.fit.record import KINDS
-from course.diagnostics.fit.result import Result, Run
+from course.diagnostics.fit.result import FitResult, RehearsedRun
 from course.diagnostics.fit.stage import Rehearsal
-from course.diagnostics.say.paragraph import paragraph
 
 COUNTED = {
     "weights": "counted; the model's own buffers among them",
@@ -19,7 +19,7 @@ LOST = "worked out by the rules of torch's allocator, at most 1 % of the peak to
 HOST = "counted; weights, gradients and optimizer there, at their most"
 
 
-def text(answer: Result) -> str:
+def text(answer: FitResult) -> str:
     """The whole answer: the table, and a paragraph for each sentence."""
     lines = [*map(_verdict, answer.runs), "", *_table(answer)]
     sentences = [*_advice(answer), *_costs(answer), *_doubts(answer)]
@@ -36,7 +36,7 @@ def card(nbytes: int) -> str:
     return f"{words.significant(nbytes / words.GIB)} GiB"
 
 
-def _verdict(run: Run) -> str:
+def _verdict(run: RehearsedRun) -> str:
     size = card(run.memory)
     gpus = words.plural(run.rehearsal.ranks, "GPU")
     room = abs(run.memory - run.peak)
@@ -45,7 +45,7 @@ def _verdict(run: Run) -> str:
     return f"does not fit  {gpus} of {size}: {gib(run.peak)} each, missing {gib(room)}"
 
 
-def _table(answer: Result) -> list[str]:
+def _table(answer: FitResult) -> list[str]:
     """The bytes by kind at the peak, for each number of GPUs, and where each comes from."""
     rehearsals = answer.rehearsals
     is_small = max(rehearsal.account.peak for rehearsal in rehearsals) < words.GIB
@@ -83,7 +83,7 @@ def _in(unit: int, nbytes: int) -> str:
     return "0" if not nbytes else "< 0.01" if number == "0.00" else number
 
 
-def _advice(answer: Result) -> list[str]:
+def _advice(answer: FitResult) -> list[str]:
     lines = []
     if answer.target:
         size = card(answer.target.memory)
@@ -103,7 +103,7 @@ def _advice(answer: Result) -> list[str]:
     return lines
 
 
-def _costs(answer: Result) -> list[str]:
+def _costs(answer: FitResult) -> list[str]:
     """The messages of a step, and how long it may take with them."""
     lines = []
     for rehearsal in answer.rehearsals:
@@ -133,7 +133,7 @@ def _times(rehearsal: Rehearsal, alone: float) -> str:
     )
 
 
-def _doubts(answer: Result) -> list[str]:
+def _doubts(answer: FitResult) -> list[str]:
     """What the answer rests on, and what it leaves out."""
     lines = list(answer.notes)
     if answer.assumed:

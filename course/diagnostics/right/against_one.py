@@ -39,7 +39,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DeepOutcome:
     """The finding, its row, and each parameter that has a gradient, those that differ first."""
 
     row: Row
@@ -65,7 +65,7 @@ def hindrance(ranks: Sequence[TrainingReport], batches: int) -> str:
     return "" if batches else "the batches do not come from a DataLoader, so they cannot be stacked"
 
 
-def of(ranks: Sequence[TrainingReport], alone: TrainingReport) -> Outcome:
+def of(ranks: Sequence[TrainingReport], alone: TrainingReport) -> DeepOutcome:
     """Compare the ranks' gradients in the first step with those of the process that was `alone`."""
     evidence = Evidence(ranks)
     pairs = list(zip(evidence.optimizers, alone.optimizers, strict=False))
@@ -77,14 +77,14 @@ def of(ranks: Sequence[TrainingReport], alone: TrainingReport) -> Outcome:
         outcomes, key=lambda outcome: (not outcome.findings, order.index(outcome.row.state))
     )
     parameters = [parameter for outcome in outcomes for parameter in outcome.parameters]
-    return Outcome(
+    return DeepOutcome(
         first.row, first.findings, sorted(parameters, key=lambda parameter: -parameter.difference)
     )
 
 
-def not_compared(why: str) -> Outcome:
+def not_compared(why: str) -> DeepOutcome:
     """The outcome if nothing can be said, with the reason."""
-    return Outcome(Row(table.ONE, NOT_SEEN, f"not compared: {why}"))
+    return DeepOutcome(Row(table.ONE, NOT_SEEN, f"not compared: {why}"))
 
 
 class _Pair:
@@ -115,7 +115,7 @@ class _Pair:
         )
         return used, one[0]
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> DeepOutcome:
         """Compare, and return the outcome."""
         mean = self._own.mean(0)
         if not all(np.isfinite(values).all() for values in (self._own, self._used, self._one)):
@@ -137,7 +137,7 @@ class _Pair:
 
     # -- the mean of the ranks' own gradients is another one --------------------------------------
 
-    def _mean_of_means(self, mean: np.ndarray, residual: float) -> Outcome | None:
+    def _mean_of_means(self, mean: np.ndarray, residual: float) -> DeepOutcome | None:
         """Find that one process has the mean over all targets, and the ranks the mean of means."""
         passes = [step.latest for step in self._row]
         if any(len(latest) != 1 or len(latest[0].parts) != 1 for latest in passes):
@@ -157,14 +157,14 @@ class _Pair:
         says = f"{by}: each rank divides by its own number of targets ({counts})"
         row = Row(table.ONE, DIFFERS, says)
         if not all(map(_is_uneven, self._ranks.steps)):  # else it may be chance
-            return Outcome(row, [], self._differences())
+            return DeepOutcome(row, [], self._differences())
         finding = causes.MEAN_OF_MEANS.finding(
             f"One process on the same samples has the mean over all targets, the ranks have the "
             f"mean of their means ({counts}): their gradients differ from it {by}.",
             step=1,
             where=passes[0][0].called or passes[0][0].line,
         )
-        return Outcome(row, [finding], self._differences())
+        return DeepOutcome(row, [finding], self._differences())
 
     def _why_apart(self, residual: float) -> str:
         """Possible reasons why one process computes something else."""
@@ -188,14 +188,14 @@ class _Pair:
 
     # -- it is the same, up to a factor ------------------------------------------------------------
 
-    def _used_against(self, scale: float) -> Outcome:
+    def _used_against(self, scale: float) -> DeepOutcome:
         """Compare what the ranks use, given that their own gradients fit those of one process."""
         differences = self._differences()
         apart = [parameter for parameter in differences if parameter.difference > ROUNDING_16_BIT]
         most = max(parameter.difference for parameter in differences)
         if not apart:
             says = f"the same gradients, up to {most:.0e} of their size{self._second_step()}"
-            return Outcome(Row(table.ONE, EQUAL, says), [], differences)
+            return DeepOutcome(Row(table.ONE, EQUAL, says), [], differences)
         names = some([parameter.name for parameter in apart])
         alone = any(kind.name == OWN for kind in self._ranks.kinds[0].used)
         times = apart[0].times
@@ -205,14 +205,14 @@ class _Pair:
             findings = self._not_averaged()
             why = "" if findings else "; `right` without --deep judges that, over more steps"
             says = f"each rank uses its own gradient of {names}{why}"
-            return Outcome(Row(table.ONE, DIFFERS, says), findings, differences)
+            return DeepOutcome(Row(table.ONE, DIFFERS, says), findings, differences)
         says = f"{times:.3f} times one process's: {names}" if alike else f"unlike: {names}"
         if not alike or not any(near(times, factor) for factor in (count, 1 / count)):
             why = "; why is not known, so this is not judged"
-            return Outcome(Row(table.ONE, DIFFERS, says + why), [], differences)
+            return DeepOutcome(Row(table.ONE, DIFFERS, says + why), [], differences)
         if why := self._why_by_design(scale):
-            return Outcome(Row(table.ONE, DIFFERS, f"{says}; {why}"), [], differences)
-        return Outcome(Row(table.ONE, DIFFERS, says), [self._factor(times, scale)], differences)
+            return DeepOutcome(Row(table.ONE, DIFFERS, f"{says}; {why}"), [], differences)
+        return DeepOutcome(Row(table.ONE, DIFFERS, says), [self._factor(times, scale)], differences)
 
     def _not_averaged(self) -> list[Finding]:
         """What `right` finds of unaveraged gradients, if the model is called past DDP.

@@ -15,7 +15,7 @@ STOPPED = "stopped"  # enough has been seen
 
 
 @dataclass(frozen=True)
-class Ending:
+class RunEnding:
     """How a run `ended`, with its exit `code`, which is None if the course ended it.
 
     `lead` says so in a sentence, and `ranks` has a line for each rank. If the ranks stood still,
@@ -42,7 +42,7 @@ class Ending:
 
 def ending_of(
     ranks: Sequence[RankState], ended: str, code: int | None, seconds: float, enough: float
-) -> Ending:
+) -> RunEnding:
     """Describe a run that has ended with an exit code, or is being ended after `seconds`.
 
     Ranks that have not moved for `enough` seconds stand still.
@@ -50,24 +50,24 @@ def ending_of(
     if ended == ITSELF:
         return _by_itself(ranks, code or 0)
     if ended == STOPPED:
-        return Ending(ended)
+        return RunEnding(ended)
     lead = {
         STOOD: "The run was ended.",
         LIMIT: f"The limit of {seconds:g} s ended the run.",
         INTERRUPTED: f"Interrupted after {words.duration(seconds)}.",
     }[ended]
     if not ranks:
-        return Ending(ended, lead=f"{lead} No rank has been seen.")
+        return RunEnding(ended, lead=f"{lead} No rank has been seen.")
     stood = standing.stood(ranks)
     if ended != STOOD and stood < MOVES_S:
         lead = f"{lead} The ranks were still working:"
-        return Ending(ended, lead=lead, ranks=standing.working(ranks))
+        return RunEnding(ended, lead=lead, ranks=standing.working(ranks))
     if ended != STOOD and stood < enough:
         lead = f"{lead} It is too early to say whether the ranks stand still:"
-        return Ending(ended, lead=lead, ranks=standing.working(ranks))
+        return RunEnding(ended, lead=lead, ranks=standing.working(ranks))
     lead = f"{lead} No rank has moved for {words.duration(round(stood))}. Where the ranks stood:"
     lines, calls = standing.lines(ranks), standing.waits_in(ranks)
-    return Ending(ended, lead=lead, ranks=lines, findings=_waiting(ranks), waits_in=calls)
+    return RunEnding(ended, lead=lead, ranks=lines, findings=_waiting(ranks), waits_in=calls)
 
 
 def _waiting(ranks: Sequence[RankState]) -> list[Finding]:
@@ -81,9 +81,9 @@ def _waiting(ranks: Sequence[RankState]) -> list[Finding]:
     return findings
 
 
-def _by_itself(ranks: Sequence[RankState], code: int) -> Ending:
+def _by_itself(ranks: Sequence[RankState], code: int) -> RunEnding:
     if not code:
-        return Ending(ITSELF, 0)
+        return RunEnding(ITSELF, 0)
     findings = failures.findings(ranks)
     several = standing.lines(ranks) if len(ranks) > 1 else []
-    return Ending(ITSELF, code, f"The run failed with exit code {code}.", several, findings)
+    return RunEnding(ITSELF, code, f"The run failed with exit code {code}.", several, findings)

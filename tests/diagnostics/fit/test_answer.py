@@ -7,7 +7,7 @@ import pytest
 from course.diagnostics.fit import answer, costs, overhead
 from course.diagnostics.fit.account import Account, Traffic
 from course.diagnostics.fit.record import KINDS
-from course.diagnostics.fit.result import Run
+from course.diagnostics.fit.result import RehearsedRun
 from course.diagnostics.fit.stage import NotFollowed, Rehearsal
 
 GIB = 2**30
@@ -139,8 +139,8 @@ def test_small_sizes_are_in_mib_and_nothing_is_zero() -> None:
     assert "GiB at the peak" in str(result)
     by = dict.fromkeys(KINDS, 0) | {"weights": 3 * 2**20, "other": 8}
     small = replace(result.rehearsals[0].account, peak=3 * 2**20, reserved=20 * 2**20, by=by)
-    run = Run(replace(result.rehearsals[0], account=small), GIB)
-    head, weights, gradients, *_, other = str(answer.Answer([run])).splitlines()[2:9]
+    run = RehearsedRun(replace(result.rehearsals[0], account=small), GIB)
+    head, weights, gradients, *_, other = str(answer.FitAnswer([run])).splitlines()[2:9]
     assert head.split() == ["MiB", "at", "the", "peak", "1", "GPU"]
     assert weights.split()[1] == "3.00" and gradients.split()[1] == "0"
     assert other.split()[1:3] == ["<", "0.01"]
@@ -165,4 +165,4 @@ def test_to_the_byte(peak: int) -> None:
     made = Made().rehearse(1)
     exact = made.account.reserved + overhead.nbytes(1)
     account = replace(made.account, reserved=made.account.reserved + peak)
-    assert Run(replace(made, account=account), exact).fits is (peak == 0)
+    assert RehearsedRun(replace(made, account=account), exact).fits is (peak == 0)

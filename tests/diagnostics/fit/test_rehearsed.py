@@ -7,7 +7,7 @@ import pytest
 
 from course.core import CourseError
 from course.diagnostics import fit_answer, options, terminal
-from course.diagnostics.fit.answer import Answer
+from course.diagnostics.fit.answer import FitAnswer
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ OPTIONS = {
 }
 
 
-def answered(*words: str) -> Answer:
+def answered(*words: str) -> FitAnswer:
     return fit_answer(options.fit(words))
 
 

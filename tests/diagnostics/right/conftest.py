@@ -5,23 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from course.diagnostics import NUMERICS, Comparison, compared, watched
+from course.diagnostics import NUMERICS, RightAnswer, right_of_run, watched
 
 PLANTS = Path(__file__).with_name("plants")
 
-Judge = Callable[..., Comparison]
+Judge = Callable[..., RightAnswer]
 
 
 @pytest.fixture
 def judge(warm_ranks: None) -> Judge:
     """What `right` answers of a script."""
 
-    def ask(script: Path, *words: str, count: int = 2) -> Comparison:
+    def ask(script: Path, *words: str, count: int = 2) -> RightAnswer:
         ranks = ["torchrun", "--standalone", "--nproc-per-node", str(count)]
         with watched(20, looks_at=NUMERICS) as watched_run:
             run = watched_run.run([*ranks, str(script), *words])
             assert run.ok, run.text(run.first_failed)
-            answer = compared(run, watched_run.folder)
+            answer = right_of_run(run, watched_run.folder)
         assert answer is not None
         return answer
 

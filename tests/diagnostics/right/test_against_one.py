@@ -8,7 +8,7 @@ from diagnostics.right import made, wrong
 
 from course.diagnostics.numerics.training import LossTerm, TrainingReport
 from course.diagnostics.right import against_one
-from course.diagnostics.right.against_one import Outcome
+from course.diagnostics.right.against_one import DeepOutcome
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN
 
 
@@ -27,7 +27,7 @@ def one_process(
     return alone
 
 
-def named(outcome: Outcome) -> list[str]:
+def named(outcome: DeepOutcome) -> list[str]:
     """The findings' names."""
     return [finding.what for finding in outcome.findings]
 

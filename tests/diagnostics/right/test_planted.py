@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from course.core.files import ROOT
-from course.diagnostics import Comparison
+from course.diagnostics import RightAnswer
 from course.diagnostics.right import table
 from course.diagnostics.right.table import NOT_SEEN
 
@@ -81,14 +81,14 @@ def text_of(script: Path, where: str) -> str:
     return (script.parent / file).read_text().splitlines()[int(line) - 1]
 
 
-def is_first(answer: Comparison, script: Path, what: str, rank: int | None, text: str) -> None:
+def is_first(answer: RightAnswer, script: Path, what: str, rank: int | None, text: str) -> None:
     """Assert that the first finding is this fault, on this rank, at a line with this text."""
     finding = answer.findings[0]
     assert (finding.what, finding.rank, finding.note) == (what, rank, False), str(answer)
     assert text in text_of(script, finding.where)
 
 
-def finds_nothing(answer: Comparison) -> None:
+def finds_nothing(answer: RightAnswer) -> None:
     """Assert that nothing is found, but for notes."""
     assert [finding for finding in answer.findings if not finding.note] == [], str(answer)
 

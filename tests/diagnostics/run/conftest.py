@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from support.launching import clean_environment
 
-from course.diagnostics import Ending, watched
+from course.diagnostics import RunEnding, watched
 from course.launch import Run
 
 PLANTS = Path(__file__).with_name("plants")
 STANDS_S = 4.0  # of patience with a run that will never go on
 
-Judge = Callable[..., tuple[Run, Ending]]
+Judge = Callable[..., tuple[Run, RunEnding]]
 Typed = Callable[..., subprocess.CompletedProcess]
 
 
@@ -22,7 +22,7 @@ Typed = Callable[..., subprocess.CompletedProcess]
 def judge(warm_ranks: None) -> Judge:
     """Run a planted script, and say what is said of it."""
 
-    def ask(make: str, fault: str, count: int = 2, **how: float) -> tuple[Run, Ending]:
+    def ask(make: str, fault: str, count: int = 2, **how: float) -> tuple[Run, RunEnding]:
         ranks = ["torchrun", "--standalone", "--nproc-per-node", str(count)]
         with watched(patience=how.get("patience", STANDS_S)) as watched_run:
             run = watched_run.run(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.watching import watch_ranks
 
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 
 PLANTS = Path(__file__).with_name("plants")
 
@@ -14,10 +14,10 @@ PLANTS = Path(__file__).with_name("plants")
 def answer(warm_ranks: None, tmp_path: Path) -> object:
     """What `why` answers of a planted script."""
 
-    def ask(make: str, cause: str, count: int = 2) -> Answer:
+    def ask(make: str, cause: str, count: int = 2) -> WhyAnswer:
         words = ["torchrun", "--standalone", "--nproc-per-node", str(count)]
         run, reports = watch_ranks([*words, str(PLANTS / f"{make}.py"), cause, str(tmp_path)])
         assert run.ok, run.text(run.first_failed)
-        return Answer(reports)
+        return WhyAnswer(reports)
 
     return ask

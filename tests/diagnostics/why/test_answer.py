@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from support.made_steps import STEP, average, computed, did, message, ranks, same, script
 
-from course.diagnostics import Answer
-from course.diagnostics import answer as answer_in
+from course.diagnostics import WhyAnswer, why_answer
 from course.diagnostics.profiling.timeline import Ddp, RankReport
 from course.diagnostics.watch import report_files
 from course.diagnostics.why import meetings
@@ -17,22 +16,22 @@ from course.diagnostics.why.step_times import mean
 WORK = [*computed(), STEP]  # 62 ms
 
 
-def text(answer: Answer) -> str:
+def text(answer: WhyAnswer) -> str:
     """In one line."""
     return " ".join(str(answer).split())
 
 
 def test_what_costs_little_comes_after_computing_and_has_its_cure() -> None:
-    answer = Answer(same(did("python", 9, "train.py:3"), *WORK, tail=2.0))
+    answer = WhyAnswer(same(did("python", 9, "train.py:3"), *WORK, tail=2.0))
     assert [cause.name for cause in answer.causes] == ["computing", "python"]
     assert "Nothing is wrong" not in text(answer) and "Not decided" not in text(answer)
     assert "Cure: Do it once in many steps" in text(answer)
-    assert "Nothing is wrong" in text(Answer(same(*WORK, tail=2.0)))
+    assert "Nothing is wrong" in text(WhyAnswer(same(*WORK, tail=2.0)))
 
 
 def test_less_than_a_millisecond_is_never_the_first_cause() -> None:
     tiny = [did("forward", 1), did("backward", 1), did("optimizer", 0.1), did("python", 0.9)]
-    answer = Answer(same(*tiny))
+    answer = WhyAnswer(same(*tiny))
     assert [cause.name for cause in answer.causes] == ["computing", "python"]
     assert answer.causes[1].share > 0.15
     assert [finding.note for finding in answer.findings] == [True]
@@ -41,13 +40,13 @@ def test_less_than_a_millisecond_is_never_the_first_cause() -> None:
 def test_python_in_a_single_step_is_chance() -> None:
     reports = same(*WORK, tail=2.0)
     reports[0].steps[4].slices.append(did("python", 900, "train.py:3"))
-    assert [cause.name for cause in Answer(reports).causes] == ["computing"]
+    assert [cause.name for cause in WhyAnswer(reports).causes] == ["computing"]
     reports[0].steps[8].slices.append(did("python", 900, "train.py:3"))
-    assert Answer(reports).causes[0].name != "computing"
+    assert WhyAnswer(reports).causes[0].name != "computing"
 
 
 def test_findings_for_programs() -> None:
-    answer = Answer(same(did("input", 60, "train.py:3"), *WORK, tail=2.0))
+    answer = WhyAnswer(same(did("input", 60, "train.py:3"), *WORK, tail=2.0))
     finding = answer.findings[0].plain()
     assert (finding["what"], finding["where"], finding["lab"]) == ("input", "train.py:3", "04")
     assert (finding["rank"], finding["step"], finding["note"]) == (None, None, False)
@@ -55,13 +54,13 @@ def test_findings_for_programs() -> None:
     plain = answer.plain()
     assert plain["ranks"] == [0, 1] and plain["causes"][0]["cure"] == finding["cure"]
     json.dumps(plain)
-    assert Answer(same(*WORK, tail=2.0)).findings == []
+    assert WhyAnswer(same(*WORK, tail=2.0)).findings == []
 
 
 def test_an_answer_on_some_of_the_ranks_says_so_and_blames_none() -> None:
     late = ranks([*WORK], [did("python", 60, "train.py:3"), *WORK], tail=[62.0, 2.0])
-    assert Answer(late).causes[0].name == "straggler"
-    answer = Answer(late[:1])
+    assert WhyAnswer(late).causes[0].name == "straggler"
+    answer = WhyAnswer(late[:1])
     assert answer.causes[0].name == "computing"
     assert "20 steps" not in text(answer) and "the mean of 10 steps on 1 rank of 2" in text(answer)
     assert "which rank is late, and what messages take. Of 2 ranks only 1 rank reported (0)" in (
@@ -71,13 +70,13 @@ def test_an_answer_on_some_of_the_ranks_says_so_and_blames_none() -> None:
 
 
 def test_an_answer_rests_on_the_ranks_that_have_reported(tmp_path: Path) -> None:
-    assert answer_in(tmp_path) is None and not report_files.all_have_reported(tmp_path)
+    assert why_answer(tmp_path) is None and not report_files.all_have_reported(tmp_path)
     first, second = same(*WORK, tail=2.0)
     report_files.write(first, tmp_path)
-    assert "on 1 rank of 2" in text(answer_in(tmp_path))
+    assert "on 1 rank of 2" in text(why_answer(tmp_path))
     assert not report_files.all_have_reported(tmp_path)
     report_files.write(second, tmp_path)
-    assert "on 2 ranks" in text(answer_in(tmp_path)) and report_files.all_have_reported(tmp_path)
+    assert "on 2 ranks" in text(why_answer(tmp_path)) and report_files.all_have_reported(tmp_path)
 
 
 def test_ranks_of_two_machines_are_all_expected_once_one_of_the_other_has_reported(
@@ -89,13 +88,13 @@ def test_ranks_of_two_machines_are_all_expected_once_one_of_the_other_has_report
     assert report_files.all_have_reported(tmp_path)
     assert not report_files.all_have_reported(tmp_path, everywhere=True)
     others = "the ranks of other machines"
-    assert others in text(answer_in(tmp_path)) and "of 4" not in text(answer_in(tmp_path))
+    assert others in text(why_answer(tmp_path)) and "of 4" not in text(why_answer(tmp_path))
     report_files.write(reported[2], tmp_path)
-    assert others not in text(answer_in(tmp_path))
-    assert "on 3 ranks of 4" in text(answer_in(tmp_path))
+    assert others not in text(why_answer(tmp_path))
+    assert "on 3 ranks of 4" in text(why_answer(tmp_path))
     report_files.write(reported[3], tmp_path)
     assert report_files.all_have_reported(tmp_path, everywhere=True)
-    assert others not in text(answer_in(tmp_path)) and "on 4 ranks" in text(answer_in(tmp_path))
+    assert others not in text(why_answer(tmp_path)) and "on 4 ranks" in text(why_answer(tmp_path))
 
 
 def test_what_waited_for_a_core_is_a_stretch_of_its_own_in_the_picture() -> None:
@@ -107,7 +106,7 @@ def test_what_waited_for_a_core_is_a_stretch_of_its_own_in_the_picture() -> None
                 slice_.start, slice_.end = slice_.start + 0.05, slice_.end + 0.05
             late.end, late.queued, step.end = late.end + 0.05, 0.05, step.end + 0.05
             step.passes = [replace(p, start=p.start + 0.05, end=p.end + 0.05) for p in step.passes]
-    answer = Answer(reports)
+    answer = WhyAnswer(reports)
     lane = answer.plain()["lanes"]["0"]
     assert [
         (stretch["kind"], round(1e3 * (stretch["end"] - stretch["start"]))) for stretch in lane[:2]
@@ -138,7 +137,7 @@ def in_turn(*more: object) -> list[RankReport]:
 
 
 def test_a_needless_meeting_is_the_cause_and_not_the_ranks_that_take_turns() -> None:
-    answer = Answer(in_turn())
+    answer = WhyAnswer(in_turn())
     assert meetings.are_needless(answer.diagnosis.budget)
     first = answer.causes[0]
     assert (first.name, first.line, first.rank) == ("synchronization", FLAG, None)
@@ -147,7 +146,7 @@ def test_a_needless_meeting_is_the_cause_and_not_the_ranks_that_take_turns() -> 
 
 
 def test_where_gradients_are_averaged_in_each_step_the_meeting_is_needed() -> None:
-    answer = Answer(in_turn(average(5)))
+    answer = WhyAnswer(in_turn(average(5)))
     budget = answer.diagnosis.budget
     assert mean(budget.times, lambda step: step.price("gradients")) > 0
     assert budget.turns and not meetings.are_needless(budget)
@@ -156,12 +155,12 @@ def test_where_gradients_are_averaged_in_each_step_the_meeting_is_needed() -> No
 
 def test_a_ddp_model_that_sent_nothing_is_said_in_a_line() -> None:
     idle = Ddp(ranks=2, made_at="train.py:4")
-    answer = Answer(same(*WORK, settings=script(idle)))
+    answer = WhyAnswer(same(*WORK, settings=script(idle)))
     assert [cause.name for cause in answer.causes] == ["computing", "idle DDP"]
     says = "DDP sent no gradient in 10 steps: no forward pass went through the model"
     assert says in text(answer)
     assert [finding.note for finding in answer.findings] == [True]
     for fine in (replace(idle, forwards=10), replace(idle, ranks=1)):
-        assert len(Answer(same(*WORK, settings=script(fine))).causes) == 1
+        assert len(WhyAnswer(same(*WORK, settings=script(fine))).causes) == 1
     averages = [*computed(), average(1), STEP]
-    assert len(Answer(same(*averages, settings=script(idle))).causes) == 1
+    assert len(WhyAnswer(same(*averages, settings=script(idle))).causes) == 1

@@ -6,7 +6,7 @@ import pytest
 from support.made_steps import MIB, STEP, computed, did, first, message, ranks, same, script
 
 from course.core import CourseError
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 from course.diagnostics.profiling.timeline import Ddp
 
 # A message in which the first rank waits so long for the second.
@@ -58,7 +58,7 @@ def test_one_rank_is_late(kind: str, where: str, count: int) -> None:
 def test_more_in_forward_and_in_backward_is_one_straggler() -> None:
     even, late = computed(), [did("forward", 50, "train.py:7"), did("backward", 100, "train.py:8")]
     reports = ranks([*even, STEP], [*late, STEP], tail=[92.0, 2.0])
-    causes = Answer(reports).causes
+    causes = WhyAnswer(reports).causes
     assert [(cause.name, cause.rank, cause.where) for cause in causes] == [
         ("straggler", 1, "backward")
     ]
@@ -117,11 +117,11 @@ def test_unused_parameters_are_searched_for() -> None:
     searching = script(Ddp(finds_unused=True, ranks=2))
     work = [did("forward", 20), did("search", 1), did("backward", 40), STEP]
     reports = same(*work, tail=2.0, settings=searching)
-    answer = Answer(reports)
+    answer = WhyAnswer(reports)
     # It is mentioned, however little is seen of it; but so little comes after everything else.
     assert [cause.name for cause in answer.causes] == ["computing", "unused parameters"]
     assert "Run once without find_unused_parameters=True" in " ".join(str(answer).split())
-    beside = Answer(same(did("input", 40), *work, tail=2.0, settings=searching))
+    beside = WhyAnswer(same(did("input", 40), *work, tail=2.0, settings=searching))
     assert [cause.name for cause in beside.causes] == ["input", "unused parameters"]
     for rank in reports:
         for pass_ in (ddp_pass for step in rank.steps for ddp_pass in step.passes):
@@ -133,26 +133,26 @@ def test_unused_parameters_are_searched_for() -> None:
 
 def test_a_search_sends_a_message_in_each_pass() -> None:
     work, settings = [*computed(), STEP], script(Ddp(finds_unused=True, ranks=2))
-    one, other = Answer(same(*work, tail=62.0, buckets=(4096,), settings=settings)).causes[:2]
+    one, other = WhyAnswer(same(*work, tail=62.0, buckets=(4096,), settings=settings)).causes[:2]
     assert (one.name, other.name) == ("unused parameters", "latency")  # one message each
     assert one.share == other.share == pytest.approx(31 / 124)
     reports = same(*work, tail=62.0, buckets=(4096,) * 9, settings=settings)
-    first_, second = Answer(reports).causes[:2]
+    first_, second = WhyAnswer(reports).causes[:2]
     assert (first_.name, second.name) == ("latency", "unused parameters")
     assert (first_.share, second.share) == pytest.approx((0.45, 0.05))
     for rank in reports:
         for pass_ in (ddp_pass for step in rank.steps for ddp_pass in step.passes):
             pass_.unused = 400  # so the search is needed
-    assert {cause.name for cause in Answer(reports).causes} == {"latency"}
+    assert {cause.name for cause in WhyAnswer(reports).causes} == {"latency"}
 
 
 def test_what_watching_took_is_said_where_it_is_much() -> None:
     reports = same(*computed(), STEP)
-    assert "Watching" not in str(Answer(reports))
+    assert "Watching" not in str(WhyAnswer(reports))
     for rank in reports:
         for step in rank.steps:
             step.end += 0.008
-    text = " ".join(str(Answer(reports)).split())
+    text = " ".join(str(WhyAnswer(reports)).split())
     assert "Watching itself took at least 8 ms of each step" in text
 
 
@@ -199,7 +199,7 @@ def test_all_read_the_same_and_take_a_share_each() -> None:
 def test_ranks_that_share_a_sample_must_draw_the_same() -> None:
     rows = [list(range(8))] * 2
     split = message("all_reduce", 1, 1 * MIB, "layers.py:3", within="forward")
-    text = str(Answer(same(split, *computed(), STEP, tail=2.0, rows=rows)))
+    text = str(WhyAnswer(same(split, *computed(), STEP, tail=2.0, rows=rows)))
     assert "not sharded" not in text and "the shares of the data" not in text
     two = script(Ddp(ranks=2))
     reports = same(*computed(), STEP, tail=2.0, rows=[*rows, *rows], count=4, settings=two)
@@ -237,7 +237,7 @@ def test_batches_of_an_iterator_are_input() -> None:
 
 
 def test_what_was_not_there_is_not_called_fine() -> None:
-    text = str(Answer(same(*computed(), STEP, tail=2.0)))
+    text = str(WhyAnswer(same(*computed(), STEP, tail=2.0)))
     for absent in ("the loaders", "the shares of the data", "copies", "buffers"):
         assert absent not in text
     assert "synchronization" in text
@@ -255,7 +255,7 @@ def test_what_waited_for_a_core_is_no_work() -> None:
 
 def test_what_messages_between_two_do_not_tell_is_not_guessed() -> None:
     reports = ranks([*computed(), ONE_TO_ONE, STEP], [*computed(), STEP])
-    answer = Answer(reports)
+    answer = WhyAnswer(reports)
     assert answer.causes[0].name == "computing"
     assert "Not decided: which rank is late where ranks send to one another" in str(answer)
 
@@ -264,7 +264,7 @@ def test_two_causes_of_about_one_size_are_both_named() -> None:
     reports = same(
         did("input", 60, "train.py:3"), *computed(), did("python", 50, "t.py:4"), tail=2.0
     )
-    answer = Answer(reports)
+    answer = WhyAnswer(reports)
     assert [cause.name for cause in answer.causes[:2]] == ["input", "python"]
     assert "Not decided: which of input and python is the larger" in str(answer)
 
@@ -272,8 +272,8 @@ def test_two_causes_of_about_one_size_are_both_named() -> None:
 def test_what_cannot_be_watched_is_one_sentence() -> None:
     healthy = same(*computed(), STEP, tail=2.0)
     with pytest.raises(CourseError, match="This was one process"):
-        Answer([replace(healthy[0], world=1)])
+        WhyAnswer([replace(healthy[0], world=1)])
     with pytest.raises(CourseError, match="its ranks know nothing"):
-        Answer([replace(rank, backend="") for rank in healthy])
+        WhyAnswer([replace(rank, backend="") for rank in healthy])
     with pytest.raises(CourseError, match="Only 7 training steps of rank 0 were seen"):
-        Answer([replace(rank, steps=rank.steps[:2], seen=7) for rank in healthy])
+        WhyAnswer([replace(rank, steps=rank.steps[:2], seen=7) for rank in healthy])

@@ -18,7 +18,7 @@ from support.made_steps import (
     step,
 )
 
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 from course.diagnostics.profiling.timeline import ASYNC
 
 
@@ -39,7 +39,7 @@ def test_messages_are_too_large_to_hide() -> None:
 
 
 def test_what_backward_could_not_hide_anyway_is_size() -> None:
-    causes = Answer(same(*computed(), average(200), STEP)).causes
+    causes = WhyAnswer(same(*computed(), average(200), STEP)).causes
     assert [cause.name for cause in causes[:2]] == ["bandwidth", "no overlap"]
     assert causes[0].share == pytest.approx(160 / 262)
 
@@ -52,7 +52,7 @@ def test_many_small_messages() -> None:
 
 def test_one_small_message_is_not_too_large() -> None:
     assert first(same(*computed(), STEP, tail=30.0, buckets=(4096,))).name == "latency"
-    mixed = Answer(same(*computed(), STEP, tail=60.0, overlap=30.0, buckets=(4096, 25 * MIB)))
+    mixed = WhyAnswer(same(*computed(), STEP, tail=60.0, overlap=30.0, buckets=(4096, 25 * MIB)))
     assert mixed.causes[0].name == "bandwidth"
 
 
@@ -81,7 +81,7 @@ def test_what_the_passes_themselves_wait_for_is_not_late() -> None:
     """As FSDP gathers parameters and scatters gradients."""
     gathered = message("all_gather_into_tensor", 15, 4 * MIB, "train.py:7", within="forward")
     scattered = message("reduce_scatter_tensor", 15, 4 * MIB, "train.py:8", within="backward")
-    causes = Answer(same(gathered, *computed(), scattered, STEP)).causes
+    causes = WhyAnswer(same(gathered, *computed(), scattered, STEP)).causes
     assert causes[0].name == "bandwidth"
     assert "no overlap" not in {cause.name for cause in causes}
 
@@ -93,7 +93,7 @@ def test_what_a_sharded_model_gathers_is_a_price_and_no_fault() -> None:
     ]
     scattered = message("reduce_scatter_tensor", 20, 4 * MIB, "train.py:8", within="backward")
     steps = [gathers[0], *computed(), gathers[1], scattered, STEP]
-    answer = Answer(same(*steps, settings=script(sharded="fully_shard")))
+    answer = WhyAnswer(same(*steps, settings=script(sharded="fully_shard")))
     assert [cause.name for cause in answer.causes] == [
         "computing",
         "gathering weights",
@@ -103,7 +103,7 @@ def test_what_a_sharded_model_gathers_is_a_price_and_no_fault() -> None:
     assert all(finding.note for finding in answer.findings)
     assert "`reshard_after_forward=False`" in str(answer)
     kept = [gathers[0], *computed(), scattered, STEP]
-    answer = Answer(same(*kept, settings=script(sharded="fully_shard")))
+    answer = WhyAnswer(same(*kept, settings=script(sharded="fully_shard")))
     assert "already" in answer.causes[1].cure
 
 
@@ -132,11 +132,11 @@ def test_passes_that_take_no_step_average_gradients() -> None:
 def test_parameters_gathered_for_forward_are_no_accumulation() -> None:
     gathered = message("all_gather_into_tensor", 40, 10 * MIB, "train.py:7", within="forward")
     reports = same(*[gathered, *computed()] * 2, STEP)
-    assert "accumulation" not in {cause.name for cause in Answer(reports).causes}
+    assert "accumulation" not in {cause.name for cause in WhyAnswer(reports).causes}
 
 
 def test_gradients_averaged_in_vain_are_a_fault_however_short_their_messages_are() -> None:
-    answer = Answer(same(*computed() * 4, STEP, tail=6.0, overlap=20.0))
+    answer = WhyAnswer(same(*computed() * 4, STEP, tail=6.0, overlap=20.0))
     cause = answer.causes[0]
     assert (cause.name, cause.share) == ("accumulation", pytest.approx(18 / 266))
     assert not answer.findings[0].note
@@ -149,12 +149,12 @@ def test_the_passes_of_two_modules_are_no_accumulation() -> None:
     for rank_ in steps:
         for training_step in rank_.steps:
             training_step.passes[1].module = 2
-    assert {cause.name for cause in Answer(steps).causes} == {"bandwidth"}
+    assert {cause.name for cause in WhyAnswer(steps).causes} == {"bandwidth"}
 
 
 def test_several_optimizers_in_a_step_are_no_accumulation() -> None:
     reports = same(*computed(), STEP, *computed(), STEP, tail=40.0, overlap=20.0)
-    assert {cause.name for cause in Answer(reports).causes} == {"bandwidth"}
+    assert {cause.name for cause in WhyAnswer(reports).causes} == {"bandwidth"}
 
 
 @pytest.mark.parametrize("name", ["barrier", "all_gather_object", "monitored_barrier"])
@@ -189,10 +189,10 @@ def test_who_waits_in_a_broadcast_of_buffers_does_not_accuse_it() -> None:
 def test_the_cure_knows_layers_that_are_split_from_gradients() -> None:
     summed = message("all_reduce", 30, 4 * MIB, "layers.py:3", within="forward")
     back = replace(summed, within="backward", where="layers.py:9")
-    answer = Answer(same(summed, *computed(), back, STEP))
+    answer = WhyAnswer(same(summed, *computed(), back, STEP))
     assert answer.causes[0].name == "bandwidth"
     assert "not gradients" in str(answer) and "Lab 11" in str(answer)
-    answer = Answer(same(summed, *computed(), back, average(300), STEP))
+    answer = WhyAnswer(same(summed, *computed(), back, average(300), STEP))
     assert answer.causes[0].name == "bandwidth"
     assert "16-bit gradients" in str(answer) and "Lab 05b" in str(answer)
 
@@ -227,5 +227,5 @@ def test_a_message_costs_what_it_takes_the_rank_that_comes_last(count: int) -> N
     ]
     late = [did("python", 10 * (count - 1 - n)) for n in range(count)]
     reports = ranks(*([*slices, more] for slices, more in zip(of_ranks, late, strict=True)))
-    share = next(c.share for c in Answer(reports).causes if c.name == "synchronization")
+    share = next(c.share for c in WhyAnswer(reports).causes if c.name == "synchronization")
     assert share == pytest.approx(40 / (100 + 10 * (count - 1)))

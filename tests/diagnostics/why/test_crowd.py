@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from support.made_steps import STEP, computed, did, first, loader, ranks, same, script
 
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 from course.diagnostics.profiling.timeline import RankReport
 from course.diagnostics.why import crowd
 from course.diagnostics.why.thresholds import CROWDED_FAULT_SHARE
@@ -20,7 +20,9 @@ def test_a_straggler_on_a_crowded_machine_must_cost_more(starved: bool) -> None:
         assert free.name == "straggler" and free.share == pytest.approx(of_step, abs=0.01)
         cause = first(crowded)
         assert (cause.name == "straggler") == (of_step > CROWDED_FAULT_SHARE)
-        assert cause.budget.is_crowded and "straggler" in {c.name for c in Answer(crowded).causes}
+        assert cause.budget.is_crowded and "straggler" in {
+            c.name for c in WhyAnswer(crowded).causes
+        }
 
 
 def _crowded(reports: list[RankReport], starved: bool) -> list[RankReport]:
@@ -50,7 +52,7 @@ def test_what_workers_may_cause_must_save_more_than_ranks_wait_for_a_core(
             step.slices.append(replace(did("forward", 0), start=step.end))
             step.end += waits_ms / 1e3
             step.slices[-1].end, step.slices[-1].queued = step.end, waits_ms / 1e3
-        answer = Answer(reports)
+        answer = WhyAnswer(reports)
         feigned = workers and waits_ms == 200
         assert answer.causes[0].name == ("computing" if feigned else cause)
         assert cause in {candidate.name for candidate in answer.causes}
@@ -58,12 +60,12 @@ def test_what_workers_may_cause_must_save_more_than_ranks_wait_for_a_core(
 
 def test_that_ranks_had_no_core_comes_before_all_causes() -> None:
     reports = same(*computed(), STEP, tail=2.0)
-    assert "core" not in str(Answer(reports))
-    text = " ".join(str(Answer(_crowded(reports, True))).split())
+    assert "core" not in str(WhyAnswer(reports))
+    text = " ".join(str(WhyAnswer(_crowded(reports, True))).split())
     assert text.startswith("Crowded machine: a step takes 320 ms, and for 256 ms of it the ranks")
     assert "There are 2 ranks and 2 cores: ask again" in text
     busy = [replace(rank, busy_s=1.5) for rank in reports]
-    text = " ".join(str(Answer(busy)).split())
+    text = " ".join(str(WhyAnswer(busy)).split())
     assert "Other programs had 75 % of the ranks' cores: that is what makes it long" in text
 
 

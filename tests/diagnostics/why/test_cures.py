@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.watching import watch_ranks
 
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
@@ -26,11 +26,11 @@ PLANTED = {
 def ask(warm_ranks: None, tmp_path: Path) -> object:
     """What `why` answers of a planted script."""
 
-    def answer(script: str, how: str) -> Answer:
+    def answer(script: str, how: str) -> WhyAnswer:
         words = ["torchrun", "--standalone", "--nproc-per-node", "2"]
         run, ranks = watch_ranks([*words, str(PLANTS / f"{script}.py"), how, str(tmp_path)])
         assert run.ok, run.text(run.first_failed)
-        return Answer(ranks)
+        return WhyAnswer(ranks)
 
     return answer
 

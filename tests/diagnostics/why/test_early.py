@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from support.made_steps import STEP, computed, same
 
-from course.diagnostics import Answer, terminal
+from course.diagnostics import WhyAnswer, terminal
 from course.diagnostics.watch import report_files
 
 
@@ -19,7 +19,7 @@ def test_an_answer_is_printed_again_only_if_the_run_went_on(
     monkeypatch.setattr(terminal, "say", lines.append)
     ranks = same(*computed(), STEP, tail=2.0)
     args = argparse.Namespace(stop=False, quiet=False)
-    question = terminal.Question("why", "profiling", lambda folder: Answer(ranks))
+    question = terminal.Question("why", "profiling", lambda folder: WhyAnswer(ranks))
     run = SimpleNamespace(folder=tmp_path, shared=None, is_whole=True, passes=26)
     early = terminal.EarlyAnswer(question, args)
     assert not early.is_enough(run) and lines == []

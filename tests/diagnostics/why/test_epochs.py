@@ -3,7 +3,7 @@
 import pytest
 from support.made_steps import STEP, computed, did, loader, same, script
 
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 from course.diagnostics.profiling.timeline import Loader, RankReport
 from course.diagnostics.why import epoch_starts, epochs
 from course.diagnostics.why.budget import Budget
@@ -29,7 +29,7 @@ def begun(
 
 def test_an_epoch_of_five_steps_of_which_the_first_takes_half_a_second() -> None:
     made = loader(batches=5, workers=2)
-    answer = Answer(begun(5, made=made))
+    answer = WhyAnswer(begun(5, made=made))
     assert answer.net_s == pytest.approx((4 * 0.064 + 0.564) / 5)
     first = answer.causes[0]
     assert (first.name, first.line) == ("input", "train.py:6")
@@ -45,7 +45,7 @@ def test_one_beginning_counts_by_the_length_of_the_loader() -> None:
     assert budget.net_s == pytest.approx((99 * 0.064 + 0.564) / 100)
     start = epoch_starts.compare(budget)
     assert start.share == pytest.approx(0.5 / (100 * 0.064 + 0.5))
-    assert Answer(begun(20, made=made)).causes[0].name == "computing"
+    assert WhyAnswer(begun(20, made=made)).causes[0].name == "computing"
 
 
 def test_accumulation_draws_several_batches_in_a_step() -> None:
@@ -73,7 +73,7 @@ def test_where_an_epochs_length_is_not_known_its_only_beginning_does_not_count()
 def test_the_cure_of_a_slow_beginning_is_one_that_the_loader_has_not(
     made: Loader, says: str
 ) -> None:
-    assert says in Answer(begun(5, made=made)).causes[0].cure
+    assert says in WhyAnswer(begun(5, made=made)).causes[0].cure
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_the_cure_of_slow_loading_is_one_that_the_script_has_not(
     made: Loader | None, says: str
 ) -> None:
     ranks = same(did("input", 60), *WORK, tail=2.0, settings=script(loader=made) | {"cores": 8})
-    assert says in Answer(ranks).causes[0].cure
+    assert says in WhyAnswer(ranks).causes[0].cure

@@ -6,7 +6,7 @@ import pytest
 from support import solutions
 from support.watching import watch_ranks
 
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
@@ -19,6 +19,6 @@ def test_workers_that_read_the_same_and_take_a_share_each_are_not_accused(
     words = ["torchrun", "--standalone", "--nproc-per-node", "2", "train_any.py"]
     run, reports = watch_ranks([*words, "--strategy", "workers"])
     assert run.ok, run.text(run.first_failed)
-    answer = Answer(reports)
+    answer = WhyAnswer(reports)
     assert "not sharded" not in {cause.name for cause in answer.causes}
     assert "the shares of the data" in " ".join(str(answer).split())

@@ -13,7 +13,7 @@ HEAVY_ON_A_RANK += (
     "course.launch",
     "course.charts",
     "course.diagnostics.why",
-    "course.diagnostics.say",
+    "course.diagnostics.answers",
 )
 
 
@@ -30,7 +30,7 @@ def loaded(code: str) -> list[str]:
     [
         ("import course.diagnostics.profiling.observer", NEVER + HEAVY_ON_A_RANK),
         (
-            "from course.diagnostics import Answer, answer\n"
+            "from course.diagnostics import WhyAnswer, why_answer\n"
             "from course.diagnostics.why import causes",
             NEVER,
         ),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 from course.diagnostics.profiling import timeline
 from course.diagnostics.why import devices
 
@@ -49,5 +49,5 @@ def test_what_was_planted_comes_first(runs: dict, planted: str, tmp_path: Path) 
         devices.see(reports[-1], tmp_path / f"trace{number}.json")
     assert not any(rank.blind for rank in reports)
     cause, whose, least = FOUND[planted]
-    first = Answer(reports).causes[0]
+    first = WhyAnswer(reports).causes[0]
     assert (first.name, first.rank) == (cause, whose) and first.share >= least

@@ -9,7 +9,7 @@ import torch
 from support.made_steps import rank
 
 from course.charts.traces import Activity, activities
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 from course.diagnostics.profiling.timeline import (
     NO_PROFILER,
     NOTHING,
@@ -161,7 +161,7 @@ HIDDEN = [("gemm", 1, 40, 1), ("gemm", 40, 92, 9), (NCCL, 60, 93, 10), ("adam", 
 )  # fmt: skip
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_causes_on_gpus(done_: list, cause: str, share: float, ranks: int) -> None:
-    first = Answer(on_gpus(*[done_] * ranks)).causes[0]
+    first = WhyAnswer(on_gpus(*[done_] * ranks)).causes[0]
     assert (first.name, first.rank) == (cause, None)
     assert first.share == pytest.approx(share, abs=0.005)
 
@@ -169,7 +169,7 @@ def test_causes_on_gpus(done_: list, cause: str, share: float, ranks: int) -> No
 def test_a_gpu_that_comes_late_is_a_straggler():
     waits = [("gemm", 1, 20, 1), ("gemm", 20, 50, 9), (NCCL, 50, 90, 10), ("adam", 90, 99, 17)]
     late = [("gemm", 1, 50, 1), ("gemm", 50, 80, 9), (NCCL, 80, 90, 10), ("adam", 90, 99, 17)]
-    first = Answer(on_gpus(waits, waits, late)).causes[0]
+    first = WhyAnswer(on_gpus(waits, waits, late)).causes[0]
     assert (first.name, first.rank, first.where) == ("straggler", 2, "forward")
     assert first.share == pytest.approx(0.3, abs=0.005)
 
@@ -177,13 +177,13 @@ def test_a_gpu_that_comes_late_is_a_straggler():
 def test_gpus_that_wait_for_launches_are_no_cause_but_said():
     slow = [("gemm", 1, 2, 1), ("gemm", 10, 11, 9), ("gemm", 19, 96, 15), ("adam", 96, 100, 17)]
     reports = on_gpus(slow, slow)
-    answer = Answer(reports)
+    answer = WhyAnswer(reports)
     assert answer.causes[0].name == "computing"
     assert "17 % of a step while torch.profiler" in " ".join(str(answer).split())
 
 
 def test_the_steps_that_were_not_recorded_are_told_beside():
-    text = " ".join(str(Answer(on_gpus(BUSY, BUSY))).split())
+    text = " ".join(str(WhyAnswer(on_gpus(BUSY, BUSY))).split())
     assert "the mean of 10 steps on 2 ranks while torch.profiler recorded the GPUs" in text
     assert "before it did, 100 ms" in text
     assert "copies" in text and "threads" not in text
@@ -193,7 +193,7 @@ def test_without_the_gpus_own_times_nobody_is_accused():
     reports = on_gpus(BUSY, BUSY)
     for report in reports:  # by the clock of the main thread, four fifths of a step are input
         report.on_gpu, report.blind = [], NO_PROFILER
-    answer = Answer(reports)
+    answer = WhyAnswer(reports)
     assert answer.causes == [] and answer.plain()["causes"] == []
     text = " ".join(str(answer).split())
     assert text.startswith("A step takes 100 ms, the mean of 11 steps on 2 ranks, by the clock")
@@ -202,7 +202,7 @@ def test_without_the_gpus_own_times_nobody_is_accused():
     assert (
         "Undecided" in answer.picture
         and "the Python that feeds each GPU" in answer.picture
-        and repr(answer) == "<Answer: undecided>"
+        and repr(answer) == "<WhyAnswer: undecided>"
     )
 
 
@@ -213,7 +213,7 @@ def test_a_fact_is_said_without_the_gpus_own_times():
         for step in report.steps:
             step.rows = step.fed = list(range(8))
             step.slices.insert(3, Slice("tail", step.slices[2].end, step.slices[2].end))
-    assert [cause.name for cause in Answer(reports).causes] == ["not sharded"]
+    assert [cause.name for cause in WhyAnswer(reports).causes] == ["not sharded"]
 
 
 @pytest.mark.parametrize("name", ["copies", "messages"])

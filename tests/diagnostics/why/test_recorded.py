@@ -12,7 +12,7 @@ from support import why_runs
 from support.why_runs import CURES, OTHERS, PLANTED, RECORDED, RIGHT, RUNS, Run
 
 from course.core import ROOT
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 
 HOW = ROOT / "course" / "diagnostics" / "run" / "how.md"  # whose answer test_terminal.py asks for
 
@@ -29,7 +29,7 @@ def test_every_run_is_recorded() -> None:
 
 @pytest.mark.parametrize("run", [*PLANTED, *OTHERS, *CURES], ids=lambda run: run.name)
 def test_the_cause_is_found(answer: object, run: Run) -> None:
-    result: Answer = answer(run)
+    result: WhyAnswer = answer(run)
     assert why_runs.is_right(run, result), str(result)
     cures = [cause.cure for cause in result.causes if cause.name == run.cause]
     assert run.says in " ".join([str(result), *cures]).replace("\n   ", "")
@@ -37,7 +37,7 @@ def test_the_cause_is_found(answer: object, run: Run) -> None:
 
 @pytest.mark.parametrize("run", RIGHT, ids=lambda run: run.name)
 def test_nothing_is_found_in_a_right_script(answer: object, run: Run) -> None:
-    result: Answer = answer(run)
+    result: WhyAnswer = answer(run)
     assert result.causes[0].name == "computing"
     assert run.says in " ".join(str(result).split())
     assert [finding for finding in result.findings if not finding.note] == []

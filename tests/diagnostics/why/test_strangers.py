@@ -6,7 +6,7 @@ import pytest
 from support.watching import watch_ranks
 
 from course.core import CourseError
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
@@ -18,15 +18,15 @@ RANKS = ["torchrun", "--standalone", "--nproc-per-node", "2"]
 def stranger(warm_ranks: None) -> object:
     """What `why` answers of such a script."""
 
-    def ask(name: str) -> Answer:
+    def ask(name: str) -> WhyAnswer:
         run, reports = watch_ranks([*RANKS, str(STRANGERS / f"{name}.py")])
         assert run.ok, run.text(run.first_failed)
-        return Answer(reports)
+        return WhyAnswer(reports)
 
     return ask
 
 
-def names(answer: Answer) -> set[str]:
+def names(answer: WhyAnswer) -> set[str]:
     """The causes that were found."""
     return {cause.name for cause in answer.causes}
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from support.made_steps import MIB, STEP, average, computed, did, loader, message, same, script
 
-from course.diagnostics import Answer
+from course.diagnostics import WhyAnswer
 from course.diagnostics.profiling.timeline import Ddp
 
 WORK = [*computed(), STEP]
@@ -75,7 +75,7 @@ CURES: list[tuple[str, list, dict, dict[str, Any], str]] = [
 def test_the_cure_is_for_this_script(
     cause: str, slices: list, given: dict, has: dict, says: str
 ) -> None:
-    answer = Answer(same(*slices, **given, settings=script(*has.get("ddp", []), **_rest(has))))
+    answer = WhyAnswer(same(*slices, **given, settings=script(*has.get("ddp", []), **_rest(has))))
     match = next(candidate for candidate in answer.causes if candidate.name == cause)
     assert says in match.cure
     assert match.cure.endswith(".") and match.says.endswith(".")

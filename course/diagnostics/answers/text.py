@@ -1,7 +1,7 @@
 """The diagnosis of `why` in words: ten lines that a newcomer understands."""
 
 from course.core import words
-from course.diagnostics.say.paragraph import paragraph
+from course.diagnostics.answers.paragraph import paragraph
 from course.diagnostics.why.cause import Cause, percent
 from course.diagnostics.why.detectors.computing import Computing
 from course.diagnostics.why.diagnosis import Diagnosis

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from course.core import CourseError, write_whole
+from course.diagnostics.answers.paragraph import paragraph
 from course.diagnostics.finding import Finding
-from course.diagnostics.run.ending import Ending
-from course.diagnostics.say.paragraph import paragraph
+from course.diagnostics.run.ending import RunEnding
 
 if TYPE_CHECKING:
     from course.launch import Run
@@ -19,7 +19,7 @@ Judgement = TypeVar("Judgement")
 SCHEMA = 1  # of the JSON; diagnostics/run/how.md, "For programs", says what is in it
 
 
-def ending(how: Ending) -> str:
+def ending(how: RunEnding) -> str:
     """The text of an ending: how the run ended, where its ranks stood, and why; or ""."""
     parts = [how.lead, *how.ranks, text(how.findings)]
     return "\n".join(filter(None, parts))

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course.core import words
+from course.diagnostics.answers import report
+from course.diagnostics.answers.paragraph import paragraph
 from course.diagnostics.finding import Finding
 from course.diagnostics.numerics import reader
 from course.diagnostics.numerics.training import TrainingReport
 from course.diagnostics.right import verdict
 from course.diagnostics.right.table import DIFFERS, MUST_DIFFER, NOT_SEEN, Row
-from course.diagnostics.say import report
-from course.diagnostics.say.paragraph import paragraph
 
 if TYPE_CHECKING:
     from course.launch import Run
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 NAME, STATE = 36, 10  # columns of the table
 
 
-def comparison(folder: Path) -> "Comparison | None":
-    """Answer by the ranks that have reported to a folder; None if none has.
+def right_answer(folder: Path) -> "RightAnswer | None":
+    """The answer by the ranks that have reported to a folder; None if none has.
 
     Raises `CourseError` if the reports are too few to judge by.
     """
     ranks = [reader.read(path) for path in sorted(folder.glob("rank*.json"))]
-    return Comparison(ranks) if ranks else None
+    return RightAnswer(ranks) if ranks else None
 
 
-def compared(run: "Run", folder: Path) -> "Comparison | None":
+def right_of_run(run: "Run", folder: Path) -> "RightAnswer | None":
     """The answer to a run that has ended, as `report.unless_failed` does."""
-    return report.unless_failed(run, lambda: comparison(folder))
+    return report.unless_failed(run, lambda: right_answer(folder))
 
 
-class Comparison:
+class RightAnswer:
     """A verdict to show: a terminal prints its text, a notebook shows a table.
 
     Raises `CourseError` if the reports are too few to judge by.
@@ -79,7 +79,7 @@ class Comparison:
         return "\n".join(filter(None, parts))
 
     def __repr__(self) -> str:
-        return f"<Comparison: {self.title}>"
+        return f"<RightAnswer: {self.title}>"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/html": self._html(), "text/plain": str(self)}

@@ -11,17 +11,17 @@ from pathlib import Path
 
 from course.core import CourseError
 from course.diagnostics import shared
+from course.diagnostics.answers import report
 from course.diagnostics.run.ending import (
     INTERRUPTED,
     ITSELF,
     LIMIT,
     STOOD,
     STOPPED,
-    Ending,
+    RunEnding,
     ending_of,
 )
 from course.diagnostics.run.patience import Patience
-from course.diagnostics.say import report
 from course.diagnostics.shared import SharedFolder
 from course.diagnostics.watch.command import WatchedCommand, environment, say
 from course.diagnostics.watch.process import PROFILING
@@ -30,7 +30,7 @@ POLL_S = 0.5  # how often to check on ranks that other commands have started
 FOUND = 3  # the exit code if something was found
 
 
-class Session:
+class TerminalRun:
     """The command in `args`; what its processes record goes to `folder`.
 
     `shared` says how the folder is shared if several commands make one run. `steps` of each rank
@@ -45,7 +45,7 @@ class Session:
         folder: Path,
         shared: SharedFolder | None,
         steps: int = 0,
-        is_enough: Callable[["Session"], bool] = lambda _: False,
+        is_enough: Callable[["TerminalRun"], bool] = lambda _: False,
         looks_at: str = PROFILING,
         more: Mapping[str, str] | None = None,
     ) -> None:
@@ -72,7 +72,7 @@ class Session:
         """The number of backward passes that a rank has made, at most."""
         return max((state.passes for state in self._patience.ranks), default=0)
 
-    def finish(self) -> Ending:
+    def finish(self) -> RunEnding:
         """Run the command to its end, or end it; report how it ended."""
         rank = shared.rank() if self._args.rank else None
         own = self.shared.own if self.shared else self.folder
@@ -110,7 +110,7 @@ class Session:
     def _others_live(self) -> bool:
         return any(state.alive is not False for state in self._patience.ranks if not state.mine)
 
-    def _ending(self, command: WatchedCommand) -> Ending:
+    def _ending(self, command: WatchedCommand) -> RunEnding:
         patience = self._patience
         if command.interrupted:
             ended = INTERRUPTED
@@ -119,14 +119,14 @@ class Session:
         elif patience.over_patience or patience.over_limit:
             ended = STOOD if patience.over_patience else LIMIT
         elif command.code is None:  # another command has ended the run
-            return Ending(STOPPED, self.shared.end if self.shared else None)
+            return RunEnding(STOPPED, self.shared.end if self.shared else None)
         else:
             ended = ITSELF
             patience.last()
         seconds = self._args.limit if ended == LIMIT else patience.seconds
         return ending_of(patience.ranks, ended, command.code, seconds, patience.enough)
 
-    def _tell(self, ending: Ending) -> None:
+    def _tell(self, ending: RunEnding) -> None:
         if text := report.ending(ending):
             say(f"\n{text}")
         elif not self._args.quiet and ending.ended == ITSELF and not self._steps:
@@ -137,7 +137,7 @@ class Session:
             say(text)
 
 
-def exit_code(ending: Ending, faults: bool = False) -> int:
+def exit_code(ending: RunEnding, faults: bool = False) -> int:
     """The exit code of the tool; with `faults`, it found something besides what `ending` has."""
     if ending.ended in (ITSELF, STOPPED) and ending.code:
         return ending.code

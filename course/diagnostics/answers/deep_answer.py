@@ -1,18 +1,18 @@
 """The answer of `right --deep`: how each gradient compares with one process's."""
 
 from course.core import words
+from course.diagnostics.answers import report, right_answer
 from course.diagnostics.finding import Finding
-from course.diagnostics.right.against_one import Outcome
+from course.diagnostics.right.against_one import DeepOutcome
 from course.diagnostics.right.table import EQUAL, NOT_SEEN
-from course.diagnostics.say import comparison, report
 
 SHOWN = 8  # parameters, those that differ most
 
 
-class AgainstOneProcess:
+class DeepAnswer:
     """An outcome to show; `ranks` is how many there were."""
 
-    def __init__(self, outcome: Outcome, ranks: int) -> None:
+    def __init__(self, outcome: DeepOutcome, ranks: int) -> None:
         self._outcome, self._ranks = outcome, ranks
 
     @property
@@ -43,8 +43,8 @@ class AgainstOneProcess:
 
     def __str__(self) -> str:
         row, shown = self._outcome.row, self._outcome.parameters[:SHOWN]
-        lines = [report.text(list(map(comparison.with_place, self.findings))), self.title]
-        lines.append(comparison.line(row))
+        lines = [report.text(list(map(right_answer.with_place, self.findings))), self.title]
+        lines.append(right_answer.line(row))
         if shown:
             lines.append("Gradients of the first step, relative to those of one process:")
             width = max(len(parameter.name) for parameter in shown)

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course.core import words
+from course.diagnostics.answers import report, text
 from course.diagnostics.finding import Finding
 from course.diagnostics.profiling import timeline
 from course.diagnostics.profiling.timeline import RankReport
-from course.diagnostics.say import report, text
 from course.diagnostics.why import devices, typical
 from course.diagnostics.why.cause import Cause
 from course.diagnostics.why.detectors.computing import Computing
@@ -26,21 +26,21 @@ def reports(folder: Path) -> list[RankReport]:
     return ranks
 
 
-def answer(folder: Path) -> "Answer | None":
-    """Answer by the ranks that have reported to a folder; None if none has.
+def why_answer(folder: Path) -> "WhyAnswer | None":
+    """The answer by the ranks that have reported to a folder; None if none has.
 
     Raises `CourseError` if the reports are too few to judge by.
     """
     ranks = reports(folder)
-    return Answer(ranks) if ranks else None
+    return WhyAnswer(ranks) if ranks else None
 
 
-def answered(run: "Run", folder: Path) -> "Answer | None":
+def why_of_run(run: "Run", folder: Path) -> "WhyAnswer | None":
     """The answer to a run that has ended, as `report.unless_failed` does."""
-    return report.unless_failed(run, lambda: Answer(reports(folder)))
+    return report.unless_failed(run, lambda: WhyAnswer(reports(folder)))
 
 
-class Answer:
+class WhyAnswer:
     """A diagnosis to show: a terminal prints its text, a notebook draws a picture.
 
     Raises `CourseError` if the reports are too few to judge by.
@@ -103,7 +103,7 @@ class Answer:
         return text.text(self.diagnosis)
 
     def __repr__(self) -> str:
-        return f"<Answer: {text.title(self.diagnosis)}>"
+        return f"<WhyAnswer: {text.title(self.diagnosis)}>"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         picture = self.picture
