@@ -51,9 +51,12 @@ class TestLossInside:
 
     @hint("What does the master need for the loss of the batch, and what not?")
     def test_small_output(self, alone):
-        """A device returns a few numbers, however large its logits are."""
-        count = alone(on_rank.numbers, 16, 8)
+        """A device returns a few numbers, however large its logits are, and each in a vector."""
+        count, bare = alone(on_rank.numbers, 16, 8)
         assert count <= 4, f"a device with 16 sequences of 8 tokens returns {count} numbers"
+        assert not bare, (
+            "a device returns a number without a dimension; a vector of one is asked for"
+        )
 
     @hint("Which dtype do the losses have on their way, and what do you do with large ones?")
     def test_large(self, alone):

@@ -129,13 +129,15 @@ def _mean_alone(model: nn.Module, whole: dict[str, Tensor]) -> Tensor:
     return nn.functional.cross_entropy(logits, whole["labels"].flatten())
 
 
-def numbers(samples: int, tokens: int) -> int:
-    """How many numbers a device returns."""
+def numbers(samples: int, tokens: int) -> tuple[int, bool]:
+    """How many numbers a device returns, and whether one of them is a tensor without dimensions."""
     script = importlib.import_module("loss_inside")
-    return _count(script.WithLoss(Classifier())(**labelled(samples, tokens, 0)))
+    tensors = _tensors(script.WithLoss(Classifier())(**labelled(samples, tokens, 0)))
+    return sum(tensor.numel() for tensor in tensors), any(not tensor.dim() for tensor in tensors)
 
 
-def _count(value: object) -> int:
+def _tensors(value: object) -> list[Tensor]:
     if isinstance(value, Tensor):
-        return value.numel()
-    return sum(map(_count, value.values() if isinstance(value, dict) else value))
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value
+    return [tensor for part in parts for tensor in _tensors(part)]

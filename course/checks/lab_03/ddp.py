@@ -35,6 +35,15 @@ class TestDdp:
                 f"{who} sees a world of {result['world size']} instead of 4"
             )
 
+    @hint("Every rank of a machine must come to the same answer, so compare what all of them see.")
+    def test_too_few_gpus(self, ranks):
+        """With one GPU for the two ranks of a machine, setup() picks the CPU."""
+        (device,) = ranks(1, on_rank.setup_with_a_gpu_for_one_of_two, join=False)
+        assert device == "cpu", (
+            f"with one GPU for two ranks, local rank 0 uses {device}, but the other has none: both "
+            "must use the CPU"
+        )
+
     @hint("Read what DDP's documentation says about `device_ids`.")
     def test_wrap(self, alone):
         """wrap() gives DDP the GPU of this rank, and no device_ids on the CPU."""

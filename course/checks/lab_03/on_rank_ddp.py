@@ -141,6 +141,13 @@ def setup_on_gpus() -> dict:
     }
 
 
+def setup_with_a_gpu_for_one_of_two() -> str:
+    """The device of local rank 0 of two, if there is one pretended GPU; it joins a group alone."""
+    os.environ.update(LOCAL_RANK="0", LOCAL_WORLD_SIZE="2")
+    pretend_gpus(1)
+    return str(torch.zeros(1, device=importlib.import_module("ddp").setup()).device)
+
+
 def wrapped() -> tuple[object, object]:
     """The `device_ids` that DDP is given for the second GPU and for the CPU."""
     os.environ["LOCAL_RANK"] = "1"

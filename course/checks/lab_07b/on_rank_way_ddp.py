@@ -19,8 +19,9 @@ WRONG = slice(40, 50)  # the images whose label is wrong; none that a sampler re
 records: list[dict] = []
 
 
-def converted() -> tuple[list[Tensor], float]:
-    """The weights at the end of the learner's script on this rank, and its count of right labels.
+def converted() -> tuple[list[Tensor], float, list[float]]:
+    """The weights at the end of the learner's script on this rank, its count of right labels, and
+    the accuracies that it logs.
 
     The validation set has the labels that `alone` gives, and other ones for the images `WRONG`.
     """
@@ -30,10 +31,12 @@ def converted() -> tuple[list[Tensor], float]:
     labels = alone()(images).argmax(1)
     labels[WRONG] = (labels[WRONG] + 1) % 10
     task.validation = TensorDataset(images, labels)
-    course.log = lambda **row: None
+    logged = []
+    course.log = lambda **row: logged.append(row)
     end = runpy.run_module("way_ddp")
     records.append(end)
-    return weights(end["model"]), float(end["right"])
+    shares = [float(row["accuracy"]) for row in logged if "accuracy" in row]
+    return weights(end["model"]), float(end["right"]), shares
 
 
 def alone() -> nn.Module:

@@ -18,7 +18,7 @@ class TestWayDdp:
         """With 1, 2 and 4 ranks the script ends with the weights of a single process."""
         expected = weights(on_rank.alone())
         for count in (1, 2, 4):
-            for rank, (got, _) in enumerate(ranks(count, on_rank.converted, join=False)):
+            for rank, (got, *_) in enumerate(ranks(count, on_rank.converted, join=False)):
                 off = furthest(got, expected)
                 shown = f"with {words.plural(count, 'rank')}"
                 assert off < CLOSE, f"{shown}, rank {rank}'s weights are off by {off:.2g}"
@@ -28,10 +28,14 @@ class TestWayDdp:
         """Every rank logs the accuracy over the whole validation set, each image counted once."""
         expected = on_rank.CHECKED - len(range(on_rank.CHECKED)[on_rank.WRONG])
         alone = weights(on_rank.alone())
-        for rank, (trained, right) in enumerate(ranks(4, on_rank.converted, join=False)):
+        for rank, (trained, right, logged) in enumerate(ranks(4, on_rank.converted, join=False)):
             if not furthest(trained, alone) < CLOSE:
                 raise Undecided("first, the training must be that of the single process")
             assert right == expected, (
                 f"with 4 ranks, rank {rank} counts {right:g} correct labels; "
                 f"the single process labels {expected} of {on_rank.CHECKED} images correctly"
+            )
+            assert all(abs(share - expected / on_rank.CHECKED) < CLOSE for share in logged), (
+                f"with 4 ranks, rank {rank} counts {right:g} correct labels of {on_rank.CHECKED}, "
+                f"but logs an accuracy of {logged[0]:.2f}"
             )

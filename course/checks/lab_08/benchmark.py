@@ -91,6 +91,18 @@ class TestBenchmark:
         expect(first, on_rank.RATE)
         assert first == second, f"rank 0 reports {shown(first)}, and rank 1 {shown(second)}"
 
+    @hint("What comes between this rank's last step and the moment in which the clock is read?")
+    def test_own_seconds(self, ranks):
+        """round_seconds() is each rank's own time, without a wait for a slower one."""
+        expected = on_rank.STEPS * on_rank.STEP_S
+        for rank, (seconds, times) in enumerate(
+            zip(ranks(2, on_rank.seconds), (1, 2), strict=True)
+        ):
+            assert near([seconds], times * expected), (
+                f"rank {rank} works for {times * expected:.2f} s, and round_seconds returns "
+                f"{seconds:.2f} s"
+            )
+
     @hint("Add up the samples of all ranks: they need not have the same number.")
     def test_all_samples(self, ranks):
         """The samples of all ranks count. Each rank has its own number of them, which need not be

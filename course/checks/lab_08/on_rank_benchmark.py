@@ -140,6 +140,14 @@ def slow_in_turns() -> list[float]:
     return measure(step)
 
 
+def seconds() -> float:
+    """What `round_seconds` returns; rank 1 takes twice as long."""
+    clock = Clock()
+    step_s = STEP_S * (1 + dist.get_rank())
+    round_seconds = importlib.import_module("benchmark").round_seconds
+    return float(round_seconds(lambda: clock.sleep(step_s), STEPS))
+
+
 def uneven(samples: tuple[float, float]) -> list[float]:
     """Measure steps in which the two ranks have these numbers of samples."""
     clock = Clock()

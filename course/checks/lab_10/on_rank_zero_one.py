@@ -1,6 +1,7 @@
 """What the checks of zero_one do on each rank."""
 
 import importlib
+import os
 from collections.abc import Iterable
 
 import torch
@@ -12,6 +13,7 @@ from course.checks.lab_10.on_rank_sharding import my_batch, seeded, whole_batch
 from course.checks.tools.recorder import recorded
 from course.checks.tools.reference import Small, batch, furthest, loss_of, train_alone, weights
 from course.given.sent import Traffic
+from course.pretended import pretend_gpus
 
 CLASSES = {
     "SGD": (torch.optim.SGD, {"lr": 0.1}),
@@ -92,6 +94,39 @@ def saved_before_a_step() -> list[int]:
     saved = updates.state_dict()
     updates.load_state_dict(saved)
     return sorted(saved)
+
+
+def saved_on_gpus() -> list[str]:
+    """The tensors that are saved from another place than the CPU; the ranks have pretended GPUs.
+
+    They are looked at as they are sent: pickling forgets where a pretended tensor was.
+    """
+    pretend_gpus(2)
+    sent, gather = [], dist.all_gather_object
+
+    def note(parts: list, entries: dict, *args: object, **options: object) -> None:
+        sent.append(entries)
+        gather(parts, entries, *args, **options)
+
+    dist.all_gather_object = note
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl")
+    device = torch.device("cuda", rank)
+    parameters = [nn.Parameter(seeded(size, size).to(device)) for size in (3, 2, 1)]
+    updates = sharded(parameters, "AdamW")
+    for parameter in parameters:
+        parameter.grad = torch.ones_like(parameter)
+    if updates.local is not None:
+        updates.local.step()
+    updates.state_dict()
+    return [
+        f"{key} of parameter {place} on {value.device}"
+        for entries in sent
+        for place, entry in entries.items()
+        for key, value in entry.items()
+        if value.device.type != "cpu"
+    ]
 
 
 def talks() -> list[str]:

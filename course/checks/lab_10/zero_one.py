@@ -109,6 +109,14 @@ class TestZeroOne:
                 f"before a step rank {rank} returns the places {places} instead of [0, 1, 2]"
             )
 
+    @hint("A checkpoint is loaded on any device: where should its tensors lie?")
+    def test_saved_on_the_cpu(self, ranks):
+        """On GPUs, which are pretended, state_dict() has all of its tensors on the CPU."""
+        for rank, elsewhere in enumerate(ranks(2, on_rank.saved_on_gpus, join=False)):
+            assert not elsewhere, (
+                f"on GPUs, rank {rank} sends {elsewhere[0]}: all tensors should be on the CPU"
+            )
+
     def compare_state(self, ranks: Callable, optimizer: str) -> None:
         """What three ranks save is the state of one process."""
         _, expected = on_rank.resume_alone(2, optimizer)
