@@ -37,11 +37,13 @@ def _salted(value: object) -> int:
 
 
 def _model() -> nn.Module:
-    """A model with parameters of three dtypes, one of them without dimensions."""
+    """A model with parameters of three dtypes, one without dimensions, and two that are frozen."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(5, 3), nn.Linear(3, 2, dtype=torch.bfloat16))
     model.scale = nn.Parameter(torch.tensor(1.0))
     model.precise = nn.Parameter(torch.tensor([0.5], dtype=torch.float64))
+    model.frozen = nn.Parameter(torch.arange(4.0), requires_grad=False)
+    model.reversed = nn.Parameter(model.frozen.flip(0), requires_grad=False)
     return model
 
 
@@ -67,6 +69,15 @@ def _precise(model: nn.Module) -> None:
     model.precise += 1e-12
 
 
+def _frozen(model: nn.Module) -> None:
+    model.frozen[0] = 0.5
+
+
+def _swap_parameters(model: nn.Module) -> None:
+    model.frozen.copy_(model.reversed)
+    model.reversed.copy_(model.frozen.flip(0))
+
+
 def _nan(model: nn.Module) -> None:
     model[0].weight[1] = torch.nan
 
@@ -79,6 +90,8 @@ CASES: tuple[tuple[str, Callable | None, tuple[int, ...], list[int]], ...] = (
     ("ranks 1 and 2 have another scale", _scalar, (1, 2), [1, 2]),
     ("rank 0 alone has another scale", _scalar, (0,), [1, 2]),
     ("on rank 2 a float64 weight differs by 1e-12", _precise, (2,), [2]),
+    ("on rank 1 a frozen weight differs", _frozen, (1,), [1]),
+    ("on rank 2 two parameters have changed places", _swap_parameters, (2,), [2]),
     ("all ranks have the same NaN", _nan, (0, 1, 2), []),
 )
 

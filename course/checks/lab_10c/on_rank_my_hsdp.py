@@ -62,10 +62,19 @@ def averaged(copies: int) -> Tensor:
 
 
 def messages(copies: int) -> list[tuple[int, tuple[int, ...]]]:
-    """The elements and the ranks of each message of the learner's function."""
+    """The elements that this rank gives to each message of the learner's function, and its ranks.
+
+    The largest tensor of an all-gather into one tensor is its result, with a part of each rank.
+    """
     with Traffic() as seen:
         _average(copies)
-    return [(message.elements, message.ranks) for message in seen.messages]
+    return [
+        (
+            message.elements // (len(message.ranks) if message.name == "allgatherbase" else 1),
+            message.ranks,
+        )
+        for message in seen.messages
+    ]
 
 
 def _groups(copies: int) -> tuple[dist.ProcessGroup, dist.ProcessGroup]:
