@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 from support.says import says
 from torch import nn
+from torch._dynamo.backends.distributed import DDPOptimizer
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -118,6 +119,13 @@ def test_the_flags_of_unused_parameters():
 def test_a_compiled_model_is_cut_at_the_buckets_by_default():
     says("03b_overlap", "`optimize_ddp`")
     assert torch._dynamo.config.optimize_ddp is True
+
+
+def test_a_compiled_model_refuses_a_cap_below_that_of_the_first_bucket():
+    says("03b_overlap", "refuses a smaller cap")
+    assert DDPOptimizer(25 * MIB, nullcontext).first_bucket_cap == MIB
+    with pytest.raises(AssertionError, match="First bucket should be smaller"):
+        DDPOptimizer(MIB - 1, nullcontext)
 
 
 def test_a_search_for_unused_parameters_keeps_the_first_buckets():

@@ -77,6 +77,7 @@ def test_only_some_backends_shrink():
     taken = inspect.signature(dist.shrink_group).parameters
     assert {"ranks_to_exclude", "shrink_flags"} <= set(taken)
     assert "SHRINK_ABORT" in inspect.getdoc(dist.shrink_group)
+    assert taken["shrink_flags"].default != c10d.SHRINK_ABORT
 
 
 def test_aborting_a_group_of_nccl():
