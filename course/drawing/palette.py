@@ -11,10 +11,10 @@ RANKS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#56B4E9", "#7A5
 INK = "#1f2328"  # text and axes
 MUTED = "#656d76"  # secondary text, 4.5:1 on the card
 RULE = "#d0d7de"  # hairlines and the card's border
-CARD = "#ffffff"  # what every drawing stands on
+CARD = "#ffffff"  # the background of every drawing
 WAIT = "#e6e9ed"  # waiting: pale
-ALARM = "#B42318"  # the thing that is wrong
-GOOD = "#1A7F37"  # what holds
+ALARM = "#B42318"  # for what is wrong
+GOOD = "#1A7F37"  # for what is right
 BLACK = "#000000"  # text on a bright colour
 TEXT_CONTRAST = 4.8  # minimum for text: WCAG AA requires 4.5 on plain white
 
@@ -22,12 +22,12 @@ FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 
 
 def rank_colour(rank: int) -> str:
-    """The colour of `rank`, the same everywhere; ranks past the eighth start over."""
+    """The colour of `rank` in every drawing; the ninth rank has the first colour again."""
     return RANKS[rank % len(RANKS)]
 
 
 def ansi(rank: int, text: str) -> str:
-    """`text` on the colour of `rank`, for log lines: 24-bit ANSI, for JupyterLab and terminals.
+    """A log line's `text` on the colour of `rank`, in 24-bit ANSI for JupyterLab and terminals.
 
     No text colour is legible on both light and dark themes, so the background is coloured too.
     """
@@ -58,7 +58,7 @@ def _luminance(colour: str) -> float:
 
 
 def on(ground: str) -> str:
-    """The colour for text on a coloured ground: white, or one dark enough to be read there."""
+    """The text colour for a coloured background: white, or dark where white is hard to read."""
     return next((ink for ink in (CARD, INK) if contrast(ink, ground) >= TEXT_CONTRAST), BLACK)
 
 
