@@ -1,4 +1,4 @@
-"""What several people guessed and what their machines measured: a dot each, on one axis."""
+"""The guesses of several people and what their machines measured, as dots."""
 
 import math
 from collections import Counter
@@ -8,8 +8,8 @@ from statistics import median
 from course.drawing import Picture, palette, svg
 
 LEFT, RIGHT = 120, svg.WIDTH - 2 * svg.MARGIN
-ROW = 34  # pixels between what was guessed and what was measured
-RADIUS, STEP = 5, 6  # of a dot; how far equal ones are moved upwards
+ROW = 34  # pixels between the guesses and the measurements
+RADIUS, STEP = 5, 6  # of a dot; from one to the next above it
 TOP = 84
 COLOURS = {"guessed": palette.rank_colour(0), "measured": palette.rank_colour(1)}
 
@@ -17,9 +17,10 @@ COLOURS = {"guessed": palette.rank_colour(0), "measured": palette.rank_colour(1)
 def numbers(
     guessed: Sequence[float], measured: Sequence[float], show: Callable[[float], str]
 ) -> Picture:
-    """The guesses above the measurements; `show` writes a number with its unit.
+    """Draw the guesses above the measurements; `show` formats a number with its unit.
 
-    The axis is logarithmic if every number is above 0 and the largest is twice the smallest.
+    The axis is logarithmic if every number is above 0 and the largest is at least twice the
+    smallest.
     """
     rows = {"guessed": sorted(guessed), "measured": sorted(measured)}
     every = [value for row in rows.values() for value in row]
@@ -57,7 +58,7 @@ def numbers(
 
 
 def choices(options: Sequence[str], guessed: Sequence[str], measured: Sequence[str]) -> Picture:
-    """A row of dots for each option: how many chose it, and how many measured it."""
+    """Draw for each option a row of dots for its guesses, and below it one for its measurements."""
     parts, dots = [], RIGHT - LEFT - 80
     for number, option in enumerate(options):
         y = TOP + number * ROW

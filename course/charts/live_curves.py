@@ -8,30 +8,29 @@ from itertools import pairwise
 from course.core import words
 from course.drawing import Picture, palette, svg
 
-TITLE = (
-    r"(Step \d|All \d+ steps)"  # as the title of curves begins, while a run goes on and after it
-)
+TITLE = r"(Step \d|All \d+ steps)"  # the beginning of a title, during a run and after it
 NOT_PLOTTED = {"rank", "time", "step", "steps", "epoch"}
 PLOTS = 3
-HEIGHT = 116  # of a plot
-TOP = 22  # of a plot's lines, below its name
-TITLE_LETTERS = 76  # that fit
-NAMED = 8  # ranks that fit in the legend: more would share colours
+HEIGHT = 116  # of a plot, in pixels
+TOP = 22  # from the top of a plot to its lines; its name is in between
+TITLE_LETTERS = 76  # the most that fit
+NAMED = 8  # the most ranks in the legend; more would share colours
 GAP = 24  # between plots
-SMALL = 1e-4  # below it a number has an exponent
-AWAY = 3  # times the usual distance of two steps: the rank was away in between
+SMALL = 1e-4  # a smaller number is written with an exponent
+AWAY = 3  # a rank was away if two of its steps are this many times the usual distance apart
 
 Point = tuple[float, float]  # a step and a value
-Row = dict[str, float | str]  # what `log` wrote: the rank and the step among its names
+Row = dict[str, float | str]  # what one call of `log` wrote, with the rank and often a step
 
 
 def draw(
     rows: list[Row], progress: dict[int, str] | None = None, ended: bool = False
 ) -> Picture | None:
-    """The picture of the rows with a `step`, and of the progress bars that ranks write themselves.
+    """Draw the rows that have a `step`, and the progress bars that ranks write themselves.
 
-    None if there are neither; `progress` holds the bars by rank, `ended` says that the run is over
-    and went well. What a rank logs last, without a step, such as an accuracy, is in the title.
+    Returns None if there are neither. `progress` holds the bars by rank; `ended` means that the run
+    is over and went well. Numbers logged last and without a step, such as an accuracy, go into the
+    title.
     """
     steps = [row for row in rows if "step" in row]
     done = ended and _is_over(steps)
@@ -60,7 +59,7 @@ def draw(
 
 
 def _alt_text(rows: list[Row], names: list[str]) -> str:
-    """The ends of the lines in words, for the alt text."""
+    """Give the first and last value of each plot in words, for the alt text."""
     lines = {name: [row[name] for row in rows if _is_finite(row.get(name))] for name in names}
     return "; ".join(
         f"{name} from {_short(line[0])} to {_short(line[-1])}" for name, line in lines.items()
@@ -72,7 +71,7 @@ def _bars(progress: dict[int, str]) -> list[str]:
 
 
 def _plotted(rows: list[Row]) -> list[str]:
-    """The names that get a plot: the first ones whose values are numbers, and not all NaN."""
+    """The names that get a plot: the first `PLOTS` names that ever have a finite number."""
     names = {name: None for row in rows for name, value in row.items() if _is_finite(value)}
     return [name for name in names if name not in NOT_PLOTTED][:PLOTS]
 
@@ -82,22 +81,22 @@ def _is_finite(value: object) -> bool:
 
 
 def _is_over(rows: list[Row]) -> bool:
-    """Whether this was the last step: they come at equal distances, up to `steps`."""
+    """Whether no further step will be logged, given that they are evenly spaced up to `steps`."""
     logged = [0, *sorted({row["step"] for row in rows})]
     every = logged[-1] - logged[-2] if rows else 0
     return bool(rows) and rows[-1].get("steps", math.inf) - logged[-1] <= every
 
 
 def _result(rows: list[Row]) -> Row:
-    """The numbers that were logged last, if they belong to no step."""
+    """The numbers of the last row if it has no step, else nothing."""
     last = rows[-1] if rows and "step" not in rows[-1] else {}
     return {name: last[name] for name in _plotted([last])}
 
 
 def _title(rows: list[Row], result: Row, done: bool) -> str:
-    """The progress, the results, and as many of the plots' newest values as fit.
+    """Write the progress, the results, and as many of the plots' newest values as fit.
 
-    If ranks differ, these are the lowest and the highest, or one that is not finite.
+    If ranks differ, the title has the lowest and the highest value, or one that is not finite.
     """
     if not rows:
         return "Running"
@@ -120,7 +119,7 @@ def _title(rows: list[Row], result: Row, done: bool) -> str:
 
 
 def _short(value: float) -> str:
-    """Three significant digits; a very small number has an exponent instead of zeros."""
+    """Format a number with three significant digits, or with an exponent if it is very small."""
     return f"{value:.1e}" if 0 < abs(value) < SMALL else words.significant(value, 3)
 
 
@@ -133,7 +132,7 @@ def _progress(rows: list[Row], y: float, done: bool) -> str:
 
 
 def _plot(name: str, rows: list[Row], x: float, y: float, width: float) -> str:
-    """One small plot of `name` against the step, with the ends of both axes."""
+    """Draw a small plot of `name` against the step, with labels at the ends of both axes."""
     lines = _lines(name, rows)
     values = [value for line in lines.values() for _, value in line]
     low, high = min(0.0, *values), max(0.0, *values) if any(values) else 1.0
@@ -167,9 +166,9 @@ def _plot(name: str, rows: list[Row], x: float, y: float, width: float) -> str:
 
 
 def _pieces(points: list[Point], others: set[float]) -> list[list[Point]]:
-    """A rank's line, cut where the rank went back to an earlier step, or was away.
+    """Cut a rank's line where the rank went back to an earlier step, or was away.
 
-    A rank was away if other ranks took steps between two of its own that are unusually far apart.
+    A rank was away if two of its steps are unusually far apart and others took steps in between.
     """
     ahead = [after - step for (step, _), (after, _) in pairwise(points) if after > step]
     far = AWAY * statistics.median(ahead or [math.inf])
@@ -183,7 +182,7 @@ def _pieces(points: list[Point], others: set[float]) -> list[list[Point]]:
 
 
 def _lines(name: str, rows: list[Row]) -> dict[int, list[Point]]:
-    """The (step, value) pairs of `name` by rank, of the values that an axis can have."""
+    """The (step, value) pairs of `name` by rank, without values that are not finite."""
     lines: dict[int, list[Point]] = defaultdict(list)
     for row in rows:
         if _is_finite(row.get(name)):

@@ -50,7 +50,7 @@ def test_a_slip_of_the_pen_would_stand_out_of_a_line_by_size(line):
 @named([line for line in LINES if line.unit in ("sequences/s", "images/s")])
 def test_a_slip_of_the_pen_would_stand_out_of_a_line_by_gpus(line):
     """From one figure to the next a GPU's share falls by less than 30 %, and rises by less than
-    10 %: only what Lambda published, and cannot be, rises by up to 43 %.
+    10 %; only Lambda's figures, which cannot be right, rise by up to 43 %.
     """
     most = 1.5 if line.by == "Lambda" else 1.1
     for (gpus, one), (more, other) in pairwise(line.figures):

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from course.charts.published.figures import Curve
 from course.core import CourseError, words
 
-NEAR = 1.5  # figures whose number across differs by this factor at the most are compared
+NEAR = 1.5  # only figures whose x differs by at most this factor are compared
 
 
 def neighbours(at: float, value: float, published: Sequence[Curve]) -> dict[str, float]:
-    """The published figures next to `value` and the highest, in rising order, by line name.
+    """The published figures just below and above `value`, and the highest, by line name.
 
-    Each line counts with its figure nearest to `at`; {} if no line has one near it.
+    They are in rising order. Each line is represented by its figure nearest to `at`, and left out
+    if that is too far away.
     """
     figures = sorted((_nearest(line, at), line.name) for line in published if _reaches(line, at))
     lower = [figure for figure in figures if figure[0] <= value][-1:]
@@ -38,7 +39,7 @@ def stands(name: str, at: float, value: float, published: Sequence[Curve]) -> st
 
 
 def _nearest(line: Curve, at: float) -> float:
-    """The figure of the line whose number across is nearest, by factor, to `at`."""
+    """The figure of the line whose x is nearest to `at`, by factor."""
     return min(line.figures, key=lambda figure: max(figure[0], at) / min(figure[0], at))[1]
 
 
