@@ -10,10 +10,10 @@ from course.core import CourseError
 class Format:
     """A sign, `exponent` bits for the range, `fraction` bits for the precision; `bits` in memory.
 
-    IEEE 754's rules, with subnormal numbers. The largest exponent is kept for infinity and nan;
-    without `infinity` (fp8 e4m3: Micikevicius et al. 2022, "FP8 Formats for Deep Learning") only
-    its largest fraction is, for nan, and what is too large becomes the largest number, as torch
-    2.13 has it.
+    It follows IEEE 754, with subnormal numbers. The largest exponent is reserved for infinity and
+    nan. Without `infinity` (fp8 e4m3: Micikevicius et al. 2022, "FP8 Formats for Deep Learning"),
+    only the largest fraction of that exponent is reserved, for nan, and a number that is too large
+    becomes the largest one, as in torch 2.13.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The lines of a stream of files that each reader reads, and the batches that each rank gets."""
+"""Which lines of a stream of files each reader reads, and which batches each rank gets."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ NAMES = "abcdef"  # of the files
 SIZES = (12, 9, 6, 12, 4, 10)  # lines of each; the first four are those of lab 04d
 BATCH = 3  # lines
 
-Line = tuple[int, int]  # the number of its file, and its number there
+Line = tuple[int, int]  # the index of its file, and its index in the file
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Reading:
 
     sizes: tuple[int, ...]
     readers: Mapping[Line, tuple[int, ...]]  # the rank of each reader that read the line
-    batches: tuple[int, ...] = ()  # that each rank gets; () if only the reads are known
+    batches: tuple[int, ...] = ()  # the number that each rank gets; () if only the reads are known
     idle: int = 0  # readers that have nothing to read
     left: frozenset[Line] = frozenset()  # lines that no rank trains on if all stop together
 
@@ -36,7 +36,7 @@ class Reading:
 
 
 def read(way: str, files: int, ranks: int, workers: int) -> Reading:
-    """Let `ranks` with `workers` loader workers each (0: the rank itself) read `files` files.
+    """Let `ranks` with `workers` loader workers each (0: the rank itself reads) read `files` files.
 
     Raises `CourseError` for impossible numbers.
     """

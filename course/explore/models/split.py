@@ -38,7 +38,7 @@ def by_layers(ranks: int, parts: int) -> list[list[Piece]]:
     if min(ranks, parts) < 1:
         raise CourseError("A pipeline has at least one rank, and the batch at least one part.")
     slot = 1 / ranks / parts
-    turn = (ranks + parts - 1) * slot  # when the last rank has done forward of the last part
+    turn = (ranks + parts - 1) * slot  # when the last rank ends its last forward pass
     pieces: list[list[Piece]] = []
     for rank in range(ranks):
         ahead = [

@@ -50,7 +50,7 @@ class History:
 
 
 def durations(workers: int, slow: float, nap: bool) -> list[list[float]]:
-    """Each step's length in ms; the last worker is always slow, or in one step (`nap`)."""
+    """The length of each step in ms; the last worker is slow, with `nap` in one step only."""
     count = math.ceil(END_MS / STEP_MS) + 1
     steps = [[STEP_MS * (1 + UNEVEN * i)] * count for i in range(workers)]
     if nap:
