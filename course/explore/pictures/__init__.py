@@ -1,1 +1,1 @@
-"""One state of each explorable as a drawing, with its controls; each file draws one model."""
+"""The drawing of each explorable, with its controls; each file draws the model of its name."""

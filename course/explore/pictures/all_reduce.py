@@ -10,19 +10,19 @@ from course.explore.factory import Description, explorable
 from course.explore.models import all_reduce as model
 from course.explore.models.alpha_beta import AlphaBeta
 
-HALF = 340  # pixels for one algorithm
-STARTS = (svg.MARGIN, svg.WIDTH - svg.MARGIN - HALF)  # where each begins
+HALF = 340  # width of one algorithm in pixels
+STARTS = (svg.MARGIN, svg.WIDTH - svg.MARGIN - HALF)  # the left edge of each
 HEADING_Y, RING_Y, RADIUS, NODE = 86, 206, 82, 15
 STRETCH = 1.7  # how far the circle of the ranks is stretched sideways
 MATRIX_Y = 332
-NAME_WIDTH = 58  # of a rank's name left of its chunks
+NAME_WIDTH = 58  # width of a rank's name, left of its chunks
 GREY = palette.MUTED
 
 
 def draw(
     left: str, right: str, ranks: int, size: float, latency: float, bandwidth: float, step: int
 ) -> svg.Picture:
-    """One state of the explorable; `size` in MB, `latency` in µs, `bandwidth` in GB/s."""
+    """Draw one state of the explorable; `size` in MB, `latency` in µs, `bandwidth` in GB/s."""
     network = AlphaBeta.of(latency, bandwidth)
     plans = [model.plan(name, ranks) for name in (left, right)]
     clocks = [plan.clock(network, size * 1e6) for plan in plans]
@@ -69,7 +69,7 @@ def _state(plan: model.Plan, step: int) -> str:
 
 
 def _complete(plan: model.Plan, step: int) -> str:
-    """How many of the sums are complete."""
+    """Say how many of the sums are complete."""
     complete = sum(len(held) == plan.ranks for row in plan.held(step) for held in row)
     return f"{complete} of {plan.ranks * plan.chunks}"
 
@@ -119,7 +119,7 @@ def _circle(plan: model.Plan, step: int, x: float) -> list[str]:
     return [*arrows, *labels]
 
 
-Label = tuple[float, float, float, float]  # its middle, half of its width and of its height
+Label = tuple[float, float, float, float]  # its middle (x, y), and half its width and height
 
 
 def _free(start: svg.Spot, end: svg.Spot, half: float, taken: list[Label]) -> Label:
@@ -153,7 +153,7 @@ def _label(label: str, place: Label, colour: str) -> list[str]:
 
 
 def _matrix(plan: model.Plan, step: int, x: float, row: float) -> list[str]:
-    """One row per rank, one column per chunk: stripes for the ranks whose numbers are in it."""
+    """Draw a row per rank and a column per chunk: a stripe for each rank whose number is in it."""
     held, wide = plan.held(step), (HALF - NAME_WIDTH) / plan.chunks
     sends = plan.rounds[step - 1].sends if step else ()
     new = {(send.target, chunk) for send in sends for chunk in send.chunks}
@@ -175,7 +175,7 @@ Box = tuple[float, float, float, float]  # left, top, width, height
 
 
 def _cell(held: frozenset[int], ranks: int, box: Box, new: bool) -> list[str]:
-    """One chunk of one rank; framed in black if it has just come in, in green if complete."""
+    """Draw a chunk of a rank, framed in black if it has just arrived, in green if complete."""
     x, y, wide, tall = box[0] + 2, box[1] + 2, box[2] - 4, box[3] - 4
     complete, stripe = len(held) == ranks, wide / ranks
     whose = ", ".join(map(str, sorted(held)))
@@ -194,7 +194,7 @@ def _cell(held: frozenset[int], ranks: int, box: Box, new: bool) -> list[str]:
 def _so_far(
     plan: model.Plan, step: int, clock: list[float], size: float, x: float, y: float
 ) -> list[str]:
-    """Sums complete, bytes and time so far."""
+    """Write the complete sums, the bytes sent and the time, all so far."""
     most = max(plan.sent(step))
     sent = f"{words.significant(most * size, 3)} MB, {words.significant(most, 3)} × the buffer"
     return [
@@ -205,7 +205,7 @@ def _so_far(
 
 
 def _lanes(plans: list[model.Plan], clocks: list[list[float]], step: int, y: float) -> list[str]:
-    """Both algorithms' rounds on one time axis: hatched if over, pale if still to come."""
+    """Draw both algorithms' rounds on one time axis: hatched if over, pale if still to come."""
     left, width = 172, svg.WIDTH - svg.MARGIN - 172
     longest = max(clock[-1] for clock in clocks)
     unit, factor = words.time_unit(longest)

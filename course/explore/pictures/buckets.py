@@ -12,16 +12,16 @@ from course.explore.models.backward import Message
 BLUE = palette.rank_colour(0)
 LEFT = 116  # where the lanes' time begins, in pixels
 RIGHT = svg.WIDTH - svg.MARGIN
-LANE = 34  # pixels high
+LANE = 34  # its height in pixels
 COMPUTE_Y, NETWORK_Y, CURVE_Y = 106, 184, 340
-BELOW = NETWORK_Y + LANE + 13  # the number of an all-reduce too short to hold it
+BELOW = NETWORK_Y + LANE + 13  # y of the numbers of all-reduces that are too short to hold them
 CURVE_HEIGHT = 120
 
 
 def draw(
     layers: str, cap: float, bandwidth: float, ranks: int, latency: float, overlap: bool
 ) -> svg.Picture:
-    """One state of the explorable; `cap` in MiB, `bandwidth` in GB/s, `latency` in ms."""
+    """Draw one state of the explorable; `cap` in MiB, `bandwidth` in GB/s, `latency` in ms."""
     network = {"gb_per_s": bandwidth, "ranks": ranks, "latency_ms": latency, "overlap": overlap}
     plan = model.schedule(model.MODELS[layers], cap, **network)
     curve = model.by_cap(model.MODELS[layers], **network)
@@ -100,7 +100,7 @@ def _lanes(plan: model.BucketedBackward) -> list[str]:
 
 
 def _bucket(plan: model.BucketedBackward, bucket: Message, number: int, x) -> list[str]:
-    """The layers of one bucket, its all-reduce, and the ribbon between them."""
+    """Draw the layers of one bucket, its all-reduce, and the ribbon between them."""
     shade = palette.tint(BLUE, 0.0 if number % 2 == 0 else 0.28)
     begin = plan.ready_ms[bucket.gradients[0]] - plan.layers[bucket.gradients[0]].backward_ms
     ready = plan.ready_ms[bucket.gradients[-1]]
@@ -157,7 +157,7 @@ def _number(middle: float, y: float, number: int, ground: str) -> list[str]:
 def _curve(
     curve: list[tuple[float, float]], now: tuple[float, float], best: tuple[float, float]
 ) -> list[str]:
-    """Draw the time in all against the bucket cap, and mark the current and the best cap."""
+    """Draw the total time against the bucket cap, and mark the current and the best cap."""
     top = svg.round_up(max(ms for _, ms in [*curve, now]))
     low, high = curve[0][0], curve[-1][0]
 

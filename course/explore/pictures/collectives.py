@@ -9,21 +9,21 @@ from course.explore.factory import Description, explorable
 from course.explore.models import collectives as model
 from course.explore.models.collectives import Example, Held, Number
 
-ROW, CELL, HIGH = 54, 40, 34  # pixels: between ranks, least wide and high of a number
-WIDEST = 140  # of a number that stands alone in its row
-TOP = 104  # of the first rank's numbers
-LEFT, MIDDLE = 104, 416  # where rank names end, and the middle between before and after
+ROW, CELL, HIGH = 54, 40, 34  # pixels from rank to rank; least width, and height, of a number
+WIDEST = 140  # width of a number that is alone in its row
+TOP = 104  # y of the first rank's numbers
+LEFT, MIDDLE = 104, 416  # where rank names end, and the middle of the picture
 GAP = 76  # from that middle to the numbers on either side
-MOST = 6  # ranks that fit, and numbers
-DIGITS = 4  # of a number that fits into its cell
-LONGEST = 24  # letters of a prediction
+MOST = 6  # the most ranks, and the most numbers of a rank
+DIGITS = 4  # the most digits that fit in a cell
+LONGEST = 24  # the most letters of a prediction
 BEFORE, ON_THE_WAY, AFTER = range(3)
 # When each rank reaches the barrier, as a share of the time shown.
 LATE = (0.34, 0.72, 0.5, 0.22, 0.62, 0.42)
 
 
 def draw(example: Example, moment: int = AFTER) -> svg.Picture:
-    """One collective at one `moment`: `BEFORE`, `ON_THE_WAY` or `AFTER`.
+    """Draw one collective at one `moment`: `BEFORE`, `ON_THE_WAY` or `AFTER`.
 
     What the ranks hold afterwards is hidden before `AFTER`.
     """
@@ -57,7 +57,7 @@ def draw_quiz(
     notice: str = "",
     measured: Held | None = None,
 ) -> svg.Picture:
-    """Draw a question, what is `predicted` of each rank, and after a run what was `measured`.
+    """Draw a question, each rank's `predicted` numbers and, after a run, the `measured` ones.
 
     `notice` is shown above a picture that can be answered.
     """
@@ -81,7 +81,7 @@ def draw_quiz(
 
 
 def held(state: Held) -> str:
-    """In words what the ranks hold."""
+    """Describe in words what the ranks hold."""
     listed = (" ".join(str(entry.number) for entry in cells) or "nothing" for cells in state)
     return "; ".join(f"rank {rank}: {numbers}" for rank, numbers in enumerate(listed))
 
@@ -93,9 +93,9 @@ def _name(rank: int, y: float) -> str:
 
 
 def _before(example: Example, moment: int, wide: float = CELL) -> list[str]:
-    """The left half, one row per rank, and arrows between the ranks that talk.
+    """Draw the left half, one row per rank, and arrows between the ranks that communicate.
 
-    A number has `wide` pixels, here and below.
+    A number is `wide` pixels wide, here and below.
     """
     left, right = MIDDLE - GAP, MIDDLE + GAP
     parts = [
@@ -114,7 +114,7 @@ def _before(example: Example, moment: int, wide: float = CELL) -> list[str]:
 
 
 def _size(wide: float) -> float:
-    """The font size of a number that has `wide` pixels."""
+    """The font size of a number that is `wide` pixels wide."""
     return 12 if wide < 60 else 15
 
 
@@ -167,7 +167,7 @@ def cell(
     high: float = HIGH,
     size: float = 12,
 ) -> str:
-    """A number, above a bar in the colours of the ranks that are in it."""
+    """Draw a number above a bar in the colours of the ranks whose numbers are in it."""
     ground, edge = palette.CARD, palette.MUTED
     if len(held.sources) == 1:
         edge = palette.rank_colour(held.sources[0])

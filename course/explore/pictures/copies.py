@@ -6,8 +6,8 @@ from course.explore.controls import Slider
 from course.explore.factory import Description, explorable
 from course.explore.models import copies as model
 
-TOP = 96  # of the machines
-CELL, STEP = 34, 40  # a GPU, and from one to the next in its machine
+TOP = 96  # y of the machines
+CELL, STEP = 34, 40  # size of a GPU, and from one GPU to the next
 COLUMN = 88  # from one machine to the next
 BAR, APART = 24, 62
 LEFT, RIGHT = svg.MARGIN, svg.WIDTH - svg.MARGIN
@@ -16,7 +16,7 @@ PALE = palette.tint(BLUE, 0.5)
 
 
 def draw(machines: int, gpus: int, sharing: int) -> svg.Picture:
-    """One state of the explorable."""
+    """Draw one state of the explorable."""
     layout = model.Layout(machines, gpus, sharing)
     bars = TOP + gpus * STEP + 70
     bottom = bars + 2 * APART
@@ -68,7 +68,7 @@ def _place(layout: model.Layout, rank: int) -> tuple[float, float]:
 
 
 def _copies(layout: model.Layout) -> list[str]:
-    """A frame around the GPUs of each copy: a part of a machine, or machines side by side."""
+    """Draw a frame around the GPUs of each copy: a part of a machine, or machines side by side."""
     parts = []
     for copy in range(layout.copies):
         first, last = copy * layout.sharing, (copy + 1) * layout.sharing - 1
@@ -100,7 +100,7 @@ def _gpus(layout: model.Layout) -> list[str]:
 
 
 def _bar(y: float, label: str, pieces: list[tuple[str, str, float]]) -> list[str]:
-    """A bar of pieces, each with its mark, colour and bytes."""
+    """Draw a bar of pieces, each with its mark, colour and bytes."""
     parts, x = [svg.text(LEFT, y, label, bold=True)], float(LEFT)
     scale = (RIGHT - LEFT) / model.STATE
     for mark, colour, nbytes in pieces:

@@ -1,4 +1,4 @@
-"""The picture of tokens that travel to their experts, of which one may be overloaded."""
+"""The picture of tokens that travel to their experts, one of which may be overloaded."""
 
 from course.core import words
 from course.drawing import palette, svg
@@ -7,18 +7,18 @@ from course.explore.factory import Description, explorable
 from course.explore.models import experts as model
 
 LEFT = 96  # where a rank's own tokens begin, in pixels
-TOKEN, STEP = 13, 16  # a token, and from one to the next
+TOKEN, STEP = 13, 16  # size of a token, and from one token to the next
 TOP = 112
 BLOCK = 84  # from one rank to the next
 ROW = 30  # from one expert of a rank to the next
-EXPERTS = 430  # where its experts begin, with their names
+EXPERTS = 430  # where a rank's experts begin, with their names
 TAKEN = EXPERTS + 76  # the first token of an expert
-PER_LINE = 6  # own tokens of a rank in one line
-ALARM = 1.25  # times an even load: from here on the title speaks of it
+PER_LINE = 6  # a rank's own tokens in one line
+ALARM = 1.25  # times an even load: from here on, the title mentions the load
 
 
 def draw(popular: float, factor: float) -> svg.Picture:
-    """One state of the explorable; `popular` in percent."""
+    """Draw one state of the explorable; `popular` in percent."""
     flow = model.flow(popular / 100, factor)
     marks = [
         ("solid", palette.rank_colour(0), "a token, in the color of its rank"),
@@ -59,7 +59,7 @@ def _height(rank: int, expert: int) -> float:
 
 
 def _own(flow: model.Flow, rank: int) -> list[str]:
-    """The tokens that a rank has, before they travel."""
+    """Draw the tokens of a rank before they travel."""
     y, colour = TOP + rank * BLOCK, palette.rank_colour(rank)
     name = svg.text(LEFT - 14, y + 26, f"Rank {rank}", anchor="end", bold=True, colour=colour)
     parts = [name]
@@ -85,7 +85,7 @@ def _streams(flow: model.Flow, rank: int) -> list[str]:
 
 
 def _experts(flow: model.Flow, rank: int) -> list[str]:
-    """The experts of a rank, with the tokens that they take, and those that they drop."""
+    """Draw the experts of a rank, with the tokens that they take and those that they drop."""
     parts = []
     for place in range(model.HELD):
         expert, y = rank * model.HELD + place, _height(rank, place)

@@ -9,11 +9,11 @@ from course.explore.factory import Description, explorable
 from course.explore.models import fewer_messages as model
 
 LEFT, RIGHT = 116, svg.WIDTH - svg.MARGIN
-TOP, LANE, NEXT = 106, 30, 42  # the lanes, in pixels
+TOP, LANE, NEXT = 106, 30, 42  # the lanes: y, height, and from one to the next, in pixels
 CURVE_Y, CURVE_HEIGHT = TOP + 2 * NEXT + 104, 130
-LINKS = tuple(10 * 10 ** (i / 10) for i in range(47))  # Mbit/s, 10 … 400,000
+LINKS = tuple(10 * 10 ** (i / 10) for i in range(47))  # 10 … 400,000 Mbit/s
 MARKED = ((10, "10 Mbit/s"), (100, "100"), (1000, "1 Gbit/s"), (10_000, "10"), (100_000, "100"))
-TIMES = (0.1, 1, 10, 100, 1000)  # of the curve's axis
+TIMES = (0.1, 1, 10, 100, 1000)  # the guides of the curve's y axis
 UNITS = (("s", 1), ("min", 60), ("h", 3600), ("days", 86400))
 
 
@@ -26,7 +26,7 @@ def draw(
     compression: str,
     extra: int,
 ) -> svg.Picture:
-    """One state; `link` in Mbit/s, `parameters` in millions, `compute` in ms, `extra` in %."""
+    """Draw one state; `link` in Mbit/s, `parameters` in millions, `compute` in ms, `extra` in %."""
 
     def both(mbit: float) -> tuple[model.TimeToLoss, model.TimeToLoss]:
         common = (ranks, mbit, parameters * 1e6, compute)

@@ -14,12 +14,12 @@ FRACTION = palette.RANKS[0]
 EXPONENT = palette.RANKS[2]
 LEFT, RIGHT = svg.MARGIN + 84, svg.WIDTH - svg.MARGIN
 BITS_Y, RANGE_Y, LINE_Y = 96, 206, 430
-WEIGHTS = (1e-8, 1e6)  # that can be chosen
+WEIGHTS = (1e-8, 1e6)  # the range of the control
 LOWEST, HIGHEST = -152, 130  # powers of two on the axis of ranges
 
 
 def draw(format: str, weight: float, change: float) -> svg.Picture:
-    """One state of the explorable."""
+    """Draw one state of the explorable."""
     known = FORMATS[format]
     sum_ = model.add(format, weight, change)
     reach = f"largest {readable(known.largest)}, smallest {readable(known.smallest)}"
@@ -67,7 +67,7 @@ def _fate(known: Format, value: float) -> str:
 
 
 def _bits(known: Format, value: float) -> list[str]:
-    """The stored bits, in boxes; the 13 that tf32 does not read are pale."""
+    """Draw the stored bits in boxes; the 13 bits that tf32 does not read are pale."""
     sign, exponent, fraction = known.fields(value)
     unread = "·" * (known.bits - len(sign + exponent + fraction))
     width = 704 / 32
@@ -122,7 +122,7 @@ def _fitting(label: str, width: float) -> str:
 
 
 def _ranges(known: Format, weight: float, change: float) -> list[str]:
-    """A bar for each format from its smallest to its largest number; lines for the values."""
+    """Draw a bar for each format, from its smallest to its largest number, and both values."""
     row = 19
     bottom = RANGE_Y + row * len(FORMATS)
 
@@ -155,7 +155,7 @@ def _ranges(known: Format, weight: float, change: float) -> list[str]:
 
 
 def _values(weight_x: float, change_x: float, bottom: float) -> list[str]:
-    """The weight and the change as lines through the ranges, with names next to one another."""
+    """Draw the weight and the change as lines through the ranges; their names never overlap."""
     if abs(weight_x - change_x) > 40:
         side, anchor = 0, "middle"
     elif change_x > weight_x:
@@ -171,7 +171,7 @@ def _values(weight_x: float, change_x: float, bottom: float) -> list[str]:
 
 
 def _line(known: Format, sum_: Update) -> list[str]:
-    """The numbers of the format near the weight, where the sum should be, and where it lands."""
+    """Draw the format's numbers near the weight, and where the sum should be and where it lands."""
     head = svg.text(svg.MARGIN, LINE_Y - 44, "Around w", bold=True)
     if not math.isfinite(sum_.weight):
         nothing = "There is nothing to add to: w itself is inf."
@@ -198,7 +198,7 @@ def _line(known: Format, sum_: Update) -> list[str]:
 
 
 def _neighbours(known: Format, start: float, end: float, x) -> list[str]:
-    """A tick for each number of the format; a band where they are closer than four pixels."""
+    """Draw a tick for each number of the format, or a band where ticks would be too close."""
     parts, value = [], known.round(start)
     while value <= min(end, known.largest):
         step = known.spacing(value if value >= 0 else -value)
@@ -216,7 +216,7 @@ def _neighbours(known: Format, start: float, end: float, x) -> list[str]:
 
 
 def _landing(sum_: Update, x) -> list[str]:
-    """The exact sum as a ring, what is stored as a dot, each with its value."""
+    """Draw the exact sum as a ring and the stored sum as a dot, each with its value."""
     y = LINE_Y + 34
     entries = [("ring", palette.INK, f"exact: {readable(sum_.exact, 6)}")]
     ring = {"stroke": palette.INK, "stroke_width": 2}

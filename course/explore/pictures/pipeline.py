@@ -10,7 +10,7 @@ from course.explore.models import pipeline as model
 
 LEFT, RIGHT = 92, svg.WIDTH - svg.MARGIN - 76
 ROW, HIGH = 28, 22
-TOP = 120  # of the first lane
+TOP = 120  # y of the first lane
 
 
 def draw(
@@ -20,8 +20,8 @@ def draw(
     backward: float,
     measured: model.Schedule | None = None,
 ) -> svg.Picture:
-    """One state of the explorable; `backward` is relative to the cost of a forward pass."""
-    if policy == model.INTERLEAVED:  # which requires a multiple of the ranks
+    """Draw one state of the explorable; `backward` is relative to the cost of a forward pass."""
+    if policy == model.INTERLEAVED:  # it needs a multiple of the ranks
         microbatches = -(-microbatches // stages) * stages
     plan = model.schedule(policy, stages, microbatches, backward)
     idle = model.bubble(plan)
@@ -88,13 +88,13 @@ def _marks(plan: model.Schedule) -> list[tuple[str, str, str]]:
 
 
 def _in_memory(steps: list[model.PipelinePass], policy: str) -> str:
-    """How many micro-batches a rank keeps: a chunk of two counts half."""
+    """Say how many micro-batches a rank keeps; one of two chunks counts half."""
     chunks = model.CHUNKS if policy == model.INTERLEAVED else 1
     return words.significant(model.kept(steps) / chunks)
 
 
 def _lanes(plan: model.Schedule, top: float, end: float, policy: str) -> list[str]:
-    """One lane per rank, from 0 to `end`."""
+    """Draw one lane per rank, from 0 to `end`."""
     begin = min(step.start for steps in plan for step in steps)
     last = max(step.end for steps in plan for step in steps)
     scale, parts = (RIGHT - LEFT) / end, []

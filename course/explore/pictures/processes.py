@@ -7,12 +7,12 @@ from course.explore.factory import Description, explorable
 from course.explore.models.processes import JobProcess, job
 
 LEFT, RIGHT = svg.MARGIN, svg.WIDTH - svg.MARGIN
-NODE_HIGH, GAP, BETWEEN = 104, 14, 8  # of a node; to the next one; of two processes
+NODE_HIGH, GAP, BETWEEN = 104, 14, 8  # height of a node; gap to the next; gap between processes
 TOP = 76
 
 
 def draw(nodes: int, per_node: int, look: int) -> svg.Picture:
-    """One state of the explorable; `look` is the rank whose numbers are in the title."""
+    """Draw one state of the explorable; `look` is the rank whose numbers are in the title."""
     members = job(nodes, per_node)
     count, chosen = len(members), members[look]
     parts = [_node(node, nodes) for node in range(nodes)]
@@ -35,7 +35,7 @@ def _top(node: int) -> float:
 
 
 def _node(node: int, nodes: int) -> str:
-    """The box of one machine; on the first is the address where all processes meet."""
+    """Draw the box of one machine; the first has the address where all processes meet."""
     y = _top(node)
     box = svg.rect(LEFT, y, RIGHT - LEFT, NODE_HIGH, palette.CARD, stroke=palette.MUTED, rx=6)
     name = svg.text(LEFT + 14, y + 22, f"node {node}", bold=True)
@@ -47,7 +47,7 @@ def _node(node: int, nodes: int) -> str:
 
 
 def _process(process: JobProcess, per_node: int, chosen: JobProcess) -> str:
-    """One process with its numbers, in the colour of its local rank; the chosen one in full."""
+    """Draw one process and its numbers in the colour of its local rank, pale unless chosen."""
     slot = (RIGHT - LEFT - 28 + BETWEEN) / max(per_node, 4)
     x, y = LEFT + 14 + process.local_rank * slot, _top(process.node) + 34
     colour, wide = palette.rank_colour(process.local_rank), slot - BETWEEN

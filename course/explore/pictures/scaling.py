@@ -18,7 +18,7 @@ COUNTS = tuple(2**i for i in range(11))  # 1 … 1024 GPUs
 EPOCHS = 90  # a common length of training on ImageNet
 SAMPLES = 1_281_167  # images of ImageNet's training set
 
-Point = tuple[float, float]  # GPUs (or ranks), efficiency measured
+Point = tuple[float, float]  # GPUs or ranks, and the efficiency
 
 
 def draw(
@@ -32,7 +32,7 @@ def draw(
     strong: bool,
     points: Sequence[Point] = (),
 ) -> svg.Picture:
-    """One state; `batch` in samples (per GPU, or of all if `strong`), `hidden` in per cent."""
+    """Draw one state; `batch` in samples (per GPU, or of all if `strong`), `hidden` in %."""
     load, share = model.WORKLOADS[work], hidden / 100
     fleet = model.Fleet(per_node, model.INSIDE[inside], model.NETWORKS[network])
 
@@ -114,7 +114,7 @@ def _curve(curve: Sequence[Point], now: Point, points: Sequence[Point]) -> list[
 
 
 def _bar(step: model.StepTime) -> list[str]:
-    """One step of one GPU: computing, and next to it the communication, hidden or not."""
+    """Draw one step of one GPU: its computing, and below it the communication, hidden or not."""
     scale = (RIGHT - LEFT) / step.seconds
     hidden = step.comm - step.exposed
     backward = LEFT + step.compute * scale  # communication hides behind the end of the computation

@@ -24,7 +24,7 @@ SHADES = {
 def draw(
     size: str, ranks: int, memory: int, precision: str, tokens: int, recompute: bool
 ) -> svg.Picture:
-    """One state of the explorable; `memory` of a GPU in GB, `tokens` of a rank in thousands."""
+    """Draw one state of the explorable; `memory` of a GPU in GB, `tokens` per rank in thousands."""
     shape = model.MODELS[size]
     ledgers = [
         model.ledger(way, shape, ranks, tokens * 1000, precision, recompute) for way in model.WAYS
@@ -107,7 +107,7 @@ def _row(ledger: model.Ledger, row: int, memory: float, top: float, ranks: int) 
 
 
 def _zigzag(x: float, y: float) -> str:
-    """Draw the cut of a bar of the height HIGH: a white line from above to below."""
+    """Draw a white zigzag through a bar, from top to bottom."""
     points = [(x + (4 if step % 2 else -4), y - 2 + step * (HIGH + 4) / 6) for step in range(7)]
     return svg.polyline(points, colour=palette.CARD, width=4)
 
@@ -115,7 +115,7 @@ def _zigzag(x: float, y: float) -> str:
 def _table(
     ledgers: Sequence[model.Ledger], top: float, memory: float, ranks: int, precision: str
 ) -> list[str]:
-    """Bytes per parameter, what a step sends, and the largest model, one line for each way."""
+    """Write bytes per parameter, what a step sends, and the largest model, a line per way."""
     columns = (LEFT - 12, 250, 430, 640)
     heads = (
         "",

@@ -10,14 +10,14 @@ from course.explore.models import shards as model
 
 LEFT = 104  # where lines and batches begin, in pixels
 RIGHT = svg.WIDTH - svg.MARGIN
-WIDE, HIGH, ROW = 50, 20, 27  # of a line's cell, and from one file to the next, in pixels
+WIDE, HIGH, ROW = 50, 20, 27  # a line's cell, and from one file to the next, in pixels
 TOP = 112
 
 
 def draw(
     way: str, files: int, ranks: int, workers: int, measured: model.Reading | None = None
 ) -> svg.Picture:
-    """One state of the explorable; `measured` is what a run read, drawn in a second grid."""
+    """Draw one state of the explorable; `measured` is what a run read, drawn in a second grid."""
     reading = model.read(way, files, ranks, workers)
     bottom = TOP + len(reading.sizes) * ROW
     lanes = bottom + 46
@@ -49,7 +49,7 @@ def draw(
 
 
 def _range(reading: model.Reading) -> str:
-    """In words how often a line is read."""
+    """Describe in words how often a line is read."""
     times = sorted({reading.times(line) for line in reading.lines})
     if len(times) > 1:
         return f"{times[0]} to {times[-1]} times"
@@ -90,7 +90,7 @@ def _subtitle(ranks: int, workers: int, reading: model.Reading) -> str:
 
 
 def _grid(reading: model.Reading, top: float) -> list[str]:
-    """A row for each file, a cell for each line, in it a stripe for each time it is read."""
+    """Draw a row per file and a cell per line, with a stripe for each time that it is read."""
     parts = []
     for file, line in reading.lines:
         x, y = LEFT + line * WIDE, top + file * ROW
@@ -114,7 +114,7 @@ def _grid(reading: model.Reading, top: float) -> list[str]:
 
 
 def _lanes(reading: model.Reading, top: float) -> list[str]:
-    """A row for each rank with its batches; those that not all ranks have are pale."""
+    """Draw a row of batches for each rank; batches that not all ranks have are pale."""
     wide = min(WIDE, (RIGHT - LEFT) / max(*reading.batches, 1))
     steps = min(reading.batches)
     parts = []

@@ -7,14 +7,14 @@ from course.explore.factory import Description, explorable
 from course.explore.models import split as model
 
 DATA, LAYERS = "data", "layers"
-NETWORK = 12  # layers, which 1, 2, 3 and 4 ranks can share evenly
+NETWORK = 12  # layers; 1, 2, 3 and 4 ranks can share them evenly
 LEFT, RIGHT = 104, svg.WIDTH - svg.MARGIN
 ROW, HIGH = 42, 28
-HOLDS_Y = 112  # of the first rank's layers
+HOLDS_Y = 112  # y of the first rank's layers
 
 
 def draw(by: str, ranks: int, parts: int) -> svg.Picture:
-    """One state of the explorable."""
+    """Draw one state of the explorable."""
     pieces = model.by_data(ranks) if by == DATA else model.by_layers(ranks, parts)
     times_y = HOLDS_Y + ranks * ROW + 34
     time, idle = model.done(pieces) / (1 + model.BACKWARD), model.idle(pieces)
@@ -67,7 +67,7 @@ def _name(rank: int, y: float) -> str:
 
 
 def _holds(by: str, rank: int, ranks: int) -> str:
-    """A rank's layers as boxes; a box is filled as far as the batch goes through it."""
+    """Draw a rank's layers as boxes, filled for the share of the batch that passes through them."""
     y, colour = HOLDS_Y + rank * ROW, palette.rank_colour(rank)
     if by == DATA:
         first, last = 0, NETWORK

@@ -18,7 +18,7 @@ SHOWN_MS = 1400.0  # the length of the lanes; a slower run is cut off
 
 
 def draw(ranks: int, slower: float, jitter: float, every: int) -> svg.Picture:
-    """One state of the explorable; `slower` and `jitter` in percent; `every` is 1, 2, 4 or 8."""
+    """Draw one state of the explorable; `slower` and `jitter` in %; `every` is 1, 2, 4 or 8."""
     state = (slower / 100, jitter / 100, every)
     run = model.race(ranks, *state)
     now, ideal = model.expected_ms(ranks, *state), model.ideal_ms(every)
@@ -56,7 +56,7 @@ def _title(ranks: int, slower: float, jitter: float, every: int, excess: float) 
 
 
 def _lanes(run: model.Race) -> list[str]:
-    """Each rank's passes (solid), waits (pale) and all-reduces (hatched)."""
+    """Draw each rank's passes (solid), waits (pale) and all-reduces (hatched)."""
     scale = (RIGHT - LEFT) / SHOWN_MS
     bottom = TOP + len(run.ranks) * NEXT + 2
     blue = palette.rank_colour(0)
@@ -74,7 +74,7 @@ def _lanes(run: model.Race) -> list[str]:
         for period in periods:
             parts += _period(period, y, colour, scale)
     late = LEFT + run.ranks[-1][0].ends_ms[0] * scale
-    percent = 100 / (model.COMPUTE_MS * scale)  # slower, for each pixel
+    percent = 100 / (model.COMPUTE_MS * scale)  # slower for each pixel, in percent
     label = f"How much slower rank {len(run.ranks) - 1} is"
     return [*parts, touch.handle(late - 12, y - 2, 24, LANE + 4, "slower", percent, label)]
 

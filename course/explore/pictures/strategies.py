@@ -14,7 +14,7 @@ BAR, BAR_APART = 14, 24
 def draw(
     strategy: str, devices: int, mib: float, optimizer: str, bandwidth: float, dies: str
 ) -> svg.Picture:
-    """One state of the explorable; `mib` in MiB, `bandwidth` in GB/s."""
+    """Draw one state of the explorable; `mib` in MiB, `bandwidth` in GB/s."""
     plans = {
         name: model.plan(name, devices, mib, optimizer, bandwidth, dies)
         for name in model.STRATEGIES
@@ -34,7 +34,7 @@ def draw(
 
 
 def _mortal(now: model.Placement) -> str:
-    """The places that can die at a click."""
+    """Name the places that a click can let die."""
     last = "the last device" if len(now.devices) > 1 else "the device"
     return f"{last} or the {now.centre.name}" if now.centre else last
 
@@ -45,7 +45,7 @@ def _device_y(now: model.Placement) -> float:
 
 
 def _bars_y(now: model.Placement) -> float:
-    """The upper edge of the comparison, which is below the facts."""
+    """The upper edge of the comparison, below the facts."""
     return _device_y(now) + 236
 
 
@@ -103,7 +103,7 @@ def _fill(i: int | None, place: model.Holder, what: str) -> str:
 
 
 def _boxes(now: model.Placement) -> list[str]:
-    """The legend, the centre and the devices, with what they hold."""
+    """Draw the legend, and the centre and the devices with what they hold."""
     blue = palette.rank_colour(0)
     marks = [
         ("solid", blue, "weights"),
@@ -122,7 +122,7 @@ def _boxes(now: model.Placement) -> list[str]:
 
 
 def _death(place: model.Holder, dies: str) -> dict[str, str]:
-    """The button on the box of a place that `dies`, or comes back if it is dead."""
+    """The button of a place: it sets `dies`, or if the place is dead, brings it back."""
     if place.fate == "dead":
         return touch.button("dies", model.NOTHING, "Bring it back")
     return touch.button("dies", dies, f"Let {dies} die")
@@ -131,7 +131,7 @@ def _death(place: model.Holder, dies: str) -> dict[str, str]:
 def _box(
     x: float, y: float, width: float, place: model.Holder, i: int | None, death: dict[str, str]
 ) -> list[str]:
-    """A place: its name, its fate, and bars as long as what it holds."""
+    """Draw a place: its name, its fate, and bars for what it holds."""
     edge, ink = palette.MUTED if i is None else palette.rank_colour(i), palette.INK
     if place.fate == "dead":
         edge = ink = palette.ALARM
@@ -159,7 +159,7 @@ def _name(place: model.Holder, i: int | None, width: float) -> str:
 
 
 def _processes(now: model.Placement) -> list[str]:
-    """A dashed frame around each process."""
+    """Draw a dashed frame around each process."""
 
     def frame(x: float, y: float, width: float, height: float) -> str:
         edge = {"stroke": palette.MUTED, "stroke_dasharray": "4 4"}
@@ -199,7 +199,7 @@ def _traffic(now: model.Placement) -> list[str]:
 
 
 def _ring(now: model.Placement, width: float) -> list[str]:
-    """The ring of the all-reduce: from each device to the next, and from the last to the first."""
+    """Draw the all-reduce's ring, from each device to the next and from the last to the first."""
     count, y = len(now.devices), _device_y(now) + BOX / 2
     parts = []
     for i in range(count - 1):
@@ -217,7 +217,7 @@ def _ring(now: model.Placement, width: float) -> list[str]:
 
 
 def _facts(now: model.Placement) -> list[str]:
-    """Write three facts."""
+    """Write where variables are, what a step moves, and how many updates it makes."""
     y = _device_y(now) + 132
     rows = {"Variables": _variables(now), "A step moves": _moves(now), "Updates": _updates(now)}
     parts = []
@@ -252,7 +252,7 @@ def _updates(now: model.Placement) -> str:
 
 
 def _bars(plans: dict[str, model.Placement], now: model.Placement) -> list[str]:
-    """The four strategies compared: time on the busiest link, memory per device."""
+    """Compare the four strategies: time on the busiest link, memory per device."""
     y = _bars_y(now)
     times = {name: plan.transfer_ms for name, plan in plans.items()}
     sizes = {name: plan.memory for name, plan in plans.items()}

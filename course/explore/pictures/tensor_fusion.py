@@ -12,7 +12,7 @@ from course.explore.models.backward import Message
 
 BLUE = palette.rank_colour(0)
 LEFT, RIGHT = 116, svg.WIDTH - svg.MARGIN
-LANE = 30  # pixels high
+LANE = 30  # its height in pixels
 READY_Y, CYCLE_Y, NETWORK_Y, CURVE_Y = 106, 156, 196, 328
 CURVE_HEIGHT, CURVE_WIDTH = 104, 274
 THRESHOLDS = tuple(0.01 * 2 ** (i / 2) for i in range(28))  # MiB, 0.01 … 128
@@ -29,7 +29,7 @@ def draw(
     bandwidth: float,
     hurry: bool = False,
 ) -> svg.Picture:
-    """One state; `size` in KiB, `threshold` in MiB, `cycle` and `latency` in ms."""
+    """Draw one state; `size` in KiB, `threshold` in MiB, `cycle` and `latency` in ms."""
 
     def schedule(threshold: float, cycle: float) -> model.FusedBackward:
         network = {"gb_per_s": bandwidth, "latency_ms": latency, "hurry": hurry}
@@ -105,7 +105,7 @@ def _lanes(now: model.FusedBackward) -> list[str]:
 def _message(
     now: model.FusedBackward, message: Message, number: int, x: Callable[[float], float]
 ) -> list[str]:
-    """The tensors of one message, the message, and the ribbon between them."""
+    """Draw the tensors of one message, the message, and the ribbon between them."""
     shade = palette.tint(BLUE, 0.0 if number % 2 == 0 else 0.28)
     first = message.gradients[0]
     left, right = (
@@ -127,7 +127,7 @@ def _message(
 
 
 def _curve(left: float, unit: str, curve: Sequence[Point], now: Point) -> str:
-    """Draw the time in all against one of the two settings, and mark the current one."""
+    """Draw the total time against one of the two settings, and mark the current value."""
     top, bottom = svg.round_up(max(ms for _, ms in [*curve, now])), CURVE_Y + CURVE_HEIGHT
     low, high = curve[0][0], curve[-1][0]
 

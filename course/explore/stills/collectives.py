@@ -4,13 +4,13 @@ from course.drawing import palette, svg
 from course.explore.models.collectives import COLLECTIVES, Example, counted
 from course.explore.pictures.collectives import cell, held
 
-PANEL_WIDE, PANEL_HIGH = 180, 126  # of one collective
+PANEL_WIDE, PANEL_HIGH = 180, 126  # the panel of one collective, in pixels
 NUMBER = 20  # the width of a number and the space next to it
 TOP = 84
 
 
 def overview() -> svg.Picture:
-    """All collectives but the barrier, for three ranks; rank 0 is the root."""
+    """Draw all collectives but the barrier, for three ranks; rank 0 is the root."""
     shown = [Example(name, counted(3)) for name in COLLECTIVES if name != "barrier"]
     parts = [
         _panel(example, svg.MARGIN + place % 4 * PANEL_WIDE, TOP + place // 4 * PANEL_HIGH)

@@ -1,4 +1,4 @@
-"""DDP twice: what its constructor does, and what a step looks like on two ranks."""
+"""Two pictures of DDP: what its constructor does, and one step on two ranks."""
 
 from course.drawing import Section, Span, lanes, palette, svg
 
@@ -17,7 +17,7 @@ WEIGHTS = (
 
 
 def step() -> svg.Picture:
-    """One step of two ranks: forward, backward with all-reduces alongside, equal updates."""
+    """Draw one step of two ranks: forward, backward with all-reduces alongside, equal updates."""
     transfers, free = [], 0.0
     for layers, duration in BUCKETS:
         computed_ms = FORWARD_MS + LAYER_MS * (5 - min(layers))
@@ -37,7 +37,7 @@ def step() -> svg.Picture:
 
 
 def _computing(speed: float, averaged_ms: float) -> list[Span]:
-    """A rank's computing up to its step, if all gradients are averaged at `averaged_ms`."""
+    """The spans of a rank's computing; all gradients are averaged at `averaged_ms`."""
     begin = FORWARD_MS * speed
     spans = [Span(0, begin, "forward", "forward")]
     for layer in (4, 3, 2, 1):
@@ -51,7 +51,7 @@ def _computing(speed: float, averaged_ms: float) -> list[Span]:
 
 
 def constructor() -> svg.Picture:
-    """DDP's constructor: the weights of rank 0 arrive at every rank."""
+    """Draw DDP's constructor: the weights of rank 0 arrive at every rank."""
     width, height, first, apart = 200, 52, 106, 70
     before, after = 104, svg.WIDTH - svg.MARGIN - width
     between = (before + width + after) / 2
@@ -88,7 +88,7 @@ def _weights(
     weights: tuple[float, ...],
     shade: str,
 ) -> list[str]:
-    """Weights as bars in a box."""
+    """Draw weights as bars in a box."""
     parts = [svg.rect(x, y, width, height, palette.CARD, stroke=shade, stroke_width=1.5, rx=5)]
     slot = (width - 24) / len(weights)
     for i, weight in enumerate(weights):

@@ -3,7 +3,7 @@
 from course.charts import STAGES, TOGETHER, Stretch, draw_stages
 from course.drawing import Picture
 
-# A small step, in ms; each stage long enough to hold its name.
+# The length of each stage in ms, long enough to hold its name.
 LENGTHS = {
     "scatter": 9,
     "replicate": 11,

@@ -4,13 +4,13 @@ from course.charts import Training, draw_training
 from course.drawing import Picture
 
 RANKS, FATAL = range(4), 2  # the rank that is killed
-ROUND, MEETING = 2.0, 0.15  # in seconds: local steps, and the round after them
-KILLED, BACK, END = 5.0, 11.0, 15.0
-DEADLINE = 1.5
+ROUND, MEETING = 2.0, 0.15  # in seconds: a round's local steps, and the meeting after them
+KILLED, BACK, END = 5.0, 11.0, 15.0  # moments in seconds
+DEADLINE = 1.5  # the seconds for which the others wait
 
 
 def both_ways() -> Picture:
-    """The same death, in DDP and in rounds."""
+    """Draw the same death of a rank, with DDP and in rounds."""
     return draw_training(
         {"DDP, torchrun starts all of them again": _ddp(), "In rounds": _rounds()},
         "With DDP all stop; in rounds the others wait once, and go on",

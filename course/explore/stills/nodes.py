@@ -8,7 +8,7 @@ NAMES = ("node0", "node1")
 
 
 def meeting() -> svg.Picture:
-    """The agents meet at node0's address, then start the ranks, which talk to each other."""
+    """Draw how agents meet at node0's address, then start the ranks, which talk to each other."""
     parts = []
     for node, left in enumerate(LEFTS):
         parts += _node(left, NAMES[node], TOP, TALL)
@@ -42,7 +42,7 @@ def meeting() -> svg.Picture:
 
 
 def levels() -> svg.Picture:
-    """One ring over four ranks, and two levels: what crosses the cable."""
+    """Draw what crosses the cable with one ring over four ranks, and with two levels."""
     lower = TOP + 128
     inner, outer = LEFTS[0] + NODE - 20, LEFTS[1] + 20
     parts = [
@@ -65,7 +65,7 @@ def levels() -> svg.Picture:
 
 
 def _both_nodes(top: float, others: float) -> list[str]:
-    """Two nodes with two ranks each; those that are not leaders are paler by `others` (0 to 1)."""
+    """Draw two nodes of two ranks; `others` (0 to 1) is how much paler the second ranks are."""
     parts = []
     for node, left in enumerate(LEFTS):
         parts += _node(left, NAMES[node], top, 104)
@@ -78,7 +78,7 @@ def _both_nodes(top: float, others: float) -> list[str]:
 
 
 def _between_leaders(top: float) -> list[str]:
-    """The way between ranks 0 and 2, below rank 1."""
+    """Draw the path between ranks 0 and 2, below rank 1."""
     first, second = (left + 65 for left in LEFTS)
     y, ink = top + 90, {"colour": palette.INK, "width": 2}
     return [
