@@ -21,13 +21,13 @@ SCRIPT = "src/collectives.py"
 QUESTIONS = tuple(name for name in COLLECTIVES if name != "barrier")
 LIMIT_S = 60.0  # for a run, including the start of its processes
 FEWEST, MOST = 2, 4  # ranks
-QUESTION = ("collective", "ranks", "other")  # the values that define it; the last is its seed
+QUESTION = ("collective", "ranks", "other")  # these values define a question; `other` is its seed
 HOW = "Write the numbers that each rank holds afterwards, with blanks between them. Then run it."
 
 
 @dataclass(frozen=True)
 class RankPrediction:
-    """One rank's numbers, as `predicted` and as the run `measured` them; () if it has none."""
+    """One rank's numbers as `predicted`, and as the run `measured` them; () means no numbers."""
 
     rank: int
     predicted: tuple[int, ...]
@@ -72,8 +72,8 @@ class Quiz(Explorable):
     ) -> None:
         self._script = script
         self._verdict: QuizResult | None = None
-        self._notice = ""  # the reason if a run gave no verdict
-        self._question: list[Any] = []  # the one that the predictions answer
+        self._notice = ""  # what to show while there is no verdict
+        self._question: list[Any] = []  # the question that the predictions answer
         super().__init__(
             self._drawn,
             collective=Choice("Collective", QUESTIONS, "all-gather"),
@@ -97,7 +97,7 @@ class Quiz(Explorable):
         return self
 
     def predict(self, *answers: str | int | Sequence[int]) -> QuizResult:
-        """Run the collective on real ranks and compare.
+        """Run the collective on real ranks and compare the answers with what they hold.
 
         Give one answer per rank, such as ``"3 5 2"``, 10, or "" for nothing. Raises `CourseError`
         if the number of answers is wrong, if one cannot be read, or if the run fails.
@@ -125,7 +125,7 @@ class Quiz(Explorable):
         """Clear the predictions if the question has changed."""
         values = self._state.accepted(proposal["value"])
         question = [values[name] for name in QUESTION]
-        if question != self._question:  # a front end has already changed `self.values`
+        if question != self._question:  # not `self.values`: a front end has already changed those
             values |= {"predicted": [""] * values["ranks"], "run": 0}
         self._question = question
         return values
@@ -180,7 +180,7 @@ class Quiz(Explorable):
         return [tuple(map(int, held[rank].split())) for rank in range(example.ranks)]
 
     def _cells(self, rank: int, numbers: tuple[int, ...]) -> list[Number]:
-        """A rank's numbers, each with its source ranks if the model knows them."""
+        """A rank's numbers with their sources; the rank itself if the model has another count."""
         sources = [cell.sources for cell in self.example.after()[rank]]
         if len(sources) != len(numbers):
             sources = [(rank,)] * len(numbers)
@@ -193,7 +193,7 @@ def _names(values: dict[str, Any]) -> list[str]:
 
 
 def _line(answer: RankPrediction) -> str:
-    """An answer as text."""
+    """Format an answer as a line of text."""
     mark = "✓" if answer.right else "✗"
     predicted, measured = (
         _text(numbers) or "nothing" for numbers in (answer.predicted, answer.measured)
@@ -202,12 +202,12 @@ def _line(answer: RankPrediction) -> str:
 
 
 def _text(answer: int | Sequence[int]) -> str:
-    """Numbers as a learner types them."""
+    """Format numbers as a learner types them."""
     return str(answer) if isinstance(answer, int) else " ".join(map(str, answer))
 
 
 def _readable(text: str) -> tuple[int, ...]:
-    """The numbers typed so far, or () while they cannot be read."""
+    """Parse the numbers typed so far; () while they cannot be read."""
     try:
         return _numbers(text)
     except CourseError:
@@ -215,7 +215,7 @@ def _readable(text: str) -> tuple[int, ...]:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """The typed text as numbers; raise `CourseError` for anything else."""
+    """Parse typed numbers; raise `CourseError` if the text is anything else."""
     parts = re.split(r"[\s,;]+", text.strip(" []()-"))
     try:
         return tuple(int(part) for part in parts if part not in ("", "nothing"))
