@@ -22,5 +22,5 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The learner's folder is the current one."""
+    """Make the learner's folder the current one."""
     monkeypatch.chdir(folder)

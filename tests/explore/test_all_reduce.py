@@ -1,4 +1,4 @@
-"""All-reduces: their rounds and what those cost, their picture, the explorable."""
+"""All-reduces: their rounds and the cost of these, and the explorable."""
 
 import itertools
 import math

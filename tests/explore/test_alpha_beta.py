@@ -1,4 +1,4 @@
-"""The α–β model: its fit, bus bandwidth."""
+"""The α–β model: its fit, and the bus bandwidth."""
 
 import math
 import random

@@ -62,7 +62,7 @@ def test_what_is_to_be_predicted_is_hidden_until_the_call_has_ended():
 @pytest.mark.parametrize("collective", [name for name in COLLECTIVES if name != "barrier"])
 @pytest.mark.parametrize("ranks", [2, 4, 6])
 def test_numbers_are_as_wide_as_the_picture_has_room_for(collective, ranks):
-    """At most a third of the room on a side is left, where most of it was with thin columns."""
+    """At most a third of each side stays empty; with thin columns, most of it would."""
     example = Example(collective, counted(ranks))
     most = max(len(cells) for cells in [*example.before(), *example.after()])
     drawn = draw(example)

@@ -24,7 +24,7 @@ INTEGERS = {32: torch.int32, 16: torch.int16, 8: torch.int8}
 
 
 def samples(name: str) -> torch.Tensor:
-    """Numbers of every size that the format holds and a little beyond, with ties."""
+    """Numbers of every size that the format holds, some beyond its range, and ties."""
     known, generator = FORMATS[name], random.Random(0)
     low, high = math.log2(known.smallest) - 3, math.log2(known.largest)
     sizes = [
@@ -39,7 +39,7 @@ def samples(name: str) -> torch.Tensor:
 
 
 def known_ends(name: str) -> list[float]:
-    """Where a format begins and ends."""
+    """The numbers at which a format begins and ends."""
     known = FORMATS[name]
     return [
         known.largest,

@@ -1,4 +1,4 @@
-"""The processes of a job: their numbers, pictures that fit, a GPU that is not there."""
+"""The processes of a job: their numbers, pictures that fit, and a GPU that does not exist."""
 
 import itertools
 import re

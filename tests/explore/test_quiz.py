@@ -8,7 +8,7 @@ from course.explore.quiz import QUESTIONS, Quiz
 
 
 def press(quiz, name, **typed):
-    """The front end's message that a button was pressed, with what was typed meanwhile."""
+    """Send the front end's message that a button was pressed, with what was typed meanwhile."""
     quiz.set_state({"values": {**quiz.values, **typed, name: quiz.values[name] + 1}})
 
 
