@@ -61,14 +61,14 @@ def draw(
     shown = _first_rows(servers)
     if len(shown) < len(servers):
         lines = [f"and {len(servers) - len(shown)} more nodes", *lines]
-    rows, places, bottom = _rows(shown)
-    taken = [bar for bar in bars if bar.server in places and bar.gpus]
+    rows, tops, bottom = _rows(shown)
+    drawn = [bar for bar in bars if bar.server in tops and bar.gpus]
     parts = [*rows, svg.axis(LEFT, bottom, RIGHT - LEFT, top, unit, rise=bottom - TOP + 4)]
-    for bar in taken:
-        parts += _bar(bar, places[bar.server], top)
+    for bar in drawn:
+        parts += _bar(bar, tops[bar.server], top)
     y = bottom + 50
     for line in lines:
-        parts.append(svg.text(svg.MARGIN, y, _fitting(line), colour=palette.MUTED))
+        parts.append(svg.text(svg.MARGIN, y, _shorten(line), colour=palette.MUTED))
         y += LINE
     if extra:
         parts += extra(y)
@@ -89,13 +89,13 @@ def _first_rows(servers: Sequence[BoardServer]) -> list[BoardServer]:
 def _rows(servers: Sequence[BoardServer]) -> tuple[list[str], dict[str, float], float]:
     """The empty rows, the y at which each server's rows begin, and the y below all rows."""
     parts: list[str] = []
-    places: dict[str, float] = {}
+    tops: dict[str, float] = {}
     y = float(TOP)
     for server in servers:
-        places[server.name] = y
+        tops[server.name] = y
         parts += _server(server, y)
         y += server.gpus * ROW + GAP
-    return parts, places, y
+    return parts, tops, y
 
 
 def _server(server: BoardServer, y: float) -> list[str]:
@@ -175,6 +175,6 @@ def _blocks(gpus: Sequence[int]) -> list[tuple[int, int]]:
     return blocks
 
 
-def _fitting(line: str) -> str:
-    most = int((svg.WIDTH - 2 * svg.MARGIN) / 6.8)  # px for an average letter
-    return line if len(line) <= most else line[: most - 1] + "…"
+def _shorten(line: str) -> str:
+    limit = int((svg.WIDTH - 2 * svg.MARGIN) / 6.8)  # px for an average letter
+    return line if len(line) <= limit else line[: limit - 1] + "…"

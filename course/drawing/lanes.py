@@ -42,8 +42,8 @@ def draw(
     sections: Sequence[Section], title: str, subtitle: str, alt: str, *, unit: str = "ms"
 ) -> svg.Picture:
     """Draw all `sections` below one another on one time axis."""
-    every = [span for section in sections for spans in section.ranks.values() for span in spans]
-    top = max(span.end for span in every)
+    all_spans = [span for section in sections for spans in section.ranks.values() for span in spans]
+    top = max(span.end for span in all_spans)
     scale = (RIGHT - LEFT) / top
     parts: list[str] = []
     y = float(TOP)
@@ -57,7 +57,7 @@ def draw(
         if section.heading:
             y += BETWEEN
     bottom = y - 8
-    legend = _legend({span.mark for span in every})
+    legend = _legend({span.mark for span in all_spans})
     guides = svg.axis(LEFT, bottom, RIGHT - LEFT, top, unit, rise=bottom - TOP + 6)
     return svg.card(bottom + 46, title, [legend, guides, *parts], subtitle=subtitle, alt=alt)
 
@@ -111,10 +111,10 @@ def communicating(
     parts = [svg.hatched(x, y, width, height, colour, tip=tip)]
     room = svg.text_width(label)
     if label and room + 2 * margin < width:
-        middle, high = x + width / 2, min(16, height - 6)
-        left, top = middle - room / 2 - paper, y + (height - high) / 2
-        parts.append(svg.rect(left, top, room + 2 * paper, high, palette.CARD, rx=3))
-        parts.append(_centred(middle, y, height, label, palette.INK))
+        centre, patch_height = x + width / 2, min(16, height - 6)
+        left, top = centre - room / 2 - paper, y + (height - patch_height) / 2
+        parts.append(svg.rect(left, top, room + 2 * paper, patch_height, palette.CARD, rx=3))
+        parts.append(_centred(centre, y, height, label, palette.INK))
     return parts
 
 

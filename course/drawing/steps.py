@@ -22,8 +22,8 @@ def _span(stretch: Mapping) -> lanes.Span:
     if kind == "waiting for a core":
         return lanes.Span(start, end, "wait", kind)
     if kind == "waiting":
-        whom = "" if stretch["rank"] is None else f" for rank {stretch['rank']}"
-        return lanes.Span(start, end, "wait", f"waiting{whom}")
+        target = "" if stretch["rank"] is None else f" for rank {stretch['rank']}"
+        return lanes.Span(start, end, "wait", f"waiting{target}")
     if kind in ("communication", "hidden communication"):
         return lanes.Span(start, end, "comm", kind)
     if kind in COMPUTING:
