@@ -31,7 +31,7 @@ def bandwidth(
     parts = axes.draw()
     colours = {name: palette.rank_colour(i) for i, name in enumerate(measured)}
     for name, line in predicted.items():
-        parts.append(_dashed([axes.at(*point) for point in line], colours.get(name, GREY)))
+        parts.append(_dashed_line([axes.at(*point) for point in line], colours.get(name, GREY)))
     for name, line in measured.items():
         parts += measured_line(name, line, axes, colours[name], width=2)
     ends = {name: axes.at(*line[-1]) for name, line in measured.items()}
@@ -59,7 +59,7 @@ def _alt_text(measured: Mapping[str, Points]) -> str:
     return f"Bus bandwidth against the size of the buffer. Largest size: {largest}."
 
 
-def _dashed(places: list[tuple[float, float]], colour: str) -> str:
+def _dashed_line(places: list[tuple[float, float]], colour: str) -> str:
     d = "M" + "L".join(f"{svg.number(x)} {svg.number(y)}" for x, y in places)
     return svg.element(
         "path", d=d, stroke=colour, stroke_width=1.3, stroke_dasharray="2 4", fill="none"

@@ -55,10 +55,10 @@ def device_lanes(steps: Mapping[str, "pd.DataFrame"]) -> Picture:
     A step is a table with a row for each device and stage, and the columns device, stage, start_ms
     and end_ms. Raises `CourseError` for an empty table.
     """
-    read = {name: _stretches(table) for name, table in steps.items()}
-    shares = [f"{100 * alone_ms(step) / _length(step):.0f} %" for step in read.values()]
+    by_name = {name: _stretches(table) for name, table in steps.items()}
+    shares = [f"{100 * alone_ms(step) / _length(step):.0f} %" for step in by_name.values()]
     return draw_stages(
-        read,
+        by_name,
         f"While the others wait, the master works alone for {' and '.join(shares)} of a step",
         "Measured here. Solid is computing, hatched is copying between devices",
     )
@@ -126,14 +126,14 @@ def _stretch(stretch: Stretch, colour: str, y: float, scale: float) -> list[str]
     x, width = LEFT + stretch.start * scale, (stretch.end - stretch.start) * scale
     phase = STAGES[stretch.stage]
     tip = f"{stretch.stage}: {words.milliseconds(stretch.end - stretch.start)}"
-    named = {"label": stretch.stage, "tip": tip, "margin": 3}
+    texts = {"label": stretch.stage, "tip": tip, "margin": 3}
     if phase is None:
-        return lanes.communicating(x, y, width, LANE, colour, **named, paper=1)
-    return lanes.computing(x, y, width, colour, phase, **named)
+        return lanes.communicating(x, y, width, LANE, colour, **texts, paper=1)
+    return lanes.computing(x, y, width, colour, phase, **texts)
 
 
 def _alt_text(step: Sequence[Stretch]) -> str:
     """Describe the master's stages in words, for the alt text."""
-    own = [stretch for stretch in step if stretch.device == 0]
-    stages = (f"{s.stage} {words.milliseconds(s.end - s.start)}" for s in own)
+    master = [stretch for stretch in step if stretch.device == 0]
+    stages = (f"{s.stage} {words.milliseconds(s.end - s.start)}" for s in master)
     return "Device 0 in order: " + ", ".join(stages)

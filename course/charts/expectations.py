@@ -23,8 +23,8 @@ def numbers(
     smallest.
     """
     rows = {"guessed": sorted(guessed), "measured": sorted(measured)}
-    every = [value for row in rows.values() for value in row]
-    low, high = min(every), max(every)
+    all_values = [value for row in rows.values() for value in row]
+    low, high = min(all_values), max(all_values)
     logarithmic = low > 0 and high >= 2 * low
     scale = math.log if logarithmic else float
     span = scale(high) - scale(low)
@@ -37,11 +37,11 @@ def numbers(
     for number, (name, row) in enumerate(rows.items()):
         y = TOP + (number + 1) * ROW - 10
         parts.append(svg.text(svg.MARGIN, y + 4, name, colour=palette.MUTED))
-        seen: Counter[int] = Counter()
+        stacked: Counter[int] = Counter()
         for value in row:
             place = round(at(value) / RADIUS)
-            up = min(seen[place], 4) * STEP
-            seen[place] += 1
+            up = min(stacked[place], 4) * STEP
+            stacked[place] += 1
             parts.append(svg.circle(at(value), y - up, RADIUS, COLOURS[name], fill_opacity=0.75))
     ends = [(low, "start"), (high, "end")] if span else [(low, "middle")]
     for value, anchor in ends:
@@ -70,7 +70,7 @@ def choices(options: Sequence[str], guessed: Sequence[str], measured: Sequence[s
                 svg.circle(LEFT + 80 + step * place, y - 6 + 13 * up, RADIUS, COLOURS[name])
                 for place in range(count)
             ]
-    most = max(options, key=list(guessed).count)
+    favourite = max(options, key=list(guessed).count)
     legend = [("dot", COLOURS[name], name) for name in COLOURS]
     bottom = TOP + len(options) * ROW
     parts.append(svg.legend(svg.MARGIN, bottom + 8, legend))
@@ -78,5 +78,5 @@ def choices(options: Sequence[str], guessed: Sequence[str], measured: Sequence[s
         f"{option}: guessed by {guessed.count(option)}, measured by {measured.count(option)}"
         for option in options
     )
-    title = f"Most of the room guessed “{most}”"
+    title = f"Most of the room guessed “{favourite}”"
     return svg.card(bottom + 28, title, parts, subtitle="a dot for each person", alt=alt)

@@ -14,10 +14,10 @@ PLOTS = 3
 HEIGHT = 116  # of a plot, in pixels
 TOP = 22  # from the top of a plot to its lines; its name is in between
 TITLE_LETTERS = 76  # the most that fit
-NAMED = 8  # the most ranks in the legend; more would share colours
+LEGEND_RANKS = 8  # the most ranks in the legend; more would share colours
 GAP = 24  # between plots
 SMALL = 1e-4  # a smaller number is written with an exponent
-AWAY = 3  # a rank was away if two of its steps are this many times the usual distance apart
+AWAY_FACTOR = 3  # a rank was away if two of its steps are this many times the usual distance apart
 
 Point = tuple[float, float]  # a step and a value
 Row = dict[str, float | str]  # what one call of `log` wrote, with the rank and often a step
@@ -47,7 +47,7 @@ def draw(
         body.append(_plot(name, steps, svg.MARGIN + i * (width + GAP), y, width))
     if names:
         y += HEIGHT + 42
-        ranks = sorted({row["rank"] for row in steps})[:NAMED]
+        ranks = sorted({row["rank"] for row in steps})[:LEGEND_RANKS]
         if len(ranks) > 1:
             entries = [("solid", palette.rank_colour(rank), f"rank {rank}") for rank in ranks]
             body.append(svg.legend(svg.MARGIN, y, entries))
@@ -83,8 +83,8 @@ def _is_finite(value: object) -> bool:
 def _is_over(rows: list[Row]) -> bool:
     """Whether no further step will be logged, given that they are evenly spaced up to `steps`."""
     logged = [0, *sorted({row["step"] for row in rows})]
-    every = logged[-1] - logged[-2] if rows else 0
-    return bool(rows) and rows[-1].get("steps", math.inf) - logged[-1] <= every
+    interval = logged[-1] - logged[-2] if rows else 0
+    return bool(rows) and rows[-1].get("steps", math.inf) - logged[-1] <= interval
 
 
 def _result(rows: list[Row]) -> Row:
@@ -104,17 +104,17 @@ def _title(rows: list[Row], result: Row, done: bool) -> str:
     title = f"Step {last['step']}"
     if "steps" in last:
         title = f"All {last['steps']} steps" if done else f"{title} of {last['steps']}"
-    known = {name: _short(value) for name, value in result.items()}
+    shown = {name: _short(value) for name, value in result.items()}
     for name in _plotted(rows):
         newest = {row["rank"]: row[name] for row in rows if name in row}.values()
-        odd = [value for value in newest if not _is_finite(value)]
-        ends = odd[:1] or (min(newest), max(newest))
-        known[name] = " to ".join(dict.fromkeys(_short(end) for end in ends))
+        not_finite = [value for value in newest if not _is_finite(value)]
+        ends = not_finite[:1] or (min(newest), max(newest))
+        shown[name] = " to ".join(dict.fromkeys(_short(end) for end in ends))
     sign = ": "
-    for name, value in known.items():
-        more = f"{sign}{name} {value}"
-        if len(title + more) <= TITLE_LETTERS:
-            title, sign = title + more, ", "
+    for name, value in shown.items():
+        entry = f"{sign}{name} {value}"
+        if len(title + entry) <= TITLE_LETTERS:
+            title, sign = title + entry, ", "
     return title
 
 
@@ -138,8 +138,8 @@ def _plot(name: str, rows: list[Row], x: float, y: float, width: float) -> str:
     low, high = min(0.0, *values), max(0.0, *values) if any(values) else 1.0
     first, last = min(row["step"] for row in rows), max(row["step"] for row in rows)
     ends = {low: y + HEIGHT, high: y + TOP}
-    named = {value: _short(value) for value in ends}
-    left, right = x + max(map(svg.text_width, named.values())) + 4, x + width
+    labels = {value: _short(value) for value in ends}
+    left, right = x + max(map(svg.text_width, labels.values())) + 4, x + width
 
     def place(step: float, value: float) -> tuple[float, float]:
         across = (step - first) / ((last - first) or 1)
@@ -149,7 +149,7 @@ def _plot(name: str, rows: list[Row], x: float, y: float, width: float) -> str:
     parts = [svg.text(left, y + 8, name, bold=True)]
     for value, at in ends.items():
         parts.append(svg.line(left, at, right, at))
-        parts.append(svg.text(left - 6, at + 4, named[value], colour=palette.MUTED, anchor="end"))
+        parts.append(svg.text(left - 6, at + 4, labels[value], colour=palette.MUTED, anchor="end"))
     parts += [
         svg.text(right, y + HEIGHT + 16, f"step {last}", colour=palette.MUTED, anchor="end"),
         svg.text(left, y + HEIGHT + 16, f"{first}", colour=palette.MUTED),
@@ -170,12 +170,14 @@ def _pieces(points: list[Point], others: set[float]) -> list[list[Point]]:
 
     A rank was away if two of its steps are unusually far apart and others took steps in between.
     """
-    ahead = [after - step for (step, _), (after, _) in pairwise(points) if after > step]
-    far = AWAY * statistics.median(ahead or [math.inf])
+    gaps = [after - step for (step, _), (after, _) in pairwise(points) if after > step]
+    longest_gap = AWAY_FACTOR * statistics.median(gaps or [math.inf])
     pieces = [points[:1]]
     for (step, _), point in pairwise(points):
-        away = point[0] - step > far and any(step < other < point[0] for other in others)
-        if point[0] < step or away:
+        was_away = point[0] - step > longest_gap and any(
+            step < other < point[0] for other in others
+        )
+        if point[0] < step or was_away:
             pieces.append([])
         pieces[-1].append(point)
     return pieces

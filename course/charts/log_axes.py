@@ -57,9 +57,9 @@ class LogAxes:
     def _upright(self) -> list[str]:
         """A vertical guide at every power of two; if there are many, at every second or fourth."""
         first, last = (math.log2(end) for end in self.ends)
-        every = next((step for step, most in ((1, 6), (2, 16)) if last - first <= most), 4)
+        interval = next((step for step, limit in ((1, 6), (2, 16)) if last - first <= limit), 4)
         parts = []
-        for power in range(math.ceil(first), math.floor(last) + 1, every):
+        for power in range(math.ceil(first), math.floor(last) + 1, interval):
             x = self.at(2.0**power, self.guides[0])[0]
             parts.append(svg.line(x, TOP, x, BOTTOM + 4))
             label = self.label(2.0**power)

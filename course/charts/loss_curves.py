@@ -87,7 +87,7 @@ def _grid(low: float, high: float, last: float, log: bool, y: str) -> list[str]:
 
 def _names(ends: list[tuple[str, float, float]]) -> list[str]:
     """Write each curve's name and last value next to its end, moved apart where ends are close."""
-    parts, places = [], _apart([height + 4 for _, _, height in ends])
+    parts, places = [], _spread([height + 4 for _, _, height in ends])
     for i, ((name, value, height), at) in enumerate(zip(ends, places, strict=True)):
         label = f"{name}  {words.significant(value, 3)}"
         parts.append(svg.line(RIGHT + 2, height, RIGHT + 16, at - 4, colour=_colour(i)))
@@ -95,7 +95,7 @@ def _names(ends: list[tuple[str, float, float]]) -> list[str]:
     return parts
 
 
-def _apart(heights: list[float]) -> list[float]:
+def _spread(heights: list[float]) -> list[float]:
     """Move the heights of labels at least a line of text apart, and none below the plot."""
     placed = dict.fromkeys(range(len(heights)), 0.0)
     free = BOTTOM + 2.0

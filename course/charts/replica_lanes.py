@@ -39,9 +39,9 @@ def replica_lanes(runs: Mapping[str, "pd.DataFrame"]) -> Picture:
     A run is the table of its metrics: a row for each step of a rank, with the columns rank, time
     and step, and rows whose `event` is "killed". Raises `CourseError` for a run without a step.
     """
-    read = {name: _training(table) for name, table in runs.items()}
-    pauses = " and ".join(words.duration(_pause_of_others(run)) for run in read.values())
-    return draw_training(read, f"The others stand still for {pauses}", "Measured here")
+    trainings = {name: _training(table) for name, table in runs.items()}
+    pauses = " and ".join(words.duration(_pause_of_others(run)) for run in trainings.values())
+    return draw_training(trainings, f"The others stand still for {pauses}", "Measured here")
 
 
 def _pause_of_others(run: Training) -> float:

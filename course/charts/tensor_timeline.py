@@ -99,8 +99,8 @@ def _subtitle(shown: Sequence[TensorRow], top: float, more: int) -> str:
     waited = sum(
         end - start
         for row in shown
-        for what, start, end in row.phases
-        if what.startswith("NEGOTIATE")
+        for phase, start, end in row.phases
+        if phase.startswith("NEGOTIATE")
     )
     mean = words.significant(waited / len(shown))
     line = f"From ready to agreed on: {mean} ms on average; all of it: {words.significant(top)} ms"
@@ -122,22 +122,22 @@ def _legend(ranks: list[int]) -> str:
 def _draw(row: TensorRow, y: float, x: Callable[[float], float]) -> list[str]:
     name = row.name if len(row.name) <= LABEL else "…" + row.name[1 - LABEL :]
     parts = [svg.text(LEFT - 12, y + 13, name, anchor="end")]
-    for what, start, end in row.phases:
-        tip = f"{row.name}: {what}, {words.significant(end - start)} ms"
-        parts.append(_mark(what, x(start), y, x(end) - x(start), tip))
+    for phase, start, end in row.phases:
+        tip = f"{row.name}: {phase}, {words.significant(end - start)} ms"
+        parts.append(_mark(phase, x(start), y, x(end) - x(start), tip))
     for rank, moment in row.ready:
         # Even ranks tick above and odd ones below, so that two ticks of one cycle both show.
-        high = BAR / 2
-        tick = y + high * (rank % 2)
-        parts.append(svg.rect(x(moment) - 1.5, tick, 3, high, palette.rank_colour(rank)))
+        half = BAR / 2
+        tick = y + half * (rank % 2)
+        parts.append(svg.rect(x(moment) - 1.5, tick, 3, half, palette.rank_colour(rank)))
     return parts
 
 
-def _mark(what: str, left: float, y: float, width: float, tip: str) -> str:
-    if what.startswith("NEGOTIATE"):
+def _mark(phase: str, left: float, y: float, width: float, tip: str) -> str:
+    if phase.startswith("NEGOTIATE"):
         return svg.rect(left, y, width, BAR, palette.WAIT, tip=tip)
-    if what == "QUEUE":
+    if phase == "QUEUE":
         return svg.rect(left, y, width, BAR, palette.tint(BLUE, 0.72), tip=tip)
-    if what.startswith("MEMCPY"):
+    if phase.startswith("MEMCPY"):
         return svg.rect(left, y, width, BAR, BLUE, tip=tip)
     return svg.hatched(left, y, width, BAR, BLUE, tip=tip)

@@ -51,8 +51,8 @@ class Profile:
 
     def draw(self, step: int | None = None) -> Picture:
         """Draw the lanes of every rank in one profiled `step`, by default the last one."""
-        chosen = self._at(step)
-        summary = _Summary.of(chosen)
+        chosen = self._ranks_at(step)
+        summary = _Summary.from_steps(chosen)
         number = next(iter(chosen.values())).number
         return lanes.draw(
             [Section("", self._spans(chosen))],
@@ -64,7 +64,7 @@ class Profile:
             unit=UNIT,
         )
 
-    def _at(self, number: int | None) -> dict[int, ProfiledStep]:
+    def _ranks_at(self, number: int | None) -> dict[int, ProfiledStep]:
         """The step with this number (None: the last) on every rank that has it."""
         known = sorted({step.number for steps in self.ranks.values() for step in steps})
         chosen = known[-1] if number is None else number
@@ -118,8 +118,8 @@ def compare(named: Sequence[tuple[str, Profile]], step: int | None = None) -> Pi
         raise CourseError("There is nothing to compare: give a list of (name, timeline) pairs.")
     sections, lengths = [], []
     for name, timeline in named:
-        chosen = timeline._at(step)
-        summary = _Summary.of(chosen)
+        chosen = timeline._ranks_at(step)
+        summary = _Summary.from_steps(chosen)
         heading = f"{name}: {words.milliseconds(summary.step_ms)} per step, {summary.hidden()}"
         sections.append(Section(heading, timeline._spans(chosen)))
         lengths.append((summary.step_ms, name))
@@ -147,7 +147,7 @@ class _Summary:
     exposed_ms: float
 
     @classmethod
-    def of(cls, chosen: dict[int, ProfiledStep]) -> "_Summary":
+    def from_steps(cls, chosen: dict[int, ProfiledStep]) -> "_Summary":
         steps = list(chosen.values())
         count = len(steps)
         exposed, comm = sum(step.exposed_ms for step in steps), sum(step.comm_ms for step in steps)

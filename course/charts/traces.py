@@ -123,14 +123,14 @@ def activities(path: Path) -> list[Activity]:
     Raises `CourseError` if it is not a trace of `torch.profiler`.
     """
     trace, events = _load(path)
-    since = int(trace.get("baseTimeNanoseconds", 0)) / 1e9  # missing in older traces: from 1970
+    base_s = int(trace.get("baseTimeNanoseconds", 0)) / 1e9  # missing in older traces: from 1970
     starts = _launches(events)
     work = [
         Activity(
             e.name,
-            since + e.start / 1e3,
-            since + e.end / 1e3,
-            since + starts.get(e.correlation, e.start) / 1e3,
+            base_s + e.start / 1e3,
+            base_s + e.end / 1e3,
+            base_s + starts.get(e.correlation, e.start) / 1e3,
         )
         for e in events
         if e.category in DEVICE
@@ -178,12 +178,12 @@ def _ranges(events: Sequence[_Event]) -> dict[str, list[Interval]]:
     taken: list[Interval] = []
     for phase, pattern in RANGES.items():
         # The GPU's own copies of these ranges have another category.
-        ours = [
+        marked = [
             e.interval
             for e in events
             if e.category in ("user_annotation", "cpu_op") and pattern.match(e.name)
         ]
-        phases[phase] = difference(close_pauses(union(ours), PAUSE_MS), taken)
+        phases[phase] = difference(close_pauses(union(marked), PAUSE_MS), taken)
         taken = union([*taken, *phases[phase]])
     return phases
 

@@ -46,7 +46,7 @@ class Curve:
 
 
 @cache
-def _all() -> tuple[Curve, ...]:
+def _every_line() -> tuple[Curve, ...]:
     """Every line of every file."""
     curves = []
     for path in sorted(Path(__file__).parent.glob("*.toml")):
@@ -65,9 +65,9 @@ def lines(measured: str = "") -> tuple[Curve, ...]:
 
     Raises `CourseError`, with the known names, if no line has this name.
     """
-    chosen = tuple(line for line in _all() if measured in ("", line.measured))
+    chosen = tuple(line for line in _every_line() if measured in ("", line.measured))
     if not chosen:
-        names = ", ".join(sorted({line.measured for line in _all()}))
+        names = ", ".join(sorted({line.measured for line in _every_line()}))
         raise CourseError(f"Nothing published here is called {measured!r}: choose from {names}.")
     return chosen
 
@@ -90,8 +90,8 @@ def _bandwidth(line: Curve) -> Curve:
 
 def speedups(measured: str) -> tuple[Curve, ...]:
     """The runs called `measured` as speed-ups over one GPU, without runs that lack that figure."""
-    alone = (line for line in lines(measured) if line.figures[0][0] == 1)
-    return tuple(_speedup(line) for line in alone)
+    with_one_gpu = (line for line in lines(measured) if line.figures[0][0] == 1)
+    return tuple(_speedup(line) for line in with_one_gpu)
 
 
 def _speedup(line: Curve) -> Curve:

@@ -17,7 +17,7 @@ def neighbours(at: float, value: float, published: Sequence[Curve]) -> dict[str,
     figures = sorted((_nearest(line, at), line.name) for line in published if _reaches(line, at))
     lower = [figure for figure in figures if figure[0] <= value][-1:]
     higher = [figure for figure in figures if figure[0] > value][:1]
-    return {name: there for there, name in [*lower, *higher, *figures[-1:]]}
+    return {name: rate for rate, name in [*lower, *higher, *figures[-1:]]}
 
 
 def stands(name: str, at: float, value: float, published: Sequence[Curve]) -> str:
@@ -28,14 +28,14 @@ def stands(name: str, at: float, value: float, published: Sequence[Curve]) -> st
     """
     if not value > 0:
         raise CourseError(f"{name} has {value}: only numbers above 0 can be compared.")
-    around = neighbours(at, value, published)
-    if not around:
+    near = neighbours(at, value, published)
+    if not near:
         raise CourseError(f"Nothing was published near {at:,.0f} {published[0].along}.")
-    others = ", ".join(f"{words.significant(there)} ({other})" for other, there in around.items())
-    top, unit = max(around.values()), published[0].unit
+    others = ", ".join(f"{words.significant(figure)} ({other})" for other, figure in near.items())
+    top, unit = max(near.values()), published[0].unit
     times = words.significant(max(top, value) / min(top, value))
-    than = f"that is {times} times as much" if top > value else f"yours is {times} times that"
-    return f"{name}: {words.significant(value)} {unit}. Published: {others}; {than}."
+    comparison = f"that is {times} times as much" if top > value else f"yours is {times} times that"
+    return f"{name}: {words.significant(value)} {unit}. Published: {others}; {comparison}."
 
 
 def _nearest(line: Curve, at: float) -> float:
