@@ -15,17 +15,17 @@ LENGTHS = {
     "reduce": 8,
     "step": 6,
 }
-SPEEDS = (1.0, 0.94, 0.97)  # of the devices' computing
+TIME_FACTORS = (1.0, 0.94, 0.97)  # of the devices' computing
 
 
 def step() -> Picture:
     """Draw one step: the master works alone between the stages that all devices share."""
     stretches, begin = [], 0.0
     for stage in STAGES:
-        speeds = SPEEDS if stage in TOGETHER else SPEEDS[:1]
+        factors = TIME_FACTORS if stage in TOGETHER else TIME_FACTORS[:1]
         stretches += [
-            Stretch(i, stage, begin, begin + LENGTHS[stage] * speed)
-            for i, speed in enumerate(speeds)
+            Stretch(i, stage, begin, begin + LENGTHS[stage] * factor)
+            for i, factor in enumerate(factors)
         ]
         begin += LENGTHS[stage]
     return draw_stages(

@@ -14,9 +14,9 @@ def phases() -> svg.Picture:
         ("2  Between: all-reduce", "equal pieces meet, one ring for each"),
         ("3  Inside: all-gather", "everyone gets every piece"),
     )
-    parts, wide = [], (RIGHT - LEFT) / 3
+    parts, width = [], (RIGHT - LEFT) / 3
     for phase, (heading, what) in enumerate(panels):
-        x = LEFT + phase * wide
+        x = LEFT + phase * width
         parts.append(svg.text(x, 90, heading, bold=True, size=13))
         parts.append(svg.text(x, 108, what, colour=GREY, size=11))
         parts += _panel(phase, x, 126)
