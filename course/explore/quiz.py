@@ -75,7 +75,7 @@ class Quiz(Explorable):
         self._notice = ""  # what to show while there is no verdict
         self._question: list[Any] = []  # the question that the predictions answer
         super().__init__(
-            self._drawn,
+            self._draw_state,
             collective=Choice("Collective", QUESTIONS, "all-gather"),
             ranks=Slider("Ranks", FEWEST, MOST, 3),
             other=Button("Other numbers"),
@@ -138,20 +138,22 @@ class Quiz(Explorable):
             self._notice = f"{self.example.ranks} ranks run it now …"
             self.picture = self._state.picture(self.values)
             try:
-                self._verdict = self._judged()
+                self._verdict = self._judge()
             except CourseError as error:
                 self._notice = str(error)
         self.picture = self._state.picture(self.values)
 
-    def _judged(self) -> QuizResult:
+    def _judge(self) -> QuizResult:
         """Compare the predictions with a run on real ranks."""
         texts = self.values["predicted"]
         if not any(text.strip() for text in texts):
             raise CourseError(f"Predict first. {HOW}")
         predicted = [_numbers(text) for text in texts]
-        return QuizResult(list(map(RankPrediction, range(len(texts)), predicted, self._measured())))
+        return QuizResult(
+            list(map(RankPrediction, range(len(texts)), predicted, self._run_collective()))
+        )
 
-    def _drawn(self, predicted: list[str], **_: object) -> Picture:
+    def _draw_state(self, predicted: list[str], **_: object) -> Picture:
         example = self.example
         title = (
             f"{example.name.capitalize()} on {example.ranks} ranks: what does each hold afterwards?"
@@ -163,7 +165,7 @@ class Quiz(Explorable):
         numbers = [answer.predicted for answer in answers]
         return picture.draw_quiz(example, numbers, self._verdict.summary[:-1], measured=measured)
 
-    def _measured(self) -> list[tuple[int, ...]]:
+    def _run_collective(self) -> list[tuple[int, ...]]:
         """Run the collective and return what each rank holds afterwards."""
         example = self.example
         command = ["torchrun", "--standalone", "--nproc-per-node", str(example.ranks), self._script]
@@ -172,8 +174,8 @@ class Quiz(Explorable):
         run = launch(command, limit=LIMIT_S)
         if not run.ok:
             first = run.first_failed
-            why = run.text(None, "stderr") if first is None else run.traceback(first)
-            raise CourseError(f"The run failed: {(why or run.reason).splitlines()[-1]}")
+            output = run.text(None, "stderr") if first is None else run.traceback(first)
+            raise CourseError(f"The run failed: {(output or run.reason).splitlines()[-1]}")
         held = {
             row["rank"]: row["holds"] for row in run.rows if row.get("collective") == example.name
         }

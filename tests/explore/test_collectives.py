@@ -15,7 +15,7 @@ from course.launch.client import launch
 
 
 @pytest.mark.parametrize(("ranks", "root", "op"), [(1, 0, "sum"), (3, 2, "max"), (4, 1, "sum")])
-def test_the_model_of_every_collective_is_what_real_ranks_do(there, ranks, root, op):
+def test_the_model_of_every_collective_is_what_real_ranks_do(in_learners_folder, ranks, root, op):
     command = (
         f"torchrun --standalone --nproc-per-node {ranks} src/collectives.py --root {root} --op {op}"
     )
@@ -37,7 +37,7 @@ def test_a_sum_remembers_whose_numbers_are_in_it():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("wrong", "message"),
     [
         ({"name": "shuffle"}, "no collective 'shuffle'"),
         ({"numbers": ((1, 2), (3,))}, "as many numbers as there are ranks"),
@@ -45,8 +45,8 @@ def test_a_sum_remembers_whose_numbers_are_in_it():
         ({"op": "mean"}, "one of sum, max"),
     ],
 )
-def test_an_example_that_cannot_be_is_one_clear_sentence(wrong, says):
-    with pytest.raises(CourseError, match=says):
+def test_an_example_that_cannot_be_is_one_clear_sentence(wrong, message):
+    with pytest.raises(CourseError, match=message):
         Example(**{"name": "reduce", "numbers": counted(2), **wrong})
 
 

@@ -30,7 +30,7 @@ def test_after_h_steps_all_wait_for_the_whole_message():
     assert run.compute_s == pytest.approx(1.2 * STEPS * 0.03)
     assert run.wait_s == pytest.approx(1.2 * STEPS * message_s(4, 100, 1e6) / 50)
     assert run.total_s == run.compute_s + run.wait_s
-    assert run.waiting == pytest.approx(run.wait_s / run.total_s)
+    assert run.waiting_share == pytest.approx(run.wait_s / run.total_s)
 
 
 def test_gathering_the_largest_loses_its_advantage_with_many_ranks():

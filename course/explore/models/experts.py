@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from course.core import CourseError
 
-RANKS, HELD, TOKENS = 4, 2, 12  # ranks, experts per rank, tokens per rank
-EXPERTS = RANKS * HELD
+RANKS, EXPERTS_PER_RANK, TOKENS = 4, 2, 12  # ranks, experts per rank, tokens per rank
+EXPERTS = RANKS * EXPERTS_PER_RANK
 NO_LIMIT = 8.0  # the capacity factor at which an expert takes every token
 
 
@@ -28,7 +28,7 @@ class Flow:
 
     def computed(self, rank: int) -> int:
         """The number of rows that the experts of a rank compute, from all ranks."""
-        held = range(rank * HELD, (rank + 1) * HELD)
+        held = range(rank * EXPERTS_PER_RANK, (rank + 1) * EXPERTS_PER_RANK)
         return sum(self.rows(sender, expert)[0] for sender in range(RANKS) for expert in held)
 
     @property
@@ -59,11 +59,11 @@ def flow(popular: float = 0.0, factor: float = NO_LIMIT, seed: int = 2) -> Flow:
         draw.shuffle(others)
         drawn = draw.sample(range(TOKENS), TOKENS)[:most]  # a larger share includes these tokens
         choices = [0 if token in drawn else other for token, other in enumerate(others)]
-        seen: Counter[int] = Counter()
+        demand: Counter[int] = Counter()
         taken = []
         for choice in choices:
-            seen[choice] += 1
-            taken.append(seen[choice] <= room)
+            demand[choice] += 1
+            taken.append(demand[choice] <= room)
         chosen.append(tuple(choices))
         kept.append(tuple(taken))
     return Flow(tuple(chosen), tuple(kept), room)

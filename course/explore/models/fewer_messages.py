@@ -27,7 +27,7 @@ class TimeToLoss:
         return self.compute_s + self.wait_s
 
     @property
-    def waiting(self) -> float:
+    def waiting_share(self) -> float:
         """The share of the time spent waiting, 0 to 1."""
         return self.wait_s / self.total_s
 

@@ -116,14 +116,14 @@ class Update:
     weight: float
     change: float
     exact: float  # the sum before it is rounded
-    got: float
+    stored: float
 
     @property
-    def arrived(self) -> float:
+    def arrived_share(self) -> float:
         """The share of the change that the weight takes: 0 if lost, nan if there is no sum."""
-        if not math.isfinite(self.got):
+        if not math.isfinite(self.stored):
             return math.nan
-        return (self.got - self.weight) / (self.exact - self.weight) if self.change else 0.0
+        return (self.stored - self.weight) / (self.exact - self.weight) if self.change else 0.0
 
 
 def add(name: str, weight: float, change: float) -> Update:

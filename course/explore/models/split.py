@@ -52,7 +52,7 @@ def by_layers(ranks: int, parts: int) -> list[list[Piece]]:
     return pieces
 
 
-def done(pieces: list[list[Piece]]) -> float:
+def duration(pieces: list[list[Piece]]) -> float:
     """The time at which the last rank has finished."""
     return max(piece.end for rank in pieces for piece in rank)
 
@@ -60,4 +60,4 @@ def done(pieces: list[list[Piece]]) -> float:
 def idle(pieces: list[list[Piece]]) -> float:
     """The share of all ranks' time in which they compute nothing, 0 to 1."""
     busy = sum(piece.end - piece.start for rank in pieces for piece in rank)
-    return 1 - busy / (done(pieces) * len(pieces))
+    return 1 - busy / (duration(pieces) * len(pieces))

@@ -14,16 +14,16 @@ GRID = 400  # points of the numerical integral
 
 @dataclass(frozen=True)
 class Period:
-    """A rank between two all-reduces: its passes end at `ends_ms`, then it waits until `all_ms`."""
+    """A rank between two all-reduces: its passes end at `ends_ms`, then it waits for the others."""
 
     start_ms: float
     ends_ms: tuple[float, ...]
-    all_ms: float
+    all_done_ms: float  # when the last rank's passes end
 
     @property
     def wait_ms(self) -> float:
         """The time that the rank waits for the last one."""
-        return self.all_ms - self.ends_ms[-1]
+        return self.all_done_ms - self.ends_ms[-1]
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Race:
     @property
     def total_ms(self) -> float:
         """The time at which the last all-reduce is over."""
-        return self.ranks[0][-1].all_ms + ALL_REDUCE_MS
+        return self.ranks[0][-1].all_done_ms + ALL_REDUCE_MS
 
-    def waited(self, rank: int) -> float:
+    def waiting_share(self, rank: int) -> float:
         """The share of the time in which `rank` waits, 0 to 1."""
         return sum(period.wait_ms for period in self.ranks[rank]) / self.total_ms
 

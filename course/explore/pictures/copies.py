@@ -75,9 +75,9 @@ def _copies(layout: model.Layout) -> list[str]:
         x, y = _place(layout, first)
         right, _ = _place(layout, last)
         rows = min(layout.sharing, layout.gpus)
-        wide, high = right - x + CELL + 12, (rows - 1) * STEP + CELL + 4
+        width, height = right - x + CELL + 12, (rows - 1) * STEP + CELL + 4
         edge = {"stroke": palette.MUTED, "rx": 5, "tip": f"copy {copy}"}
-        parts.append(svg.rect(x - 6, y - 2, wide, high, palette.CARD, **edge))
+        parts.append(svg.rect(x - 6, y - 2, width, height, palette.CARD, **edge))
     return parts
 
 
@@ -105,13 +105,13 @@ def _bar(y: float, label: str, pieces: list[tuple[str, str, float]]) -> list[str
     scale = (RIGHT - LEFT) / model.STATE
     for mark, colour, nbytes in pieces:
         if width := nbytes * scale:
-            draws = svg.hatched if mark == "hatched" else svg.rect
-            parts.append(draws(x, y + 8, max(width - 1, 0.5), BAR, colour))
+            draw_mark = svg.hatched if mark == "hatched" else svg.rect
+            parts.append(draw_mark(x, y + 8, max(width - 1, 0.5), BAR, colour))
             x += width
     return parts
 
 
-def _all(values: dict[str, int]) -> int:
+def _all_gpus(values: dict[str, int]) -> int:
     return values["machines"] * values["gpus"]
 
 
@@ -121,5 +121,5 @@ def copies() -> Description:
     return draw, {
         "machines": Slider("Machines", 1, 8, 8, step=2, log=True),
         "gpus": Slider("GPUs in each", 1, 8, 8, step=2, log=True),
-        "sharing": Slider("GPUs that share a copy", 1, 64, 64, step=2, log=True, most=_all),
+        "sharing": Slider("GPUs that share a copy", 1, 64, 64, step=2, log=True, most=_all_gpus),
     }

@@ -37,8 +37,8 @@ def draw(popular: float, factor: float) -> svg.Picture:
         body,
         subtitle=f"The rank with the most rows takes {words.significant(flow.slowdown, 2)} times "
         "as long as with an even load, and all others wait for it",
-        alt=f"{model.RANKS} ranks with {model.TOKENS} tokens and {model.HELD} experts each. "
-        f"Of all tokens, {loads}; {flow.dropped} are dropped.",
+        alt=f"{model.RANKS} ranks with {model.TOKENS} tokens and {model.EXPERTS_PER_RANK} experts "
+        f"each. Of all tokens, {loads}; {flow.dropped} are dropped.",
     )
 
 
@@ -76,7 +76,7 @@ def _streams(flow: model.Flow, rank: int) -> list[str]:
     parts, start = [], TOP + rank * BLOCK + 26
     begin = LEFT + PER_LINE * STEP + 8
     for to in range(model.RANKS):
-        held = range(to * model.HELD, (to + 1) * model.HELD)
+        held = range(to * model.EXPERTS_PER_RANK, (to + 1) * model.EXPERTS_PER_RANK)
         if rows := sum(flow.rows(rank, expert)[0] for expert in held):
             end = TOP + to * BLOCK + 12 + 12 * rank
             paler = palette.tint(palette.rank_colour(rank), 0.35)
@@ -87,8 +87,8 @@ def _streams(flow: model.Flow, rank: int) -> list[str]:
 def _experts(flow: model.Flow, rank: int) -> list[str]:
     """Draw the experts of a rank, with the tokens that they take and those that they drop."""
     parts = []
-    for place in range(model.HELD):
-        expert, y = rank * model.HELD + place, _height(rank, place)
+    for place in range(model.EXPERTS_PER_RANK):
+        expert, y = rank * model.EXPERTS_PER_RANK + place, _height(rank, place)
         taken = [
             sender for sender in range(model.RANKS) for _ in range(flow.rows(sender, expert)[0])
         ]
@@ -97,10 +97,10 @@ def _experts(flow: model.Flow, rank: int) -> list[str]:
         ]
         colour = palette.rank_colour(rank)
         parts.append(svg.text(EXPERTS, y + 21, f"expert {expert}", bold=True, colour=colour))
-        wide = min(STEP, (svg.WIDTH - svg.MARGIN - TAKEN) / max(1, len(taken) + len(lost)))
+        width = min(STEP, (svg.WIDTH - svg.MARGIN - TAKEN) / max(1, len(taken) + len(lost)))
         for at, sender in enumerate([*taken, *lost]):
-            x, shade = TAKEN + at * wide, palette.rank_colour(sender)
-            size = min(TOKEN, wide - svg.hair(wide))
+            x, shade = TAKEN + at * width, palette.rank_colour(sender)
+            size = min(TOKEN, width - svg.hair(width))
             if at < len(taken):
                 parts.append(svg.rect(x, y + 10, size, TOKEN, shade, tip=f"of rank {sender}"))
             else:

@@ -71,15 +71,15 @@ def _nodes(cluster: model.Topology) -> list[str]:
     shown, slot = min(cluster.nodes, SHOWN), (RIGHT - LEFT - 68) / SHOWN
     base, parts = NODES_Y + NODE + 18, []
     for node in range(shown):
-        x, wide = LEFT + node * slot, slot - 10
+        x, width = LEFT + node * slot, slot - 10
         box = {"stroke": GREY, "rx": 5, "tip": f"node {node}: {words.plural(cluster.gpus, 'GPU')}"}
-        parts.append(svg.rect(x, NODES_Y, wide, NODE, palette.CARD, **box))
+        parts.append(svg.rect(x, NODES_Y, width, NODE, palette.CARD, **box))
         for gpu in range(cluster.gpus):
             column, row = gpu % 4, gpu // 4
-            place = x + wide * (column + 0.5) / 4, NODES_Y + 14 + 18 * row
+            place = x + width * (column + 0.5) / 4, NODES_Y + 14 + 18 * row
             parts.append(svg.circle(*place, DOT, palette.rank_colour(gpu)))
         for nic in range(cluster.nics):
-            at = x + wide * (nic + 0.5) / cluster.nics
+            at = x + width * (nic + 0.5) / cluster.nics
             parts.append(svg.line(at, NODES_Y + NODE, at, base, colour=BLUE, width=2))
     if cluster.nodes > shown:
         label = f"… {cluster.nodes - shown} more"

@@ -30,7 +30,7 @@ def draw(format: str, weight: float, change: float) -> svg.Picture:
         subtitle=f"{known.bits} bits in memory; {reach}, {known.digits:.1f} decimal digits",
         alt=f"The bits of {readable(sum_.weight)} in {format}; "
         f"the ranges of {len(FORMATS)} formats; the numbers around it, "
-        f"and where the sum of it and {readable(sum_.change)} lands: {readable(sum_.got)}.",
+        f"and where the sum of it and {readable(sum_.change)} lands: {readable(sum_.stored)}.",
         touch="Click a bit to flip it.",
     )
 
@@ -54,12 +54,16 @@ def _verdict(known: Format, sum_: Update, exact: float) -> str:
     if sum_.change == 0:
         return "the change is below its range, and 0 before it is added"
     equation = f"{readable(sum_.weight)} + {readable(sum_.change)}"
-    if math.isinf(sum_.got):
+    if math.isinf(sum_.stored):
         return f"{equation} is above its range: inf"
-    if sum_.arrived == 0:
-        return f"{equation} = {readable(sum_.got)}. The change is lost"
-    share = "all of" if abs(sum_.arrived - 1) < 0.01 else f"{words.significant(sum_.arrived)} times"
-    return f"{equation} = {readable(sum_.got, 6)}: {share} the change arrives"
+    if sum_.arrived_share == 0:
+        return f"{equation} = {readable(sum_.stored)}. The change is lost"
+    share = (
+        "all of"
+        if abs(sum_.arrived_share - 1) < 0.01
+        else f"{words.significant(sum_.arrived_share)} times"
+    )
+    return f"{equation} = {readable(sum_.stored, 6)}: {share} the change arrives"
 
 
 def _fate(known: Format, value: float) -> str:
@@ -82,8 +86,8 @@ def _bits(known: Format, value: float) -> list[str]:
     for digits, colour, label in groups:
         if not digits:
             continue
-        if fitting := _fitting(label, width * len(digits)):
-            parts.append(svg.text(x, BITS_Y - 8, fitting, colour=palette.MUTED))
+        if short_label := _shorten(label, width * len(digits)):
+            parts.append(svg.text(x, BITS_Y - 8, short_label, colour=palette.MUTED))
         for digit in digits:
             parts += _bit(x, width, digit, colour, next(flips, {}))
             x += width
@@ -97,12 +101,12 @@ def _bits(known: Format, value: float) -> list[str]:
 
 def _flips(known: Format, bits: str) -> Iterator[dict[str, str]]:
     """Yield the button of each bit; empty if the flipped value is beyond the control's range."""
-    low, high = WEIGHTS
+    low, height = WEIGHTS
     for place, bit in enumerate(bits):
         flipped = known.value(f"{bits[:place]}{1 - int(bit)}{bits[place + 1 :]}")
         label = f"Flip bit {place + 1} of {len(bits)}: w = {readable(flipped, 6)}"
-        can = low <= flipped <= high
-        yield touch.button("weight", flipped, label) if can else {}
+        in_range = low <= flipped <= height
+        yield touch.button("weight", flipped, label) if in_range else {}
 
 
 def _bit(x: float, width: float, digit: str, colour: str, flip: dict[str, str]) -> list[str]:
@@ -115,7 +119,7 @@ def _bit(x: float, width: float, digit: str, colour: str, flip: dict[str, str]) 
     ]
 
 
-def _fitting(label: str, width: float) -> str:
+def _shorten(label: str, width: float) -> str:
     """Shorten a label to `width` pixels: whole, up to its colon, or up to its comma."""
     shorter = (label, label.partition(":")[0], label.partition(",")[0])
     return next((text for text in shorter if svg.text_width(text) * 0.92 <= width), "")
@@ -221,11 +225,11 @@ def _landing(sum_: Update, x) -> list[str]:
     entries = [("ring", palette.INK, f"exact: {readable(sum_.exact, 6)}")]
     ring = {"stroke": palette.INK, "stroke_width": 2}
     parts = [svg.circle(x(sum_.exact), LINE_Y, 5, palette.CARD, **ring)]
-    if math.isfinite(sum_.got):
-        colour, label = palette.GOOD, f"stored: {readable(sum_.got, 6)}"
-        if sum_.arrived == 0:
+    if math.isfinite(sum_.stored):
+        colour, label = palette.GOOD, f"stored: {readable(sum_.stored, 6)}"
+        if sum_.arrived_share == 0:
             colour, label = palette.ALARM, f"{label}, as if nothing had happened"
-        parts.append(svg.circle(x(sum_.got), LINE_Y, 3, colour))
+        parts.append(svg.circle(x(sum_.stored), LINE_Y, 3, colour))
         entries.append(("dot", colour, label))
     return [*parts, svg.legend(svg.MARGIN, y, entries)]
 
@@ -233,9 +237,9 @@ def _landing(sum_: Update, x) -> list[str]:
 @explorable
 def number_formats() -> Description:
     """What a number format keeps of a weight and of a small change to it."""
-    low, high = WEIGHTS
+    low, height = WEIGHTS
     return draw, {
         "format": Choice("Format", tuple(model.FORMATS), "fp16"),
-        "weight": Slider("Weight w", low, high, 1, step=FINE, log=True, fine=True),
+        "weight": Slider("Weight w", low, height, 1, step=FINE, log=True, fine=True),
         "change": Slider("Change", 1e-9, 1e3, 1e-4, step=FINE, log=True),
     }

@@ -9,7 +9,7 @@ from course.explore.factory import Description, explorable
 from course.explore.models import pipeline as model
 
 LEFT, RIGHT = 92, svg.WIDTH - svg.MARGIN - 76
-ROW, HIGH = 28, 22
+ROW, HEIGHT = 28, 22
 TOP = 120  # y of the first lane
 
 
@@ -102,23 +102,25 @@ def _lanes(plan: model.Schedule, top: float, end: float, policy: str) -> list[st
         y, colour = top + rank * ROW, palette.rank_colour(rank)
         name = svg.text(LEFT - 12, y + 16, f"Rank {rank}", anchor="end", bold=True, colour=colour)
         parts.append(name)
-        parts.append(svg.rect(LEFT + begin * scale, y, (last - begin) * scale, HIGH, palette.WAIT))
+        parts.append(
+            svg.rect(LEFT + begin * scale, y, (last - begin) * scale, HEIGHT, palette.WAIT)
+        )
         parts += [_pass(step, y, scale, colour) for step in steps]
         parts.append(svg.text(RIGHT + 12, y + 16, _in_memory(steps, policy), bold=True))
     return parts
 
 
 def _pass(step: model.PipelinePass, y: float, scale: float, colour: str) -> str:
-    x, wide = LEFT + step.start * scale, (step.end - step.start) * scale
+    x, width = LEFT + step.start * scale, (step.end - step.start) * scale
     phase = {"F": "forward", "B": "backward", "W": "optimizer"}[step.kind]
     part = f", part {step.chunk + 1} of this rank's model" if step.chunk else ""
     tip = f"{step.kind} of micro-batch {step.microbatch}{part}"
     fill = palette.phase_colour(colour, phase)
-    box = svg.rect(x, y, wide - svg.hair(wide), HIGH, fill, tip=tip)
+    box = svg.rect(x, y, width - svg.hair(width), HEIGHT, fill, tip=tip)
     label = str(step.microbatch)
-    if svg.text_width(label) + 2 > wide:
+    if svg.text_width(label) + 2 > width:
         return box
-    return box + svg.text(x + wide / 2, y + 16, label, anchor="middle", colour=palette.on(fill))
+    return box + svg.text(x + width / 2, y + 16, label, anchor="middle", colour=palette.on(fill))
 
 
 @explorable

@@ -17,7 +17,7 @@ PLACES = ("on the master", "inside forward")
 def draw(devices: int, batch: int, parameters: float, vocabulary: int, loss: str) -> svg.Picture:
     """Draw one state of the explorable; `parameters` in millions."""
     step = model.step(devices, batch, parameters * 1e6, vocabulary, inside=loss == PLACES[1])
-    wide = words.significant(round(model.width(parameters * 1e6, vocabulary)), 4)
+    bert_width = words.significant(round(model.width(parameters * 1e6, vocabulary)), 4)
     totals = enumerate(words.size(device.total) for device in step.devices)
     held = "; ".join(f"device {i}: {total}" for i, total in totals)
     moved = ", ".join(f"{name} {words.size(count)}" for name, count in step.moved.items())
@@ -25,7 +25,7 @@ def draw(devices: int, batch: int, parameters: float, vocabulary: int, loss: str
         LINK_Y + 16,
         _title(step, loss),
         [*_held(step), *_moved(step)],
-        subtitle=f"A BERT {wide} wide, {model.TOKENS} tokens per sequence, float32, AdamW; "
+        subtitle=f"A BERT {bert_width} wide, {model.TOKENS} tokens per sequence, float32, AdamW; "
         "nothing is freed in a step",
         alt=f"Held: {held}. Moved in a step: {moved}; "
         f"through device 0: {words.size(step.master_link)}.",

@@ -81,24 +81,26 @@ def _lanes(work: list[list[float]], turn: int) -> list[str]:
     """Draw a lane for each rank, with a box for what it computes in each round."""
     ranks, times = len(work), model.starts(work)
     row, scale = SIDE / ranks, (LANES_RIGHT - LANES_LEFT) / times[-1]
-    high = min(row * (1 - GAP), 32)
+    height = min(row * (1 - GAP), 32)
     parts = []
     for rank, done in enumerate(work):
         y, colour = TOP + rank * row, palette.rank_colour(rank)
         name = f"Rank {rank}"
-        middle = y + high / 2 + 4
+        middle = y + height / 2 + 4
         parts += [
             svg.text(LANES_LEFT - 10, middle, name, anchor="end", bold=True, colour=colour),
-            svg.rect(LANES_LEFT, y, LANES_RIGHT - LANES_LEFT, high, palette.WAIT),
+            svg.rect(LANES_LEFT, y, LANES_RIGHT - LANES_LEFT, height, palette.WAIT),
         ]
         for number, blocks in enumerate(done):
             fill = colour if number == turn else palette.tint(colour, 0.7)
-            x, wide = LANES_LEFT + times[number] * scale, blocks * scale
-            if not wide:
+            x, width = LANES_LEFT + times[number] * scale, blocks * scale
+            if not width:
                 continue
             whose = str(model.owner(rank, number, ranks))
-            parts.append(svg.rect(x, y, wide - svg.hair(wide), high, fill, tip=f"keys of {whose}"))
-            label = svg.text(x + wide / 2, middle, whose, anchor="middle", colour=palette.on(fill))
+            parts.append(
+                svg.rect(x, y, width - svg.hair(width), height, fill, tip=f"keys of {whose}")
+            )
+            label = svg.text(x + width / 2, middle, whose, anchor="middle", colour=palette.on(fill))
             parts.append(label)
     return parts
 

@@ -36,8 +36,8 @@ def draw(workers: int, bound: int, slow: float, nap: bool) -> svg.Picture:
         parts += _lane(worker, steps, TOP + worker * APART)
     return svg.card(
         bottom + 46,
-        f"{named}: {updates}, staleness up to {run.largest}, "
-        f"{100 * run.waited:.0f} % of the time waited",
+        f"{named}: {updates}, staleness up to {run.largest_staleness}, "
+        f"{100 * run.waiting_share:.0f} % of the time waited",
         parts,
         subtitle=f"{equal} would make {alone} updates in that time",
         alt=f"{words.plural(workers, 'lane')} over {model.END_MS:.0f} ms, one per worker, "

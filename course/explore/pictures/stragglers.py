@@ -27,7 +27,7 @@ def draw(ranks: int, slower: float, jitter: float, every: int) -> svg.Picture:
     ]
     excess = 100 * (now / ideal - 1)
     curve_y = TOP + ranks * NEXT + 104
-    waits = max(run.waited(rank) for rank in range(ranks))
+    waits = max(run.waiting_share(rank) for rank in range(ranks))
     return svg.card(
         curve_y + CURVE_HEIGHT + 58,
         _title(ranks, slower, jitter, every, excess),
@@ -45,14 +45,14 @@ def draw(ranks: int, slower: float, jitter: float, every: int) -> svg.Picture:
 
 def _title(ranks: int, slower: float, jitter: float, every: int, excess: float) -> str:
     cost = f"{excess:.0f} %"
-    often = "at every pass" if every == 1 else f"after {every} passes"
+    frequency = "at every pass" if every == 1 else f"after {every} passes"
     if excess < 0.5:
         return "Nobody is late: nobody waits"
     if jitter == 0:
         return f"One rank is slower by {slower:.0f} %: all {ranks} pay {cost}"
     if slower == 0:
-        return f"Nobody is slow, and yet to meet {often} costs {cost}"
-    return f"A slow rank and jitter, meeting {often}: all {ranks} pay {cost}"
+        return f"Nobody is slow, and yet to meet {frequency} costs {cost}"
+    return f"A slow rank and jitter, meeting {frequency}: all {ranks} pay {cost}"
 
 
 def _lanes(run: model.Race) -> list[str]:
@@ -82,14 +82,14 @@ def _lanes(run: model.Race) -> list[str]:
 def _period(period: model.Period, y: float, colour: str, scale: float) -> list[str]:
     moments = (period.start_ms, *period.ends_ms)
     marks = [(begin, end, colour, "a pass") for begin, end in pairwise(moments)]
-    marks.append((period.ends_ms[-1], period.all_ms, palette.WAIT, "waits"))
+    marks.append((period.ends_ms[-1], period.all_done_ms, palette.WAIT, "waits"))
     parts = []
     for begin, end, fill, what in marks:
         x, width = _clipped(begin, end, scale)
         if width > 0:
             tip = f"{what}: {words.milliseconds(end - begin)}"
             parts.append(svg.rect(x, y, width - svg.hair(width), LANE, fill, tip=tip))
-    x, width = _clipped(period.all_ms, period.all_ms + model.ALL_REDUCE_MS, scale)
+    x, width = _clipped(period.all_done_ms, period.all_done_ms + model.ALL_REDUCE_MS, scale)
     if width > 1:
         tip = f"all-reduce: {words.milliseconds(model.ALL_REDUCE_MS)}"
         parts.append(svg.hatched(x, y, width - 1, LANE, colour, tip=tip))

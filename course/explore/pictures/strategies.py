@@ -29,11 +29,11 @@ def draw(
         alt=f"{count}{centre}: boxes with weights, gradients and optimizer state; arrows show what "
         "moves. Below, the four strategies compared: the time of the transfer and the memory of a "
         "device.",
-        touch=f"Click {_mortal(now)} to let it die, and again to bring it back.",
+        touch=f"Click {_clickable(now)} to let it die, and again to bring it back.",
     )
 
 
-def _mortal(now: model.Placement) -> str:
+def _clickable(now: model.Placement) -> str:
     """Name the places that a click can let die."""
     last = "the last device" if len(now.devices) > 1 else "the device"
     return f"{last} or the {now.centre.name}" if now.centre else last
@@ -54,14 +54,14 @@ def _title(now: model.Placement, dies: str) -> str:
     if dies == model.CENTRE and now.centre is None:
         return f"{now.strategy} has no centre that could die"
     if dies != model.NOTHING:
-        return f"{now.strategy} when {dies} dies: {_left(now.survivors, count)}"
+        return f"{now.strategy} when {dies} dies: {_survivors(now.survivors, count)}"
     if now.busiest == 0:
         return f"{now.strategy} on one device: nothing moves"
     where = f"Variables on the {now.centre.name}" if now.centre else "Mirrors on every device"
     return f"{where}: the busiest link needs {_time(now.transfer_ms)} per step"
 
 
-def _left(survivors: int, count: int) -> str:
+def _survivors(survivors: int, count: int) -> str:
     if survivors == 0:
         return "everything stops"
     verb = "goes" if survivors == 1 else "go"
@@ -191,10 +191,10 @@ def _traffic(now: model.Placement) -> list[str]:
         if place.fate != "goes on" or now.centre.fate != "goes on":
             continue
         x, at = _x(i, count) + width / 2, svg.WIDTH / 2 + (i - (count - 1) / 2) * 13
-        low, high, colour = _device_y(now) - 2, CENTRE_Y + BOX + 3, palette.rank_colour(i)
+        low, height, colour = _device_y(now) - 2, CENTRE_Y + BOX + 3, palette.rank_colour(i)
         pale = palette.tint(colour, 0.45)
-        parts.append(svg.arrow(x + 5, low, at + 4, high, colour=pale, width=1.6))
-        parts.append(svg.arrow(at - 4, high, x - 5, low, colour=colour, width=1.6))
+        parts.append(svg.arrow(x + 5, low, at + 4, height, colour=pale, width=1.6))
+        parts.append(svg.arrow(at - 4, height, x - 5, low, colour=colour, width=1.6))
     return parts
 
 
@@ -267,10 +267,10 @@ def _bars(plans: dict[str, model.Placement], now: model.Placement) -> list[str]:
         parts.append(svg.text(LEFT, bar_y + 11, name, bold=chosen))
         colour = palette.rank_colour(0) if chosen else palette.tint(palette.INK, 0.72)
         for x, room, _, values, label in columns:
-            wide = room * values[name] / (max(values.values()) or 1)
+            width = room * values[name] / (max(values.values()) or 1)
             amount = label(values[name]) if values[name] else "nothing"
-            parts.append(svg.rect(x, bar_y, wide, BAR, colour))
-            parts.append(svg.text(x + wide + 6, bar_y + 11, amount))
+            parts.append(svg.rect(x, bar_y, width, BAR, colour))
+            parts.append(svg.text(x + width + 6, bar_y + 11, amount))
     return parts
 
 

@@ -118,10 +118,10 @@ def _message(
     sent = f"{words.significant(message.mib)} MiB"
     took = words.milliseconds(message.end_ms - message.start_ms)
     tip = f"message {number + 1}: {count}, {sent}, {took}"
-    wide, long = right - left, end - start
+    width, long = right - left, end - start
     return [
         svg.polygon(ribbon, shade, fill_opacity=0.16),
-        svg.rect(left, READY_Y, wide - svg.hair(wide), LANE, shade, tip=count),
+        svg.rect(left, READY_Y, width - svg.hair(width), LANE, shade, tip=count),
         svg.hatched(start, NETWORK_Y, long - svg.hair(long), LANE, shade, tip=tip),
     ]
 
@@ -129,10 +129,10 @@ def _message(
 def _curve(left: float, unit: str, curve: Sequence[Point], now: Point) -> str:
     """Draw the total time against one of the two settings, and mark the current value."""
     top, bottom = svg.round_up(max(ms for _, ms in [*curve, now])), CURVE_Y + CURVE_HEIGHT
-    low, high = curve[0][0], curve[-1][0]
+    low, height = curve[0][0], curve[-1][0]
 
     def at(value: float, ms: float) -> Point:
-        share = math.log(value / low) / math.log(high / low)
+        share = math.log(value / low) / math.log(height / low)
         return left + min(max(share, 0), 1) * CURVE_WIDTH, bottom - CURVE_HEIGHT * ms / top
 
     until = f"By {unit.partition(',')[0]}: all is reduced after {words.milliseconds(now[1])}"
@@ -141,7 +141,7 @@ def _curve(left: float, unit: str, curve: Sequence[Point], now: Point) -> str:
         y, label = at(low, value)[1], words.significant(value, 3)
         parts.append(svg.line(left, y, left + CURVE_WIDTH, y))
         parts.append(svg.text(left - 10, y + 4, label, colour=grey, anchor="end"))
-    for power in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high)) + 1):
+    for power in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(height)) + 1):
         x, label = at(10.0**power, 0)[0], words.significant(10.0**power, 1)
         parts.append(svg.line(x, bottom, x, bottom + 4))
         parts.append(svg.text(x, bottom + 17, label, colour=grey, anchor="middle"))
