@@ -149,7 +149,7 @@ def test_the_picture_fits_and_is_legible(mine, behind):
 
 
 @pytest.mark.parametrize(
-    ("mine", "behind", "says"),
+    ("mine", "behind", "message"),
     [
         ({}, published.all_reduces(), "points of your own"),
         ({"yours": []}, published.all_reduces(), "points of your own"),
@@ -159,8 +159,8 @@ def test_the_picture_fits_and_is_legible(mine, behind):
         (MINE, published.lines(), "show the same"),
     ],
 )
-def test_a_picture_that_would_mislead_is_refused(mine, behind, says):
-    with pytest.raises(CourseError, match=says):
+def test_a_picture_that_would_mislead_is_refused(mine, behind, message):
+    with pytest.raises(CourseError, match=message):
         published.draw(mine, behind, title="")
 
 
@@ -176,7 +176,7 @@ def test_a_sentence_says_where_one_stands():
     assert published.stands("Mine", 2**24, 500.0, behind).endswith("; yours is 2.1 times that.")
 
 
-@pytest.mark.parametrize(("at", "value", "says"), [(2**24, 0.0, "above 0"), (3, 1.0, "near 3")])
-def test_what_cannot_be_compared_is_refused(at, value, says):
-    with pytest.raises(CourseError, match=says):
+@pytest.mark.parametrize(("at", "value", "message"), [(2**24, 0.0, "above 0"), (3, 1.0, "near 3")])
+def test_what_cannot_be_compared_is_refused(at, value, message):
+    with pytest.raises(CourseError, match=message):
         published.stands("Mine", at, value, published.all_reduces())
