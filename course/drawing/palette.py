@@ -37,7 +37,7 @@ def ansi(rank: int, text: str) -> str:
 
 def _rgb(colour: str) -> str:
     """A colour as ANSI writes it: '0;114;178'."""
-    return ";".join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))
+    return ";".join(map(str, bytes.fromhex(colour[1:])))
 
 
 def contrast(one: str, other: str) -> float:
@@ -48,7 +48,7 @@ def contrast(one: str, other: str) -> float:
 
 def _luminance(colour: str) -> float:
     """The relative luminance of WCAG 2, from 0 to 1."""
-    shares = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    shares = [channel / 255 for channel in bytes.fromhex(colour[1:])]
     linear = [
         share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
     ]
@@ -72,7 +72,7 @@ def as_text(colour: str) -> str:
 
 def mix(colour: str, other: str, share: float) -> str:
     """`colour` with `share` (0 to 1) of `other` mixed in, as ``#rrggbb``."""
-    pairs = [(int(colour[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5)]
+    pairs = zip(bytes.fromhex(colour[1:]), bytes.fromhex(other[1:]), strict=True)
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 

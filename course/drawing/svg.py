@@ -17,6 +17,7 @@ from course.drawing.picture import Picture
 WIDTH = 760  # of a card, in pixels
 MARGIN = 28  # on the left and right of a card
 SIZE = 12  # font size of ordinary text
+HATCHING = 6  # pixels from one hatching line to the next
 Spot = tuple[float, float]  # x and y
 
 
@@ -103,7 +104,6 @@ def hatched(
     colour: str,
     *,
     tip: str = "",
-    gap: float = 6,
     **attributes: object,
 ) -> str:
     """A rectangle marked as communication: diagonal lines in `colour` on a pale ground."""
@@ -111,7 +111,7 @@ def hatched(
     paler = palette.tint(colour, 0.86)
     edge = {"stroke": colour, "stroke_width": 1} | attributes
     ground = rect(x, y, width, height, paler, tip=tip, **edge)
-    d = "".join(_diagonals(x, y, width, height, gap))
+    d = "".join(_diagonals(x, y, width, height))
     if not d:
         return ground
     return ground + element(
@@ -119,14 +119,14 @@ def hatched(
     )
 
 
-def _diagonals(x: float, y: float, width: float, height: float, gap: float) -> Iterator[str]:
-    """Lines `gap` apart that rise to the right, clipped to the rectangle."""
-    offset = gap - (x % gap)  # so that lines continue across neighbouring rectangles
+def _diagonals(x: float, y: float, width: float, height: float) -> Iterator[str]:
+    """Lines `HATCHING` apart that rise to the right, clipped to the rectangle."""
+    offset = HATCHING - (x % HATCHING)  # so that lines continue across neighbouring rectangles
     while offset < width + height:
         left, right = max(offset - height, 0), min(offset, width)
         start = f"M{number(x + left)} {number(y + offset - left)}"
         yield start + f"L{number(x + right)} {number(y + offset - right)}"
-        offset += gap
+        offset += HATCHING
 
 
 def line(
