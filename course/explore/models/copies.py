@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from course.core import CourseError
 
-NUMBER, STATE = 4, 16  # float32 bytes per parameter: as it travels; with gradient and AdamW's state
+NUMBER, STATE = 4, 16  # float32 bytes per parameter: sent; held with gradient and AdamW's state
 PASSES = 3  # trips of a parameter within its copy: two gathers, and its gradient
 
 

@@ -1,4 +1,4 @@
-"""Each token chooses one expert, each rank holds two: how many each computes, and how many drop."""
+"""Tokens that each choose one expert: how many each rank computes, and how many are dropped."""
 
 import math
 import random
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from course.core import CourseError
 
-RANKS, EXPERTS_PER_RANK, TOKENS = 4, 2, 12  # ranks, experts per rank, tokens per rank
+RANKS, EXPERTS_PER_RANK, TOKENS = 4, 2, 12  # TOKENS counts those of one rank
 EXPERTS = RANKS * EXPERTS_PER_RANK
 NO_LIMIT = 8.0  # the capacity factor at which an expert takes every token
 
 
 @dataclass(frozen=True)
 class Flow:
-    """The expert of each token, ``chosen[rank][token]``, and whether it had room: ``kept``."""
+    """The expert of each token, ``chosen[rank][token]``, and whether it takes it, ``kept``."""
 
     chosen: tuple[tuple[int, ...], ...]
     kept: tuple[tuple[bool, ...], ...]

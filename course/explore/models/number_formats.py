@@ -8,12 +8,12 @@ from course.core import CourseError
 
 @dataclass(frozen=True)
 class Format:
-    """A sign, `exponent` bits for the range, `fraction` bits for the precision; `bits` in memory.
+    """A number format: a sign, `exponent` bits for the range, `fraction` bits for the precision.
 
-    It follows IEEE 754, with subnormal numbers. The largest exponent is reserved for infinity and
-    nan. Without `infinity` (fp8 e4m3: Micikevicius et al. 2022, "FP8 Formats for Deep Learning"),
-    only the largest fraction of that exponent is reserved, for nan, and a number that is too large
-    becomes the largest one, as in torch 2.13.
+    It takes `bits` in memory and follows IEEE 754, with subnormal numbers. The largest exponent is
+    reserved for infinity and nan. Without `infinity` (fp8 e4m3: Micikevicius et al. 2022, "FP8
+    Formats for Deep Learning"), only the largest fraction of that exponent is reserved, for nan,
+    and a number that is too large becomes the largest one, as in torch 2.13.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""The drawing of each explorable, with its controls; each file draws the model of its name."""
+"""The drawing and the controls of each explorable, in a file named after its model."""

@@ -9,7 +9,7 @@ from course.explore.models import backfill as model
 HOURS = 24  # the length of the board
 LIMITS = tuple(0.5 * i for i in range(1, 25))  # the requested hours of the curve
 LEFT, RIGHT = board.LEFT, board.RIGHT
-CURVE = 96  # its height in pixels
+CURVE = 96  # height of the curve, in pixels
 BLUE = palette.rank_colour(0)
 
 

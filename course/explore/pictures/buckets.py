@@ -12,7 +12,7 @@ from course.explore.models.backward import Message
 BLUE = palette.rank_colour(0)
 LEFT = 116  # where the lanes' time begins, in pixels
 RIGHT = svg.WIDTH - svg.MARGIN
-LANE = 34  # its height in pixels
+LANE = 34  # height of a lane, in pixels
 COMPUTE_Y, NETWORK_Y, CURVE_Y = 106, 184, 340
 BELOW = NETWORK_Y + LANE + 13  # y of the numbers of all-reduces that are too short to hold them
 CURVE_HEIGHT = 120

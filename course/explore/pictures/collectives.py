@@ -12,7 +12,7 @@ from course.explore.models.collectives import Example, Held, Number
 ROW, CELL, HEIGHT = 54, 40, 34  # pixels from rank to rank; least width, and height, of a number
 WIDEST = 140  # width of a number that is alone in its row
 TOP = 104  # y of the first rank's numbers
-LEFT, MIDDLE = 104, 416  # where rank names end, and the middle of the picture
+LEFT, MIDDLE = 104, 416  # where rank names end; the middle between before and after
 GAP = 76  # from that middle to the numbers on either side
 MOST = 6  # the most ranks, and the most numbers of a rank
 DIGITS = 4  # the most digits that fit in a cell

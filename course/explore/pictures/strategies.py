@@ -34,7 +34,7 @@ def draw(
 
 
 def _clickable(now: model.Placement) -> str:
-    """Name the places that a click can let die."""
+    """Name the places that can be clicked to let them die."""
     last = "the last device" if len(now.devices) > 1 else "the device"
     return f"{last} or the {now.centre.name}" if now.centre else last
 

@@ -12,7 +12,7 @@ from course.explore.models.backward import Message
 
 BLUE = palette.rank_colour(0)
 LEFT, RIGHT = 116, svg.WIDTH - svg.MARGIN
-LANE = 30  # its height in pixels
+LANE = 30  # height of a lane, in pixels
 READY_Y, CYCLE_Y, NETWORK_Y, CURVE_Y = 106, 156, 196, 328
 CURVE_HEIGHT, CURVE_WIDTH = 104, 274
 THRESHOLDS = tuple(0.01 * 2 ** (i / 2) for i in range(28))  # MiB, 0.01 … 128
