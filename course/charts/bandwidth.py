@@ -1,4 +1,4 @@
-"""Measured all-reduces: bus bandwidth against the size of the buffer, one line per algorithm."""
+"""A plot of measured all-reduces: bus bandwidth by buffer size, one line per algorithm."""
 
 from collections.abc import Mapping
 
@@ -14,10 +14,10 @@ def bandwidth(
     title: str = "",
     subtitle: str = "",
 ) -> Picture:
-    """A dot per measurement and a line per algorithm, dashed where a model predicts it.
+    """Draw a dot per measurement and a line per algorithm; the lines of a model are dashed.
 
     Sizes are in bytes, values in GB/s; both axes are logarithmic. Raises `CourseError` for a plot
-    without measurements, for an empty line, and for a value that a logarithm cannot take.
+    without measurements, for an empty line, and for a size or value that is not above 0.
     """
     predicted = predicted or {}
     lines = [*measured.values(), *predicted.values()]
@@ -31,7 +31,7 @@ def bandwidth(
     parts = axes.draw()
     colours = {name: palette.rank_colour(i) for i, name in enumerate(measured)}
     for name, line in predicted.items():
-        parts.append(_dashed([axes.at(*point) for point in line], colours.get(name, GREY)))
+        parts.append(_dashed_line([axes.at(*point) for point in line], colours.get(name, GREY)))
     for name, line in measured.items():
         parts += measured_line(name, line, axes, colours[name], width=2)
     ends = {name: axes.at(*line[-1]) for name, line in measured.items()}
@@ -52,14 +52,14 @@ def _subtitle(predicted: bool) -> str:
 
 
 def _alt_text(measured: Mapping[str, Points]) -> str:
-    """The ends of the lines in words, for the alt text."""
+    """Give the last value of each line in words, for the alt text."""
     largest = ", ".join(
         f"{name} {words.significant(line[-1][1])} GB/s" for name, line in measured.items()
     )
     return f"Bus bandwidth against the size of the buffer. Largest size: {largest}."
 
 
-def _dashed(places: list[tuple[float, float]], colour: str) -> str:
+def _dashed_line(places: list[tuple[float, float]], colour: str) -> str:
     d = "M" + "L".join(f"{svg.number(x)} {svg.number(y)}" for x, y in places)
     return svg.element(
         "path", d=d, stroke=colour, stroke_width=1.3, stroke_dasharray="2 4", fill="none"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LEFT, RIGHT = lanes.LEFT, lanes.RIGHT  # where time begins and ends, in pixels
 LANE, NEXT, TOP = lanes.COMPUTE, lanes.COMPUTE + 8, 102
-# A step's stages in their order: a phase of computing, or None for copying between devices.
+# The stages of a step in order, each with its phase, or None if it copies between devices.
 STAGES = {
     "scatter": None,
     "replicate": None,
@@ -27,7 +27,7 @@ STAGES = {
     "reduce": None,
     "step": "optimizer",
 }
-TOGETHER = ("forward", "backward")  # what all devices do; the rest is the master's
+TOGETHER = ("forward", "backward")  # the stages of all devices; the others are the master's
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Stretch:
 
 
 def alone_ms(step: Sequence[Stretch]) -> float:
-    """For how many ms only the master works while the other devices wait."""
+    """The time in ms in which only the master works and the other devices wait."""
     together = 0.0
     for stage in TOGETHER:
         stretches = [stretch for stretch in step if stretch.stage == stage]
@@ -50,15 +50,15 @@ def alone_ms(step: Sequence[Stretch]) -> float:
 
 
 def device_lanes(steps: Mapping[str, "pd.DataFrame"]) -> Picture:
-    """Draw the named steps, as they were measured, below one another on one time axis.
+    """Draw measured steps below one another on one time axis, each under its name.
 
-    A step is a table with a row for each device and stage, and columns device, stage, start_ms and
-    end_ms. Raises `CourseError` for an empty one.
+    A step is a table with a row for each device and stage, and the columns device, stage, start_ms
+    and end_ms. Raises `CourseError` for an empty table.
     """
-    read = {name: _stretches(table) for name, table in steps.items()}
-    shares = [f"{100 * alone_ms(step) / _length(step):.0f} %" for step in read.values()]
+    by_name = {name: _stretches(table) for name, table in steps.items()}
+    shares = [f"{100 * alone_ms(step) / _length(step):.0f} %" for step in by_name.values()]
     return draw_stages(
-        read,
+        by_name,
         f"While the others wait, the master works alone for {' and '.join(shares)} of a step",
         "Measured here. Solid is computing, hatched is copying between devices",
     )
@@ -76,7 +76,7 @@ def _stretches(table: "pd.DataFrame") -> list[Stretch]:
 
 
 def draw_stages(steps: Mapping[str, Sequence[Stretch]], title: str, subtitle: str) -> Picture:
-    """All steps on one time axis, each under its name (if it has one)."""
+    """Draw all steps on one time axis, each under its name unless that is empty."""
     top = max(_length(step) for step in steps.values())
     scale = (RIGHT - LEFT) / top
     parts: list[str] = []
@@ -126,14 +126,14 @@ def _stretch(stretch: Stretch, colour: str, y: float, scale: float) -> list[str]
     x, width = LEFT + stretch.start * scale, (stretch.end - stretch.start) * scale
     phase = STAGES[stretch.stage]
     tip = f"{stretch.stage}: {words.milliseconds(stretch.end - stretch.start)}"
-    named = {"label": stretch.stage, "tip": tip, "margin": 3}
+    texts = {"label": stretch.stage, "tip": tip, "margin": 3}
     if phase is None:
-        return lanes.communicating(x, y, width, LANE, colour, **named, paper=1)
-    return lanes.computing(x, y, width, colour, phase, **named)
+        return lanes.communicating(x, y, width, LANE, colour, **texts, paper=1)
+    return lanes.computing(x, y, width, colour, phase, **texts)
 
 
 def _alt_text(step: Sequence[Stretch]) -> str:
-    """The master's stages in words, for the alt text."""
-    own = [stretch for stretch in step if stretch.device == 0]
-    stages = (f"{s.stage} {words.milliseconds(s.end - s.start)}" for s in own)
+    """Describe the master's stages in words, for the alt text."""
+    master = [stretch for stretch in step if stretch.device == 0]
+    stages = (f"{s.stage} {words.milliseconds(s.end - s.start)}" for s in master)
     return "Device 0 in order: " + ", ".join(stages)

@@ -1,4 +1,4 @@
-"""What several people guessed and what their machines measured: a dot each, on one axis."""
+"""The guesses of several people and what their machines measured, as dots."""
 
 import math
 from collections import Counter
@@ -8,8 +8,8 @@ from statistics import median
 from course.drawing import Picture, palette, svg
 
 LEFT, RIGHT = 120, svg.WIDTH - 2 * svg.MARGIN
-ROW = 34  # pixels between what was guessed and what was measured
-RADIUS, STEP = 5, 6  # of a dot; how far equal ones are moved upwards
+ROW = 34  # pixels between the guesses and the measurements
+RADIUS, STEP = 5, 6  # of a dot; from one to the next above it
 TOP = 84
 COLOURS = {"guessed": palette.rank_colour(0), "measured": palette.rank_colour(1)}
 
@@ -17,13 +17,14 @@ COLOURS = {"guessed": palette.rank_colour(0), "measured": palette.rank_colour(1)
 def numbers(
     guessed: Sequence[float], measured: Sequence[float], show: Callable[[float], str]
 ) -> Picture:
-    """The guesses above the measurements; `show` writes a number with its unit.
+    """Draw the guesses above the measurements; `show` formats a number with its unit.
 
-    The axis is logarithmic if every number is above 0 and the largest is twice the smallest.
+    The axis is logarithmic if every number is above 0 and the largest is at least twice the
+    smallest.
     """
     rows = {"guessed": sorted(guessed), "measured": sorted(measured)}
-    every = [value for row in rows.values() for value in row]
-    low, high = min(every), max(every)
+    all_values = [value for row in rows.values() for value in row]
+    low, high = min(all_values), max(all_values)
     logarithmic = low > 0 and high >= 2 * low
     scale = math.log if logarithmic else float
     span = scale(high) - scale(low)
@@ -36,11 +37,11 @@ def numbers(
     for number, (name, row) in enumerate(rows.items()):
         y = TOP + (number + 1) * ROW - 10
         parts.append(svg.text(svg.MARGIN, y + 4, name, colour=palette.MUTED))
-        seen: Counter[int] = Counter()
+        stacked: Counter[int] = Counter()
         for value in row:
             place = round(at(value) / RADIUS)
-            up = min(seen[place], 4) * STEP
-            seen[place] += 1
+            up = min(stacked[place], 4) * STEP
+            stacked[place] += 1
             parts.append(svg.circle(at(value), y - up, RADIUS, COLOURS[name], fill_opacity=0.75))
     ends = [(low, "start"), (high, "end")] if span else [(low, "middle")]
     for value, anchor in ends:
@@ -57,7 +58,7 @@ def numbers(
 
 
 def choices(options: Sequence[str], guessed: Sequence[str], measured: Sequence[str]) -> Picture:
-    """A row of dots for each option: how many chose it, and how many measured it."""
+    """Draw for each option a row of dots for its guesses, and below it one for its measurements."""
     parts, dots = [], RIGHT - LEFT - 80
     for number, option in enumerate(options):
         y = TOP + number * ROW
@@ -69,7 +70,7 @@ def choices(options: Sequence[str], guessed: Sequence[str], measured: Sequence[s
                 svg.circle(LEFT + 80 + step * place, y - 6 + 13 * up, RADIUS, COLOURS[name])
                 for place in range(count)
             ]
-    most = max(options, key=list(guessed).count)
+    favourite = max(options, key=list(guessed).count)
     legend = [("dot", COLOURS[name], name) for name in COLOURS]
     bottom = TOP + len(options) * ROW
     parts.append(svg.legend(svg.MARGIN, bottom + 8, legend))
@@ -77,5 +78,5 @@ def choices(options: Sequence[str], guessed: Sequence[str], measured: Sequence[s
         f"{option}: guessed by {guessed.count(option)}, measured by {measured.count(option)}"
         for option in options
     )
-    title = f"Most of the room guessed “{most}”"
+    title = f"Most of the room guessed “{favourite}”"
     return svg.card(bottom + 28, title, parts, subtitle="a dot for each person", alt=alt)

@@ -6,7 +6,7 @@ Interval = tuple[float, float]  # (start, end), here in ms
 
 
 def union(intervals: Iterable[Interval]) -> list[Interval]:
-    """The same stretches of time, sorted and disjoint."""
+    """Merge intervals that overlap or touch; the result is sorted and disjoint."""
     merged: list[Interval] = []
     for start, end in sorted(intervals):
         if merged and start <= merged[-1][1]:
@@ -21,7 +21,7 @@ def close_pauses(
 ) -> list[Interval]:
     """Join disjoint, sorted `intervals` over pauses of at most `longest`.
 
-    A pause that contains a moment of `breaks` stays.
+    A pause that contains one of the moments in `breaks` stays open.
     """
     joined: list[Interval] = []
     for start, end in intervals:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from course.core import words
 from course.drawing import palette, svg
 
-LEFT, RIGHT = 84, svg.WIDTH - 176  # the names are to the right of it
+LEFT, RIGHT = 84, svg.WIDTH - 176  # the names of the lines are further right
 TOP, HEIGHT = 84, 300
 BOTTOM = TOP + HEIGHT
 CARD_HEIGHT = BOTTOM + 52
 GREY = palette.MUTED
-APART = 17  # pixels between two names
+APART = 17  # least distance of two names, in pixels
 
 Points = Sequence[tuple[float, float]]  # (x, y), both above 0, in order of rising x
 
@@ -22,7 +22,7 @@ class LogAxes:
     def __init__(
         self, points: Points, across: str, unit: str, label: Callable[[float], str] = words.size
     ) -> None:
-        """Name the axes `across` (x) and `unit` (y); `label` writes a number on the x axis."""
+        """Name the axes `across` (x) and `unit` (y); `label` formats a number on the x axis."""
         firsts, values = ([point[i] for point in points] for i in (0, 1))
         self.ends = min(firsts), max(max(firsts), 2 * min(firsts))
         self.guides = _guides(min(values), max(values))
@@ -57,9 +57,9 @@ class LogAxes:
     def _upright(self) -> list[str]:
         """A vertical guide at every power of two; if there are many, at every second or fourth."""
         first, last = (math.log2(end) for end in self.ends)
-        every = next((step for step, most in ((1, 6), (2, 16)) if last - first <= most), 4)
+        interval = next((step for step, limit in ((1, 6), (2, 16)) if last - first <= limit), 4)
         parts = []
-        for power in range(math.ceil(first), math.floor(last) + 1, every):
+        for power in range(math.ceil(first), math.floor(last) + 1, interval):
             x = self.at(2.0**power, self.guides[0])[0]
             parts.append(svg.line(x, TOP, x, BOTTOM + 4))
             label = self.label(2.0**power)
@@ -78,7 +78,7 @@ def _guides(low: float, high: float) -> list[float]:
 
 
 def measured_line(name: str, line: Points, axes: LogAxes, colour: str, width: float) -> list[str]:
-    """A measured line and its dots, whose values the pointer shows; one point is just a dot."""
+    """Draw a measured line and its dots, whose values appear under the pointer."""
     places = [axes.at(*point) for point in line]
     parts = [svg.polyline(places, colour=colour, width=width)]
     for (first, value), (x, y) in zip(line, places, strict=True):
@@ -91,7 +91,7 @@ def measured_line(name: str, line: Points, axes: LogAxes, colour: str, width: fl
 def named_ends(
     ends: Mapping[str, tuple[float, float]], colours: Mapping[str, str], bold: frozenset[str]
 ) -> list[str]:
-    """Each line's name to the right of its end; names are moved apart if ends are close."""
+    """Write each line's name to the right of its end, moved away from names that are too close."""
     order = sorted(ends, key=lambda name: ends[name][1])
     parts, y = [], -math.inf
     lowest = BOTTOM - APART * (len(order) - 1)

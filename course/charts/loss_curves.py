@@ -1,4 +1,4 @@
-"""Several measured curves in one picture, each named where it ends."""
+"""Several measured curves in one picture, each labelled at its end."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from course.core import CourseError, words
 from course.drawing import Picture, palette, svg
 
 Points = Sequence[tuple[float, float]]
-# Grey for the first, the reference; not the colours of ranks 0 and 3.
+# Grey comes first, for the reference; the colours of ranks 0 and 3 are left out.
 COLOURS = tuple(palette.RANKS[i] for i in (7, 2, 6, 1, 5, 4))
 LEFT, RIGHT, TOP, BOTTOM = svg.MARGIN + 48, svg.WIDTH - 190, 80, 340
 
@@ -15,11 +15,10 @@ LEFT, RIGHT, TOP, BOTTOM = svg.MARGIN + 48, svg.WIDTH - 190, 80, 340
 def loss_curves(
     curves: Mapping[str, Points], title: str, *, y: str = "loss", log: bool = False
 ) -> Picture:
-    """Draw curves by name, each a sequence of (step, value), on a logarithmic axis with `log`.
+    """Draw named curves of (step, value) points; with `log`, the y axis is logarithmic.
 
-    Earlier curves are drawn wider, so that one that lies under another still shows. A value that is
-    not finite, or not above 0 with `log`, ends a curve early. Raises `CourseError` if nothing is
-    left to draw.
+    Earlier curves are wider, so that one under another still shows. A value that is not finite, or
+    with `log` not above 0, ends its curve early. Raises `CourseError` if nothing is left to draw.
     """
     shown = {name: _drawable(points, log) for name, points in curves.items()}
     shown = {name: points for name, points in shown.items() if points}
@@ -65,7 +64,7 @@ def _height(value: float, log: bool) -> float:
 
 
 def _grid(low: float, high: float, last: float, log: bool, y: str) -> list[str]:
-    """Both axes: round values across, round steps along the bottom."""
+    """Draw both axes, with guides at round values and labels at round steps."""
     if log:
         powers = range(math.floor(low) - 1, math.ceil(high) + 1)
         marks = [math.log10(digit * 10.0**power) for power in powers for digit in (1, 2, 5)]
@@ -87,8 +86,8 @@ def _grid(low: float, high: float, last: float, log: bool, y: str) -> list[str]:
 
 
 def _names(ends: list[tuple[str, float, float]]) -> list[str]:
-    """Each curve's name and last value next to its end, moved apart where ends are close."""
-    parts, places = [], _apart([height + 4 for _, _, height in ends])
+    """Write each curve's name and last value next to its end, moved apart where ends are close."""
+    parts, places = [], _spread([height + 4 for _, _, height in ends])
     for i, ((name, value, height), at) in enumerate(zip(ends, places, strict=True)):
         label = f"{name}  {words.significant(value, 3)}"
         parts.append(svg.line(RIGHT + 2, height, RIGHT + 16, at - 4, colour=_colour(i)))
@@ -96,8 +95,8 @@ def _names(ends: list[tuple[str, float, float]]) -> list[str]:
     return parts
 
 
-def _apart(heights: list[float]) -> list[float]:
-    """These heights, moved apart by a line of text each, and none below the plot."""
+def _spread(heights: list[float]) -> list[float]:
+    """Move the heights of labels at least a line of text apart, and none below the plot."""
     placed = dict.fromkeys(range(len(heights)), 0.0)
     free = BOTTOM + 2.0
     for i in sorted(placed, key=lambda i: -heights[i]):

@@ -1,4 +1,4 @@
-"""Draw when each rank trained: lanes over time, with gaps where it stood still, and its death."""
+"""Draw when each rank trained: lanes over time, with its pauses and the moment of its death."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 LEFT, RIGHT = lanes.LEFT, lanes.RIGHT  # where time begins and ends, in pixels
 LANE, NEXT, TOP = lanes.COMPUTE, lanes.COMPUTE + 8, 102
-GAP_S = 0.3  # without a step: it stands still
+GAP_S = 0.3  # a rank that takes no step for this long stands still
 
 
 @dataclass(frozen=True)
 class Training:
-    """What some ranks did, in seconds: when each trained, and when one was killed (if it was)."""
+    """When each rank trained, and when it was killed if it was; times are in seconds."""
 
     stretches: dict[int, Sequence[tuple[float, float]]]
     killed: Mapping[int, float]
@@ -34,14 +34,14 @@ class Training:
 
 
 def replica_lanes(runs: Mapping[str, "pd.DataFrame"]) -> Picture:
-    """The named runs, below one another on one time axis.
+    """Draw the named runs below one another on one time axis.
 
     A run is the table of its metrics: a row for each step of a rank, with the columns rank, time
     and step, and rows whose `event` is "killed". Raises `CourseError` for a run without a step.
     """
-    read = {name: _training(table) for name, table in runs.items()}
-    pauses = " and ".join(words.duration(_pause_of_others(run)) for run in read.values())
-    return draw_training(read, f"The others stand still for {pauses}", "Measured here")
+    trainings = {name: _training(table) for name, table in runs.items()}
+    pauses = " and ".join(words.duration(_pause_of_others(run)) for run in trainings.values())
+    return draw_training(trainings, f"The others stand still for {pauses}", "Measured here")
 
 
 def _pause_of_others(run: Training) -> float:
@@ -65,7 +65,7 @@ def _training(table: "pd.DataFrame") -> Training:
 
 
 def draw_training(runs: Mapping[str, Training], title: str, subtitle: str) -> Picture:
-    """All runs on one time axis, each under its name."""
+    """Draw all runs on one time axis, each under its name."""
     top = max(run.end() for run in runs.values())
     scale = (RIGHT - LEFT) / top
     parts: list[str] = []
@@ -104,7 +104,7 @@ def _lane(rank: int, run: Training, y: float, scale: float) -> list[str]:
 
 
 def _alt_text(run: Training) -> str:
-    """The run in words, for the alt text."""
+    """Describe the run in words, for the alt text."""
     killed = [f"rank {rank} is killed after {words.duration(s)}" for rank, s in run.killed.items()]
     still = [
         f"rank {rank} stands still for {words.duration(run.longest_pause(rank))}"

@@ -11,14 +11,14 @@ from course.drawing import Picture, palette, svg
 BLUE = palette.rank_colour(0)
 LEFT, RIGHT = 168, svg.WIDTH - svg.MARGIN
 TOP, ROW, BAR = 104, 26, 18  # pixels
-LABEL = 21  # characters of a tensor's name
+LABEL = 21  # the most characters of a tensor's name
 
 
 @dataclass(frozen=True)
 class TensorRow:
-    """One tensor, times in ms.
+    """One tensor; times are in ms.
 
-    `phases` holds (what, start, end), `ready` holds (rank, when it was heard to be ready).
+    `phases` holds (name, start, end); `ready` holds (rank, when it reported the tensor).
     """
 
     name: str
@@ -27,10 +27,10 @@ class TensorRow:
 
 
 def read(path: str | Path) -> list[TensorRow]:
-    """The tensors of a timeline file, in the order in which they were first heard of.
+    """Read the tensors of a timeline file, sorted by the start of their first phase.
 
-    The file is in Chrome's trace format, one process per tensor. Raises `CourseError` if it cannot
-    be read or holds no operation.
+    The file is in Chrome's trace format, with one process per tensor. Raises `CourseError` if it
+    cannot be read or holds no operation.
     """
     try:
         events = json.loads(Path(path).read_text(encoding="utf-8"))["traceEvents"]
@@ -63,7 +63,7 @@ def _row(name: str, events: list[dict]) -> TensorRow:
 
 
 def tensor_timeline(path: str | Path, rows: int = 14) -> Picture:
-    """The first `rows` tensors of the timeline in the file `path`, on one time axis."""
+    """Draw the first `rows` tensors of the timeline in the file `path`, on one time axis."""
     tensors = read(path)
     shown = tensors[:rows]
     first = min(row.phases[0][1] for row in shown)
@@ -91,7 +91,7 @@ def tensor_timeline(path: str | Path, rows: int = 14) -> Picture:
 
 
 def _messages(shown: Sequence[TensorRow]) -> int:
-    """How many all-reduces carried them: tensors that travelled together share one."""
+    """The number of all-reduces that carried the tensors; fused tensors share one."""
     return len({phase for row in shown for phase in row.phases if phase[0] == "ALLREDUCE"})
 
 
@@ -99,8 +99,8 @@ def _subtitle(shown: Sequence[TensorRow], top: float, more: int) -> str:
     waited = sum(
         end - start
         for row in shown
-        for what, start, end in row.phases
-        if what.startswith("NEGOTIATE")
+        for phase, start, end in row.phases
+        if phase.startswith("NEGOTIATE")
     )
     mean = words.significant(waited / len(shown))
     line = f"From ready to agreed on: {mean} ms on average; all of it: {words.significant(top)} ms"
@@ -122,22 +122,22 @@ def _legend(ranks: list[int]) -> str:
 def _draw(row: TensorRow, y: float, x: Callable[[float], float]) -> list[str]:
     name = row.name if len(row.name) <= LABEL else "…" + row.name[1 - LABEL :]
     parts = [svg.text(LEFT - 12, y + 13, name, anchor="end")]
-    for what, start, end in row.phases:
-        tip = f"{row.name}: {what}, {words.significant(end - start)} ms"
-        parts.append(_mark(what, x(start), y, x(end) - x(start), tip))
+    for phase, start, end in row.phases:
+        tip = f"{row.name}: {phase}, {words.significant(end - start)} ms"
+        parts.append(_mark(phase, x(start), y, x(end) - x(start), tip))
     for rank, moment in row.ready:
-        # Even ranks tick above and odd ones below: ranks heard in the same cycle are all seen.
-        high = BAR / 2
-        tick = y + high * (rank % 2)
-        parts.append(svg.rect(x(moment) - 1.5, tick, 3, high, palette.rank_colour(rank)))
+        # Even ranks tick above and odd ones below, so that two ticks of one cycle both show.
+        half = BAR / 2
+        tick = y + half * (rank % 2)
+        parts.append(svg.rect(x(moment) - 1.5, tick, 3, half, palette.rank_colour(rank)))
     return parts
 
 
-def _mark(what: str, left: float, y: float, width: float, tip: str) -> str:
-    if what.startswith("NEGOTIATE"):
+def _mark(phase: str, left: float, y: float, width: float, tip: str) -> str:
+    if phase.startswith("NEGOTIATE"):
         return svg.rect(left, y, width, BAR, palette.WAIT, tip=tip)
-    if what == "QUEUE":
+    if phase == "QUEUE":
         return svg.rect(left, y, width, BAR, palette.tint(BLUE, 0.72), tip=tip)
-    if what.startswith("MEMCPY"):
+    if phase.startswith("MEMCPY"):
         return svg.rect(left, y, width, BAR, BLUE, tip=tip)
     return svg.hatched(left, y, width, BAR, BLUE, tip=tip)

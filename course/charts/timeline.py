@@ -1,4 +1,4 @@
-"""Show what the ranks did when: the profiler's traces as a table, and as lanes over time.
+"""Show what each rank did when: the profiler's traces as a table, and as lanes over time.
 
 A script writes one trace per rank, ``rank0.json``, ``rank1.json`` …, with `torch.profiler`'s
 `export_chrome_trace`.
@@ -23,7 +23,7 @@ UNIT = "ms since the step began"  # of the time axis
 
 @dataclass(frozen=True)
 class Profile:
-    """The profiled steps of each rank: ``ranks[0]`` are rank 0's, in order."""
+    """The profiled steps of each rank, in order: ``ranks[0]`` has those of rank 0."""
 
     ranks: dict[int, list[ProfiledStep]]
     one_clock: bool  # whether the ranks ran on one host, so that their times can be compared
@@ -50,9 +50,9 @@ class Profile:
         return pd.DataFrame(rows).round(2)
 
     def draw(self, step: int | None = None) -> Picture:
-        """The lanes of every rank in one profiled `step`, by default the last one."""
-        chosen = self._at(step)
-        summary = _Summary.of(chosen)
+        """Draw the lanes of every rank in one profiled `step`, by default the last one."""
+        chosen = self._ranks_at(step)
+        summary = _Summary.from_steps(chosen)
         number = next(iter(chosen.values())).number
         return lanes.draw(
             [Section("", self._spans(chosen))],
@@ -64,8 +64,8 @@ class Profile:
             unit=UNIT,
         )
 
-    def _at(self, number: int | None) -> dict[int, ProfiledStep]:
-        """The step with this number, of every rank that has it."""
+    def _ranks_at(self, number: int | None) -> dict[int, ProfiledStep]:
+        """The step with this number (None: the last) on every rank that has it."""
         known = sorted({step.number for steps in self.ranks.values() for step in steps})
         chosen = known[-1] if number is None else number
         if chosen not in known:
@@ -88,9 +88,9 @@ class Profile:
 
 
 def read(folder: str | Path) -> Profile:
-    """The timeline of the traces ``rank0.json``, ``rank1.json`` … in `folder`.
+    """Read the traces ``rank0.json``, ``rank1.json`` … in `folder`.
 
-    Raises `CourseError` if there is none, or one cannot be read.
+    Raises `CourseError` if there is no trace, or if one cannot be read.
     """
     paths = {
         int(match[1]): path
@@ -112,14 +112,14 @@ def read(folder: str | Path) -> Profile:
 def compare(named: Sequence[tuple[str, Profile]], step: int | None = None) -> Picture:
     """Draw several runs on one time axis: ``compare([("naive", a), ("overlapped", b)])``.
 
-    Raises `CourseError` without a run.
+    Raises `CourseError` if there is no run.
     """
     if not named:
         raise CourseError("There is nothing to compare: give a list of (name, timeline) pairs.")
     sections, lengths = [], []
     for name, timeline in named:
-        chosen = timeline._at(step)
-        summary = _Summary.of(chosen)
+        chosen = timeline._ranks_at(step)
+        summary = _Summary.from_steps(chosen)
         heading = f"{name}: {words.milliseconds(summary.step_ms)} per step, {summary.hidden()}"
         sections.append(Section(heading, timeline._spans(chosen)))
         lengths.append((summary.step_ms, name))
@@ -140,14 +140,14 @@ def compare(named: Sequence[tuple[str, Profile]], step: int | None = None) -> Pi
 
 @dataclass(frozen=True)
 class _Summary:
-    """A step over all ranks: the slowest rank's time, the sums of communication."""
+    """A step over all ranks: the slowest rank's time, and the mean times of communication."""
 
     step_ms: float
     comm_ms: float
     exposed_ms: float
 
     @classmethod
-    def of(cls, chosen: dict[int, ProfiledStep]) -> "_Summary":
+    def from_steps(cls, chosen: dict[int, ProfiledStep]) -> "_Summary":
         steps = list(chosen.values())
         count = len(steps)
         exposed, comm = sum(step.exposed_ms for step in steps), sum(step.comm_ms for step in steps)
@@ -166,7 +166,7 @@ class _Summary:
 
 
 def _spans(step: ProfiledStep, offset: float) -> list[Span]:
-    """A step's spans; waiting lies below all else and shows where the rank does not compute."""
+    """A step's spans; waiting comes first, so that it shows only where nothing is drawn over it."""
 
     def span(start: float, end: float, mark: str, label: str, named: bool = False) -> Span:
         return Span(offset + start, offset + end, mark, label, named)

@@ -16,7 +16,7 @@ from course.charts.intervals import Interval, close_pauses, difference, intersec
 from course.core import CourseError
 
 PAUSE_MS = 0.2  # Python between two operators is computing too; a longer pause is not
-KERNEL_PAUSE_MS = 0.02  # between a kernel and the next one that was already launched
+KERNEL_PAUSE_MS = 0.02  # between a kernel and the next one, already launched
 # The events of a phase: those of autograd and the optimizer, and ranges that the script named.
 RANGES = {
     "optimizer": re.compile(r"optimizer$|Optimizer\."),
@@ -26,7 +26,7 @@ RANGES = {
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 NCCL_KERNEL = re.compile(r"nccl(?:Dev)?Kernel_?([A-Z][A-Za-z]*)?")
 
-Communication = tuple[float, float, str]  # start and end in ms, which collective
+Communication = tuple[float, float, str]  # start and end in ms, and the collective
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ class ProfiledStep:
 
 @dataclass(frozen=True)
 class Activity:
-    """A kernel, a copy or a memset on a GPU, in seconds since 1970.
+    """A kernel, a copy or a memset on a GPU; times are in seconds since 1970.
 
-    `launched` is when the CPU requested it, or its start if the trace does not say.
+    `launched` is when the CPU requested it, or its start if the trace does not have that.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Activity:
 
     @property
     def is_message(self) -> bool:
-        """Whether it is a kernel of NCCL, which lasts until all ranks have arrived."""
+        """Whether it is an NCCL kernel, which lasts until all ranks have arrived."""
         return bool(NCCL_KERNEL.match(self.name))
 
     @property
@@ -118,19 +118,19 @@ def read(path: Path) -> tuple[str, list[ProfiledStep]]:
 
 
 def activities(path: Path) -> list[Activity]:
-    """All that a GPU did in the trace at `path`, in the order in which it began.
+    """All activities of a GPU in the trace at `path`, sorted by start.
 
     Raises `CourseError` if it is not a trace of `torch.profiler`.
     """
     trace, events = _load(path)
-    since = int(trace.get("baseTimeNanoseconds", 0)) / 1e9  # older traces count from 1970
+    base_s = int(trace.get("baseTimeNanoseconds", 0)) / 1e9  # missing in older traces: from 1970
     starts = _launches(events)
     work = [
         Activity(
             e.name,
-            since + e.start / 1e3,
-            since + e.end / 1e3,
-            since + starts.get(e.correlation, e.start) / 1e3,
+            base_s + e.start / 1e3,
+            base_s + e.end / 1e3,
+            base_s + starts.get(e.correlation, e.start) / 1e3,
         )
         for e in events
         if e.category in DEVICE
@@ -178,12 +178,12 @@ def _ranges(events: Sequence[_Event]) -> dict[str, list[Interval]]:
     taken: list[Interval] = []
     for phase, pattern in RANGES.items():
         # The GPU's own copies of these ranges have another category.
-        ours = [
+        marked = [
             e.interval
             for e in events
             if e.category in ("user_annotation", "cpu_op") and pattern.match(e.name)
         ]
-        phases[phase] = difference(close_pauses(union(ours), PAUSE_MS), taken)
+        phases[phase] = difference(close_pauses(union(marked), PAUSE_MS), taken)
         taken = union([*taken, *phases[phase]])
     return phases
 
@@ -195,7 +195,7 @@ def _step(
     phases: dict[str, list[Interval]],
     comm: list[Communication],
 ) -> ProfiledStep:
-    """The step, its times counted from `start`."""
+    """Make a step whose times count from `start`."""
     relative = {
         phase: [(a - start, b - start) for a, b in intervals]
         for phase, intervals in phases.items()
@@ -239,7 +239,7 @@ def _cpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[Profil
 
 
 def _gpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[ProfiledStep]:
-    """Steps as the GPU sees them: each lasts from its first kernel to that of the next step."""
+    """Steps as the GPU sees them: each lasts until the first kernel of the next step."""
     kernels = _launched(events)
     ranges = _ranges(events)
     by_step = [[(at, e) for at, e in kernels if mark.start <= at < mark.end] for mark in marks]
@@ -268,7 +268,7 @@ def _launches(events: Sequence[_Event]) -> dict[int | None, float]:
 def _sorted_kernels(
     kernels: Sequence[tuple[float, _Event]], ranges: dict[str, list[Interval]]
 ) -> tuple[dict[str, list[Interval]], list[Communication]]:
-    """The intervals in which the kernels of each phase ran, and those of NCCL."""
+    """Sort kernels into the intervals of each phase, and the communication by NCCL."""
     phases: dict[str, list[Interval]] = {phase: [] for phase in (*RANGES, "other")}
     comm: list[Communication] = []
     for at, kernel in kernels:

@@ -8,16 +8,16 @@ from course.drawing import palette, svg
 
 LEFT = 92  # where time begins, in pixels
 RIGHT = svg.WIDTH - svg.MARGIN
-TOP = 78  # of the first row
-ROW, GAP = 15, 10  # of a GPU, and between servers
-LINE = 18  # of text below the rows
-MOST_ROWS = 64  # of a large cluster only the first rows are drawn
-SHADES = (0.38, 0.52, 0.66)  # of others' jobs, so that neighbours differ
+TOP = 78  # y of the first row
+ROW, GAP = 15, 10  # height of a GPU's row; space between servers
+LINE = 18  # height of a line of text below the rows
+MOST_ROWS = 64  # servers that do not fit into these rows are only counted
+SHADES = (0.38, 0.52, 0.66)  # for other people's jobs, so that neighbours differ
 
 
 @dataclass(frozen=True)
 class BoardServer:
-    """A server on the board: `note` is why nothing runs there, "" if things do."""
+    """A server on the board; `note` says why it is out of service, and is "" if it is not."""
 
     name: str
     gpus: int
@@ -26,10 +26,10 @@ class BoardServer:
 
 @dataclass(frozen=True)
 class Bar:
-    """GPUs of one server, by index, taken from `start` to `end` in the board's unit (0 is now).
+    """GPUs of one server, by index, that a job takes from `start` to `end` in the board's unit.
 
-    `kind` is "held" (by a job that runs), "planned" (for one that waits) or "reserved"; `shade`
-    counts others' jobs, None is yours. The pointer shows `tip`.
+    Time 0 is now. `kind` is "held" for a running job, "planned" for a waiting one, or "reserved".
+    `shade` numbers other people's jobs; None marks your own. `tip` appears under the pointer.
     """
 
     server: str
@@ -54,21 +54,21 @@ def draw(
     extra: Callable[[float], Sequence[str]] | None = None,
     extra_height: float = 0,
 ) -> svg.Picture:
-    """The board from now to `top` (in `unit`), with `lines` of text below it.
+    """Draw the board from now to `top` (in `unit`), with `lines` of text below it.
 
-    `extra` gets the y below these lines, and draws `extra_height` more pixels.
+    `extra` takes the y below these lines and returns further marks, `extra_height` pixels high.
     """
     shown = _first_rows(servers)
     if len(shown) < len(servers):
         lines = [f"and {len(servers) - len(shown)} more nodes", *lines]
-    rows, places, bottom = _rows(shown)
-    taken = [bar for bar in bars if bar.server in places and bar.gpus]
+    rows, tops, bottom = _rows(shown)
+    drawn = [bar for bar in bars if bar.server in tops and bar.gpus]
     parts = [*rows, svg.axis(LEFT, bottom, RIGHT - LEFT, top, unit, rise=bottom - TOP + 4)]
-    for bar in taken:
-        parts += _bar(bar, places[bar.server], top)
+    for bar in drawn:
+        parts += _bar(bar, tops[bar.server], top)
     y = bottom + 50
     for line in lines:
-        parts.append(svg.text(svg.MARGIN, y, _fitting(line), colour=palette.MUTED))
+        parts.append(svg.text(svg.MARGIN, y, _shorten(line), colour=palette.MUTED))
         y += LINE
     if extra:
         parts += extra(y)
@@ -77,7 +77,7 @@ def draw(
 
 
 def _first_rows(servers: Sequence[BoardServer]) -> list[BoardServer]:
-    """The servers whose GPUs have room on the board."""
+    """The servers whose GPUs fit on the board."""
     shown, rows = [], 0
     for server in servers:
         if rows + server.gpus <= MOST_ROWS:
@@ -87,15 +87,15 @@ def _first_rows(servers: Sequence[BoardServer]) -> list[BoardServer]:
 
 
 def _rows(servers: Sequence[BoardServer]) -> tuple[list[str], dict[str, float], float]:
-    """The empty rows, the y where each server's begin, and the y where all end."""
+    """The empty rows, the y at which each server's rows begin, and the y below all rows."""
     parts: list[str] = []
-    places: dict[str, float] = {}
+    tops: dict[str, float] = {}
     y = float(TOP)
     for server in servers:
-        places[server.name] = y
+        tops[server.name] = y
         parts += _server(server, y)
         y += server.gpus * ROW + GAP
-    return parts, places, y
+    return parts, tops, y
 
 
 def _server(server: BoardServer, y: float) -> list[str]:
@@ -112,7 +112,7 @@ def _server(server: BoardServer, y: float) -> list[str]:
 
 
 def _alt_text(bars: Sequence[Bar]) -> str:
-    """All bars in words, for the alt text."""
+    """Describe all bars in words, for the alt text."""
     return "; ".join(
         f"{bar.label} {bar.kind} on {bar.server}, {words.plural(len(bar.gpus), 'GPU')}, "
         f"from {words.significant(bar.start)} to {words.significant(bar.end)}"
@@ -121,7 +121,7 @@ def _alt_text(bars: Sequence[Bar]) -> str:
 
 
 def _bar(bar: Bar, y: float, top: float) -> list[str]:
-    """One mark for each run of neighbouring GPUs, and the label in the tallest."""
+    """Draw one mark for each run of neighbouring GPUs, and the label in the tallest mark."""
     scale = (RIGHT - LEFT) / top
     x = LEFT + bar.start * scale
     width = max(1.5, (min(bar.end, top) - bar.start) * scale - 1)
@@ -143,7 +143,10 @@ def _mark(bar: Bar, x: float, y: float, width: float, height: float) -> str:
 
 
 def _label(bar: Bar, x: float, baseline: float, width: float) -> list[str]:
-    """The bar's label, whole or up to its colon, inside it or (of a job that runs) next to it."""
+    """Draw the label inside the bar, cut at its colon if it is too long.
+
+    If even that does not fit, a running job gets its label next to the bar, any other job none.
+    """
     label = bar.label if svg.text_width(bar.label, 11) + 8 < width else bar.label.partition(":")[0]
     if svg.text_width(label, 11) + 6 < width:
         ink = palette.on(_colour(bar)) if bar.kind == "held" else palette.INK
@@ -162,7 +165,7 @@ def _colour(bar: Bar) -> str:
 
 
 def _blocks(gpus: Sequence[int]) -> list[tuple[int, int]]:
-    """Runs of neighbours as (first, count): 0 1 3 is (0, 2), (3, 1)."""
+    """The runs of neighbouring GPUs as (first, count): 0, 1, 3 give (0, 2), (3, 1)."""
     blocks: list[tuple[int, int]] = []
     for gpu in sorted(gpus):
         if blocks and sum(blocks[-1]) == gpu:
@@ -172,6 +175,6 @@ def _blocks(gpus: Sequence[int]) -> list[tuple[int, int]]:
     return blocks
 
 
-def _fitting(line: str) -> str:
-    most = int((svg.WIDTH - 2 * svg.MARGIN) / 6.8)  # px, of an ordinary letter
-    return line if len(line) <= most else line[: most - 1] + "…"
+def _shorten(line: str) -> str:
+    limit = int((svg.WIDTH - 2 * svg.MARGIN) / 6.8)  # px for an average letter
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -2,12 +2,12 @@
 
 from course.drawing import palette
 
-# The paper that every table, form and list of ours stands on.
+# The style of the card behind every table, form and list of the course.
 PAPER = (
     f"background:{palette.CARD};color:{palette.INK};"
     f"border:1px solid {palette.RULE};border-radius:8px"
 )
-CLEAR = "background:transparent"  # of rows and cells, which JupyterLab would stripe
+CLEAR = "background:transparent"  # for rows and cells, which JupyterLab would stripe
 
 
 def card(content: str, style: str = "", tag: str = "div") -> str:

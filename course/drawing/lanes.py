@@ -11,8 +11,8 @@ RIGHT = svg.WIDTH - svg.MARGIN
 COMPUTE, NETWORK = 28, 20  # heights of a rank's two lanes
 PAIR = COMPUTE + 4 + NETWORK
 NEXT_RANK = PAIR + 16
-HEADING, BETWEEN = 24, 6  # above and below lanes that have a name
-TOP = 100  # of the first lane
+HEADING, BETWEEN = 24, 6  # space above and below lanes that have a heading
+TOP = 100  # y of the first lane
 PHASES = ("forward", "backward", "optimizer", "other")
 
 
@@ -20,7 +20,7 @@ PHASES = ("forward", "backward", "optimizer", "other")
 class Span:
     """A stretch of time in ms; `mark` is a phase (see `PHASES`), ``comm`` or ``wait``.
 
-    The pointer shows its label; if it is `named`, so does the drawing, if there is room.
+    The label appears under the pointer, and in the drawing if it is `named` and fits.
     """
 
     start: float
@@ -32,7 +32,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Section:
-    """Ranks drawn together, each with its spans: {rank: spans}."""
+    """Ranks drawn together under one heading; `ranks` has the spans of each."""
 
     heading: str
     ranks: dict[int, Sequence[Span]]
@@ -41,9 +41,9 @@ class Section:
 def draw(
     sections: Sequence[Section], title: str, subtitle: str, alt: str, *, unit: str = "ms"
 ) -> svg.Picture:
-    """All `sections` below one another on one time axis."""
-    every = [span for section in sections for spans in section.ranks.values() for span in spans]
-    top = max(span.end for span in every)
+    """Draw all `sections` below one another on one time axis."""
+    all_spans = [span for section in sections for spans in section.ranks.values() for span in spans]
+    top = max(span.end for span in all_spans)
     scale = (RIGHT - LEFT) / top
     parts: list[str] = []
     y = float(TOP)
@@ -57,13 +57,13 @@ def draw(
         if section.heading:
             y += BETWEEN
     bottom = y - 8
-    legend = _legend({span.mark for span in every})
+    legend = _legend({span.mark for span in all_spans})
     guides = svg.axis(LEFT, bottom, RIGHT - LEFT, top, unit, rise=bottom - TOP + 6)
     return svg.card(bottom + 46, title, [legend, guides, *parts], subtitle=subtitle, alt=alt)
 
 
 def heading(label: str, y: float) -> list[str]:
-    """The name of lanes that begin `HEADING` below y, on paper that hides the guides."""
+    """Draw the heading of lanes that begin `HEADING` below y, on a patch that hides the guides."""
     return [
         svg.rect(LEFT - 1, y - 7, RIGHT - LEFT + 2, HEADING + 2, palette.CARD),
         svg.text(svg.MARGIN, y + 10, label, bold=True, size=13),
@@ -81,7 +81,7 @@ def computing(
     tip: str = "",
     margin: float = 5,
 ) -> list[str]:
-    """A solid mark, `COMPUTE` high, of a phase (see `PHASES`) or of ``wait``.
+    """Draw a solid mark, `COMPUTE` px high, for a phase (see `PHASES`) or for ``wait``.
 
     The `label` is written in it if `margin` px remain on either side.
     """
@@ -104,17 +104,17 @@ def communicating(
     paper: float = 4,
     margin: float = 8,
 ) -> list[str]:
-    """A hatched mark with its `label` on paper, `paper` px wider than the text on either side.
+    """Draw a hatched mark; its `label` is on a white patch, `paper` px wider on either side.
 
     The label is left out if fewer than `margin` px would remain on either side of the text.
     """
     parts = [svg.hatched(x, y, width, height, colour, tip=tip)]
     room = svg.text_width(label)
     if label and room + 2 * margin < width:
-        middle, high = x + width / 2, min(16, height - 6)
-        left, top = middle - room / 2 - paper, y + (height - high) / 2
-        parts.append(svg.rect(left, top, room + 2 * paper, high, palette.CARD, rx=3))
-        parts.append(_centred(middle, y, height, label, palette.INK))
+        centre, patch_height = x + width / 2, min(16, height - 6)
+        left, top = centre - room / 2 - paper, y + (height - patch_height) / 2
+        parts.append(svg.rect(left, top, room + 2 * paper, patch_height, palette.CARD, rx=3))
+        parts.append(_centred(centre, y, height, label, palette.INK))
     return parts
 
 
@@ -123,7 +123,7 @@ def _centred(middle: float, y: float, height: float, label: str, ink: str) -> st
 
 
 def _legend(marks: set[str]) -> str:
-    """The meaning of the marks, in the first rank's colour."""
+    """Explain the marks, in the first rank's colour."""
     colour = palette.rank_colour(0)
     entries = [
         ("solid", palette.phase_colour(colour, phase), phase) for phase in PHASES if phase in marks
@@ -133,7 +133,7 @@ def _legend(marks: set[str]) -> str:
 
 
 def _pair(rank: int, spans: Sequence[Span], y: float, scale: float) -> list[str]:
-    """The two lanes of a rank, their upper edge at y."""
+    """Draw the two lanes of a rank; y is their upper edge."""
     colour = palette.rank_colour(rank)
     parts = [
         svg.text(LEFT - 14, y + 18, f"Rank {rank}", anchor="end", bold=True, colour=colour),

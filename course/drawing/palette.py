@@ -11,10 +11,10 @@ RANKS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#56B4E9", "#7A5
 INK = "#1f2328"  # text and axes
 MUTED = "#656d76"  # secondary text, 4.5:1 on the card
 RULE = "#d0d7de"  # hairlines and the card's border
-CARD = "#ffffff"  # what every drawing stands on
+CARD = "#ffffff"  # the background of every drawing
 WAIT = "#e6e9ed"  # waiting: pale
-ALARM = "#B42318"  # the thing that is wrong
-GOOD = "#1A7F37"  # what holds
+ALARM = "#B42318"  # for what is wrong
+GOOD = "#1A7F37"  # for what is right
 BLACK = "#000000"  # text on a bright colour
 TEXT_CONTRAST = 4.8  # minimum for text: WCAG AA requires 4.5 on plain white
 
@@ -22,12 +22,12 @@ FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 
 
 def rank_colour(rank: int) -> str:
-    """The colour of `rank`, the same everywhere; ranks past the eighth start over."""
+    """The colour of `rank` in every drawing; the ninth rank has the first colour again."""
     return RANKS[rank % len(RANKS)]
 
 
 def ansi(rank: int, text: str) -> str:
-    """`text` on the colour of `rank`, for log lines: 24-bit ANSI, for JupyterLab and terminals.
+    """A log line's `text` on the colour of `rank`, in 24-bit ANSI for JupyterLab and terminals.
 
     No text colour is legible on both light and dark themes, so the background is coloured too.
     """
@@ -37,7 +37,7 @@ def ansi(rank: int, text: str) -> str:
 
 def _rgb(colour: str) -> str:
     """A colour as ANSI writes it: '0;114;178'."""
-    return ";".join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))
+    return ";".join(map(str, bytes.fromhex(colour[1:])))
 
 
 def contrast(one: str, other: str) -> float:
@@ -48,7 +48,7 @@ def contrast(one: str, other: str) -> float:
 
 def _luminance(colour: str) -> float:
     """The relative luminance of WCAG 2, from 0 to 1."""
-    shares = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    shares = [channel / 255 for channel in bytes.fromhex(colour[1:])]
     linear = [
         share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
     ]
@@ -58,7 +58,7 @@ def _luminance(colour: str) -> float:
 
 
 def on(ground: str) -> str:
-    """The colour for text on a coloured ground: white, or one dark enough to be read there."""
+    """The text colour for a coloured background: white, or dark where white is hard to read."""
     return next((ink for ink in (CARD, INK) if contrast(ink, ground) >= TEXT_CONTRAST), BLACK)
 
 
@@ -72,7 +72,7 @@ def as_text(colour: str) -> str:
 
 def mix(colour: str, other: str, share: float) -> str:
     """`colour` with `share` (0 to 1) of `other` mixed in, as ``#rrggbb``."""
-    pairs = [(int(colour[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5)]
+    pairs = zip(bytes.fromhex(colour[1:]), bytes.fromhex(other[1:]), strict=True)
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 

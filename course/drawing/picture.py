@@ -19,7 +19,7 @@ class Picture(str):
 
     @property
     def still(self) -> "Picture":
-        """The same without marks to touch (see ``touch``), for pages without a kernel."""
+        """The picture without the marks of ``course.drawing.touch``, for pages without a kernel."""
         return Picture(TOUCH.sub("", self))
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:

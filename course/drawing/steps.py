@@ -1,4 +1,4 @@
-"""A typical step of a training, a lane for each rank: what it does when, and for whom it waits."""
+"""A typical training step, one lane per rank: what it does when, and which rank it waits for."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ COMPUTING = ("forward", "backward", "optimizer")
 def draw(
     ranks: Mapping[str, Sequence[Mapping]], title: str, subtitle: str, alt: str
 ) -> svg.Picture:
-    """The stretches of each rank, as `why` writes them to JSON: kind, and start and end in s."""
+    """Draw the stretches of each rank as `why` writes them to JSON, with start and end in s."""
     spans = {
         int(rank): [_span(stretch) for stretch in stretches] for rank, stretches in ranks.items()
     }
@@ -22,8 +22,8 @@ def _span(stretch: Mapping) -> lanes.Span:
     if kind == "waiting for a core":
         return lanes.Span(start, end, "wait", kind)
     if kind == "waiting":
-        whom = "" if stretch["rank"] is None else f" for rank {stretch['rank']}"
-        return lanes.Span(start, end, "wait", f"waiting{whom}")
+        target = "" if stretch["rank"] is None else f" for rank {stretch['rank']}"
+        return lanes.Span(start, end, "wait", f"waiting{target}")
     if kind in ("communication", "hidden communication"):
         return lanes.Span(start, end, "comm", kind)
     if kind in COMPUTING:

@@ -14,10 +14,11 @@ from course.core import words
 from course.drawing import palette
 from course.drawing.picture import Picture
 
-WIDTH = 760  # of a card
-MARGIN = 28  # left and right of what a card holds
-SIZE = 12  # of ordinary text
-Spot = tuple[float, float]  # across and down
+WIDTH = 760  # of a card, in pixels
+MARGIN = 28  # on the left and right of a card
+SIZE = 12  # font size of ordinary text
+HATCHING = 6  # pixels from one hatching line to the next
+Spot = tuple[float, float]  # x and y
 
 
 def number(value: float) -> str:
@@ -83,7 +84,7 @@ def rect(
     tip: str = "",
     **attributes: object,
 ) -> str:
-    """A rectangle; `tip` is what the pointer shows over it."""
+    """A rectangle; `tip` appears under the pointer."""
     children = (element("title", html.escape(tip, quote=False)),) if tip else ()
     return element(
         "rect", *children, x=x, y=y, width=max(width, 0), height=height, fill=fill, **attributes
@@ -103,7 +104,6 @@ def hatched(
     colour: str,
     *,
     tip: str = "",
-    gap: float = 6,
     **attributes: object,
 ) -> str:
     """A rectangle marked as communication: diagonal lines in `colour` on a pale ground."""
@@ -111,7 +111,7 @@ def hatched(
     paler = palette.tint(colour, 0.86)
     edge = {"stroke": colour, "stroke_width": 1} | attributes
     ground = rect(x, y, width, height, paler, tip=tip, **edge)
-    d = "".join(_diagonals(x, y, width, height, gap))
+    d = "".join(_diagonals(x, y, width, height))
     if not d:
         return ground
     return ground + element(
@@ -119,14 +119,14 @@ def hatched(
     )
 
 
-def _diagonals(x: float, y: float, width: float, height: float, gap: float) -> Iterator[str]:
-    """Lines `gap` apart that rise to the right, clipped to the rectangle."""
-    offset = gap - (x % gap)  # so that lines continue across neighbouring rectangles
+def _diagonals(x: float, y: float, width: float, height: float) -> Iterator[str]:
+    """Lines `HATCHING` apart that rise to the right, clipped to the rectangle."""
+    offset = HATCHING - (x % HATCHING)  # so that lines continue across neighbouring rectangles
     while offset < width + height:
         left, right = max(offset - height, 0), min(offset, width)
         start = f"M{number(x + left)} {number(y + offset - left)}"
         yield start + f"L{number(x + right)} {number(y + offset - right)}"
-        offset += gap
+        offset += HATCHING
 
 
 def line(
@@ -176,7 +176,7 @@ def circle(x: float, y: float, radius: float, fill: str, **attributes: object) -
 def arrow(
     x1: float, y1: float, x2: float, y2: float, *, colour: str = palette.INK, width: float = 2
 ) -> str:
-    """An arrow from the first point to the second: bytes that move."""
+    """An arrow from the first point to the second, for bytes that move."""
     length = math.hypot(x2 - x1, y2 - y1) or 1
     ux, uy = (x2 - x1) / length, (y2 - y1) / length
     head, half = 6 * math.sqrt(width), 3.2 * math.sqrt(width)
@@ -188,7 +188,7 @@ def arrow(
 def rim_to_rim(source: Spot, target: Spot, rim: float, aside: float = 0) -> tuple[Spot, Spot]:
     """The ends of a line between two discs of radius `rim`.
 
-    The line runs `aside` pixels to the right of the one between their centres.
+    Facing the target, it runs `aside` pixels to the right of the line between their centres.
     """
     (x1, y1), (x2, y2) = source, target
     length = math.hypot(x2 - x1, y2 - y1)
@@ -198,7 +198,7 @@ def rim_to_rim(source: Spot, target: Spot, rim: float, aside: float = 0) -> tupl
 
 
 def ticks(top: float, count: int = 7) -> list[float]:
-    """About `count` round numbers from 0 up to `top` (> 0), 1-2-5 apart."""
+    """About `count` numbers from 0 up to `top` (> 0), 1, 2 or 5 times a power of ten apart."""
     rough = top / count
     power = 10 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
@@ -206,11 +206,11 @@ def ticks(top: float, count: int = 7) -> list[float]:
 
 
 def round_up(value: float) -> float:
-    """The next of 1, 1.5, 2, 3, 4, 5, 6, 8, 10 times a power of ten, from `value` (> 0) upwards.
+    """Round `value` (> 0) up to 1, 1.5, 2, 3, 4, 5, 6, 8 or 10 times a power of ten.
 
-    An axis that ends there stays as it is while a control moves a little. A value that lies less
-    than a ten-thousandth above such a number is rounded down to it: the difference cannot be seen,
-    and is often only a rounding error of the sum that led to it.
+    An axis that ends there stays the same while a control moves a little. A value less than a
+    ten-thousandth above such a number is rounded down to it: the difference is invisible, and is
+    often only the rounding error of a sum.
     """
     power = 10 ** math.floor(math.log10(value))
     ends = (power * factor for factor in (1, 1.5, 2, 3, 4, 5, 6, 8, 10))
@@ -218,7 +218,7 @@ def round_up(value: float) -> float:
 
 
 def axis(x: float, y: float, width: float, top: float, unit: str, *, rise: float = 0) -> str:
-    """A horizontal axis from 0 to `top` (in `unit`) below y; guides rise `rise` px above it."""
+    """A horizontal axis at y from 0 to `top` (in `unit`), with guides that rise `rise` px."""
     marks = [line(x, y, x + width, y)]
     for value in ticks(top):
         at = x + width * value / top
@@ -229,9 +229,9 @@ def axis(x: float, y: float, width: float, top: float, unit: str, *, rise: float
 
 
 def legend(x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> str:
-    """A line of (mark, colour, meaning) with the first mark at x.
+    """A legend in one line that begins at x; an entry is (mark, colour, meaning).
 
-    A mark is solid, hatched, dot or ring.
+    A mark is ``solid``, ``hatched``, ``dot`` or ``ring``.
     """
     parts = []
     for mark, colour, meaning in entries:
@@ -261,8 +261,8 @@ def card(
 ) -> Picture:
     """A drawing on its white card: `title` states its point, `alt` describes what it shows.
 
-    `touch` says what a reader can touch in it (see ``course.drawing.touch``). The `body` starts
-    below y = 64, or below y = 48 without a subtitle.
+    `touch` tells a reader which marks can be touched (see ``course.drawing.touch``). The `body`
+    starts below y = 64, or below y = 48 without a subtitle.
     """
     parts = [
         element("title", html.escape(title, quote=False)),

@@ -1,7 +1,7 @@
-"""Marks that a reader can touch: each says which control of its explorable it sets, and to what.
+"""Marks that a reader can touch: each sets a control of its explorable.
 
-The widget makes buttons and handles of them, for a mouse, a finger and a keyboard; see `MARK` in
-explore/widget.js. Without a widget they are marks like any others.
+The widget turns them into buttons and handles for mouse, finger and keyboard; see `MARK` in
+explore/widget.js. Without a widget they are ordinary marks.
 """
 
 import json
@@ -10,13 +10,13 @@ from course.drawing import svg
 
 
 def button(control: str, value: object, label: str) -> dict[str, str]:
-    """The attributes of a mark that sets a control to `value`; `label` says its effect."""
+    """The attributes of a mark that sets a control to `value`; `label` describes the effect."""
     return {"data_set": f"{control}={json.dumps(value)}", "data_label": label}
 
 
 def handle(
     x: float, y: float, width: float, height: float, control: str, per_pixel: float, label: str
 ) -> str:
-    """An area that drags a slider sideways: each pixel to the right adds `per_pixel` to it."""
+    """An area to drag sideways; each pixel to the right adds `per_pixel` to the slider."""
     moves = {"data_set": f"{control}+={per_pixel:.6g}", "data_label": label}
     return svg.rect(x, y, width, height, "transparent", rx=4, **moves)

@@ -7,7 +7,7 @@ from typing import Any
 
 from course.core import CourseError, words
 
-FINE, COARSE = 10**0.1, 10**0.2  # ten or five stops of a slider for each power of ten
+FINE, COARSE = 10**0.1, 10**0.2  # a slider's step for ten or five stops per power of ten
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,8 @@ class Slider:
 
     `step` is the distance between two stops, or the factor between them if `log`. The stops of a
     `whole` slider are whole numbers. If it is `fine`, a picture or Python may also set it to a
-    value between two stops. `most`, if given, returns how far the values of the controls before it
-    let it go.
+    value between two stops. `most`, if given, returns the largest value that the controls before it
+    allow.
     """
 
     label: str
@@ -61,7 +61,7 @@ class Slider:
     def accept(self, value: Any, values: dict[str, Any]) -> float:
         """The stop nearest to `value`, or `value` itself if the slider is fine.
 
-        What is more than the other controls allow becomes the last stop that they do. Raises
+        A value beyond what the other controls allow becomes the last stop that they allow. Raises
         `CourseError` if `value` is not a number from `min` to `max`.
         """
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -89,7 +89,7 @@ class Choice:
         return {"options": list(self.options)}
 
     def accept(self, value: Any, values: dict[str, Any]) -> str:
-        """`value`; raise `CourseError` if it is not an option."""
+        """Return `value`; raise `CourseError` if it is not an option."""
         if value not in self.options:
             raise CourseError(f"{self.label} is one of {', '.join(self.options)}, not {value!r}.")
         return value
@@ -107,7 +107,7 @@ class Toggle:
         return {}
 
     def accept(self, value: Any, values: dict[str, Any]) -> bool:
-        """`value`; raise `CourseError` if it is neither True nor False."""
+        """Return `value`; raise `CourseError` if it is neither True nor False."""
         if not isinstance(value, bool):
             raise CourseError(f"{self.label} is True or False, not {value!r}.")
         return value
@@ -133,9 +133,9 @@ class Steps:
         return {"last": self.last(values)}
 
     def accept(self, value: Any, values: dict[str, Any]) -> int:
-        """`value`, or the last step if the other controls allow fewer steps.
+        """Return `value`, or the last step if the other controls allow fewer steps.
 
-        Raises `CourseError` if it is not a step at all.
+        Raises `CourseError` if `value` is not a whole number from 0 on.
         """
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise CourseError(f"{self.label} is a step, counted from 0, not {value!r}.")
@@ -155,7 +155,7 @@ class Fields:
         return {"names": list(self.names(values))}
 
     def accept(self, value: Any, values: dict[str, Any]) -> list[str]:
-        """One text for each name, with empty texts for those that are missing.
+        """Return one text for each name, "" where `value` has none.
 
         Raises `CourseError` if `value` is not a list of texts.
         """
@@ -177,7 +177,7 @@ class Button:
         return {}
 
     def accept(self, value: Any, values: dict[str, Any]) -> int:
-        """`value`; raise `CourseError` if it is not a count."""
+        """Return `value`; raise `CourseError` if it is not a count."""
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise CourseError(f"{self.label} takes how often it was pressed, not {value!r}.")
         return value

@@ -17,7 +17,7 @@ from course.explore.controls import Control
 if TYPE_CHECKING:
     from course.explore.widget import Explorable
 
-Description = tuple[Callable[..., Picture], dict[str, Control]]  # draws a state; the controls
+Description = tuple[Callable[..., Picture], dict[str, Control]]  # draws a state; its controls
 EXPLORABLES: dict[str, Callable[..., Explorable]] = {}  # by name; each file of `pictures` adds one
 VALUES = """
 
@@ -26,11 +26,11 @@ Keyword arguments are the controls' first values. A value that a control cannot 
 
 
 def explorable(describe: Callable[..., Description]) -> Callable[..., Explorable]:
-    """Make `describe` the explorable of its name: a function such as ``buckets(cap=5)``.
+    """Turn `describe` into the explorable of the same name: a function such as ``buckets(cap=5)``.
 
     `describe` takes the learner's own data, if any. It returns a function that draws a state, and
-    the controls by name. The new function takes the same data, and the controls' first values by
-    name.
+    the controls by name. The explorable takes the same data, and as keyword arguments the first
+    values of the controls.
     """
     data_names = inspect.signature(describe).parameters
 

@@ -21,13 +21,13 @@ SCRIPT = "src/collectives.py"
 QUESTIONS = tuple(name for name in COLLECTIVES if name != "barrier")
 LIMIT_S = 60.0  # for a run, including the start of its processes
 FEWEST, MOST = 2, 4  # ranks
-QUESTION = ("collective", "ranks", "other")  # the values that define it; the last is its seed
+QUESTION = ("collective", "ranks", "other")  # these values define a question; `other` is its seed
 HOW = "Write the numbers that each rank holds afterwards, with blanks between them. Then run it."
 
 
 @dataclass(frozen=True)
 class RankPrediction:
-    """One rank's numbers, as `predicted` and as the run `measured` them; () if it has none."""
+    """One rank's numbers as `predicted`, and as the run `measured` them; () means no numbers."""
 
     rank: int
     predicted: tuple[int, ...]
@@ -72,10 +72,10 @@ class Quiz(Explorable):
     ) -> None:
         self._script = script
         self._verdict: QuizResult | None = None
-        self._notice = ""  # the reason if a run gave no verdict
-        self._question: list[Any] = []  # the one that the predictions answer
+        self._notice = ""  # what to show while there is no verdict
+        self._question: list[Any] = []  # the question that the predictions answer
         super().__init__(
-            self._drawn,
+            self._draw_state,
             collective=Choice("Collective", QUESTIONS, "all-gather"),
             ranks=Slider("Ranks", FEWEST, MOST, 3),
             other=Button("Other numbers"),
@@ -97,7 +97,7 @@ class Quiz(Explorable):
         return self
 
     def predict(self, *answers: str | int | Sequence[int]) -> QuizResult:
-        """Run the collective on real ranks and compare.
+        """Run the collective on real ranks and compare the answers with what they hold.
 
         Give one answer per rank, such as ``"3 5 2"``, 10, or "" for nothing. Raises `CourseError`
         if the number of answers is wrong, if one cannot be read, or if the run fails.
@@ -125,7 +125,7 @@ class Quiz(Explorable):
         """Clear the predictions if the question has changed."""
         values = self._state.accepted(proposal["value"])
         question = [values[name] for name in QUESTION]
-        if question != self._question:  # a front end has already changed `self.values`
+        if question != self._question:  # not `self.values`: a front end has already changed those
             values |= {"predicted": [""] * values["ranks"], "run": 0}
         self._question = question
         return values
@@ -138,20 +138,22 @@ class Quiz(Explorable):
             self._notice = f"{self.example.ranks} ranks run it now …"
             self.picture = self._state.picture(self.values)
             try:
-                self._verdict = self._judged()
+                self._verdict = self._judge()
             except CourseError as error:
                 self._notice = str(error)
         self.picture = self._state.picture(self.values)
 
-    def _judged(self) -> QuizResult:
+    def _judge(self) -> QuizResult:
         """Compare the predictions with a run on real ranks."""
         texts = self.values["predicted"]
         if not any(text.strip() for text in texts):
             raise CourseError(f"Predict first. {HOW}")
         predicted = [_numbers(text) for text in texts]
-        return QuizResult(list(map(RankPrediction, range(len(texts)), predicted, self._measured())))
+        return QuizResult(
+            list(map(RankPrediction, range(len(texts)), predicted, self._run_collective()))
+        )
 
-    def _drawn(self, predicted: list[str], **_: object) -> Picture:
+    def _draw_state(self, predicted: list[str], **_: object) -> Picture:
         example = self.example
         title = (
             f"{example.name.capitalize()} on {example.ranks} ranks: what does each hold afterwards?"
@@ -163,7 +165,7 @@ class Quiz(Explorable):
         numbers = [answer.predicted for answer in answers]
         return picture.draw_quiz(example, numbers, self._verdict.summary[:-1], measured=measured)
 
-    def _measured(self) -> list[tuple[int, ...]]:
+    def _run_collective(self) -> list[tuple[int, ...]]:
         """Run the collective and return what each rank holds afterwards."""
         example = self.example
         command = ["torchrun", "--standalone", "--nproc-per-node", str(example.ranks), self._script]
@@ -172,15 +174,15 @@ class Quiz(Explorable):
         run = launch(command, limit=LIMIT_S)
         if not run.ok:
             first = run.first_failed
-            why = run.text(None, "stderr") if first is None else run.traceback(first)
-            raise CourseError(f"The run failed: {(why or run.reason).splitlines()[-1]}")
+            output = run.text(None, "stderr") if first is None else run.traceback(first)
+            raise CourseError(f"The run failed: {(output or run.reason).splitlines()[-1]}")
         held = {
             row["rank"]: row["holds"] for row in run.rows if row.get("collective") == example.name
         }
         return [tuple(map(int, held[rank].split())) for rank in range(example.ranks)]
 
     def _cells(self, rank: int, numbers: tuple[int, ...]) -> list[Number]:
-        """A rank's numbers, each with its source ranks if the model knows them."""
+        """A rank's numbers with their sources; the rank itself if the model has another count."""
         sources = [cell.sources for cell in self.example.after()[rank]]
         if len(sources) != len(numbers):
             sources = [(rank,)] * len(numbers)
@@ -193,7 +195,7 @@ def _names(values: dict[str, Any]) -> list[str]:
 
 
 def _line(answer: RankPrediction) -> str:
-    """An answer as text."""
+    """Format an answer as a line of text."""
     mark = "✓" if answer.right else "✗"
     predicted, measured = (
         _text(numbers) or "nothing" for numbers in (answer.predicted, answer.measured)
@@ -202,12 +204,12 @@ def _line(answer: RankPrediction) -> str:
 
 
 def _text(answer: int | Sequence[int]) -> str:
-    """Numbers as a learner types them."""
+    """Format numbers as a learner types them."""
     return str(answer) if isinstance(answer, int) else " ".join(map(str, answer))
 
 
 def _readable(text: str) -> tuple[int, ...]:
-    """The numbers typed so far, or () while they cannot be read."""
+    """Parse the numbers typed so far; () while they cannot be read."""
     try:
         return _numbers(text)
     except CourseError:
@@ -215,7 +217,7 @@ def _readable(text: str) -> tuple[int, ...]:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """The typed text as numbers; raise `CourseError` for anything else."""
+    """Parse typed numbers; raise `CourseError` if the text is anything else."""
     parts = re.split(r"[\s,;]+", text.strip(" []()-"))
     try:
         return tuple(int(part) for part in parts if part not in ("", "nothing"))

@@ -1,6 +1,7 @@
 """The state of an explorable: the values of its controls, and the resulting picture.
 
-It needs neither Jupyter nor torch: the widget keeps one in a kernel, a web page in the browser.
+It needs neither Jupyter nor torch: the widget keeps a state in the kernel, a web page keeps one in
+the browser.
 """
 
 import json
@@ -24,7 +25,7 @@ class State:
         return {name: control.value for name, control in self._controls.items()}
 
     def accepted(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """A value for every control: `values`, each moved to one that its control can take.
+        """Add missing first values to `values`, and move each to one that its control can take.
 
         Raises `CourseError` for a name without a control, or a value that a control cannot take.
         """

@@ -1,4 +1,4 @@
-// The face of course.explore.widget.Explorable: native controls above a picture drawn by Python.
+// The front end of course.explore.widget.Explorable: native controls above a picture by Python.
 const SEND_EVERY_MS = 30, PLAY_EVERY_MS = 1000;
 
 function make(tag, properties = {}, ...children) {
@@ -15,8 +15,8 @@ const nearest = (stops, value) =>
     return Math.abs(stop - value) < Math.abs(stops[best] - value) ? i : best;
   }, 0);
 
-// Each builder returns the control's element, a function that shows a value in it, and, where it is
-// needed, one that ends it.
+// Each builder returns the control's element, a function that shows a value in it and, if the
+// control needs one, a function that stops it.
 const builders = {
   Slider({ label, stops, texts }, change) {
     const output = make("output");
@@ -25,7 +25,7 @@ const builders = {
     const show = (value) => {
       const at = nearest(stops, value);
       input.value = at;
-      // a mark of the picture may set what lies between two stops
+      // a mark of the picture may set a value between two stops
       output.textContent = stops[at] === value ? texts[at] : `${Number(value.toPrecision(6))}`;
       input.setAttribute("aria-valuetext", output.textContent);
     };
@@ -51,7 +51,7 @@ const builders = {
     return [element, (value) => (input.checked = value)];
   },
 
-  Steps({ label, last, names = [] }, change) { // names: where a step is not its number
+  Steps({ label, last, names = [] }, change) { // names: labels for some steps
     let at = 0, timer = null;
     const output = make("output");
     const range = make("input", { type: "range", min: 0, max: last, step: 1, "aria-label": label });
@@ -97,7 +97,7 @@ const builders = {
     const all = make("div", { className: "fields" }, ...labels);
     const set = make("fieldset", { className: "wide" }, make("legend", {}, label), all);
     const show = (values) => inputs.forEach((input, i) => {
-      if (input.value !== values[i]) input.value = values[i]; // or the caret would jump
+      if (input.value !== values[i]) input.value = values[i]; // or the caret would move
     });
     return [set, show];
   },
@@ -110,9 +110,9 @@ const builders = {
   },
 };
 
-// What can be touched in a picture. data-set="step=3" makes of a mark a button, which sets a
-// control to 3; data-set="memory+=0.4" a handle, which adds 0.4 for each pixel that it is dragged
-// to the right. data-label says what that does.
+// The marks of a picture that can be touched. data-set="step=3" makes a mark a button that sets the
+// control `step` to 3; data-set="memory+=0.4" makes it a handle that adds 0.4 to `memory` for each
+// pixel that it is dragged to the right. data-label describes the effect.
 const MARK = "[data-set]";
 const BUTTON = "[data-set][role=button]", HANDLE = "[data-set][role=slider]";
 const AHEAD = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }; // among buttons
@@ -128,8 +128,8 @@ function middle(mark) {
   return [x + width / 2, y + height / 2];
 }
 
-// `control(name)` is a control's spec and value, `set` gives it a value. Returns what makes the
-// marks of a new picture touchable, and what makes them ordinary marks again.
+// `control(name)` returns a control's spec and value; `set` gives it a value. `touch` returns two
+// functions: one makes the marks of a new picture touchable, the other makes them ordinary again.
 function touch(picture, control, set) {
   let at = [0, 0]; // the middle of the mark that has the focus, or had it last
   const far = (mark) => Math.hypot(...middle(mark).map((place, i) => place - at[i]));
@@ -143,7 +143,7 @@ function touch(picture, control, set) {
   function prepare(mark) {
     const { name, adds } = read(mark), tip = document.createElementNS(mark.namespaceURI, "title");
     mark.setAttribute("role", adds ? "slider" : "button");
-    mark.setAttribute("tabindex", adds ? 0 : -1); // arrows lead from button to button
+    mark.setAttribute("tabindex", adds ? 0 : -1); // arrow keys move between buttons
     mark.setAttribute("aria-label", (tip.textContent = mark.dataset.label));
     mark.setAttribute("data-lm-suppress-shortcuts", "");
     mark.querySelector("title")?.remove();
@@ -159,7 +159,7 @@ function touch(picture, control, set) {
     marks.forEach(prepare);
     if (marks.length) marks[0].ownerSVGElement.setAttribute("role", "group"); // not an image
     nearby(picture.querySelectorAll(BUTTON))?.setAttribute("tabindex", 0);
-    if (focused) nearby(marks)?.focus(); // the one that stands where the hand was
+    if (focused) nearby(marks)?.focus(); // the one nearest to where the focus was
   };
   const sleep = () => {
     picture.querySelector("svg")?.setAttribute("role", "img");
@@ -184,7 +184,7 @@ function touch(picture, control, set) {
     } else return;
     event.preventDefault();
   });
-  // or a finger on a handle would scroll the page, which ends the drag
+  // or a finger on a handle would scroll the page, which would end the drag
   const keep = (event) => event.target.closest(HANDLE) && event.preventDefault();
   picture.addEventListener("touchstart", keep, { passive: false });
   picture.addEventListener("pointerdown", (event) => {
@@ -194,7 +194,7 @@ function touch(picture, control, set) {
     handle.focus();
     picture.setPointerCapture(event.pointerId);
     const { name, value: perPixel } = read(handle), from = control(name).value;
-    const wide = handle.ownerSVGElement.getScreenCTM().a; // pixels of the screen for one of its own
+    const wide = handle.ownerSVGElement.getScreenCTM().a; // screen pixels for each pixel of the SVG
     const follow = ({ clientX }) => {
       drag(name, from + (perPixel * (clientX - event.clientX)) / wide);
     };
@@ -215,7 +215,7 @@ function render({ model, el }) {
   if (matchMedia("(max-width: 40em)").matches) picture.tabIndex = 0; // there it scrolls
   const spoken = make("p", { className: "explorable-spoken", "aria-live": "polite" });
   const note = make("p", { className: "explorable-touch", "aria-live": "polite" });
-  // By name: the control's spec, its element, and how to show a value and to end it.
+  // By name: the control's spec, its element, and the functions that show a value and stop it.
   const parts = {};
   let values = { ...model.get("values") }, timer = null;
 
@@ -231,9 +231,9 @@ function render({ model, el }) {
   const build = () => {
     for (const spec of model.get("controls")) {
       const old = parts[spec.name], same = JSON.stringify(old?.spec) === JSON.stringify(spec);
-      if (same) continue; // a control that stays the same stays in the hand
+      if (same) continue; // or the control that is being moved would be lost
       const [element, show, end] = builders[spec.kind](spec, (value) => change(spec.name, value));
-      // or JupyterLab takes their arrow keys as shortcuts of its own
+      // or JupyterLab would take their arrow keys as its own shortcuts
       element.querySelectorAll("input, button").forEach((node) => {
         node.setAttribute("data-lm-suppress-shortcuts", "");
       });
@@ -244,7 +244,7 @@ function render({ model, el }) {
     showValues();
   };
   const showValues = () => {
-    if (timer !== null) return; // the hand is ahead of the kernel
+    if (timer !== null) return; // the user is ahead of the kernel
     values = { ...model.get("values") };
     for (const [name, { show }] of Object.entries(parts)) show(values[name]);
   };
@@ -258,7 +258,7 @@ function render({ model, el }) {
     panel.disabled = el.classList.contains(GONE);
     gone.hidden = !panel.disabled;
     const words = picture.querySelector("svg")?.dataset.touch ?? "";
-    if (note.textContent !== words) note.textContent = words; // or it would be read again
+    if (note.textContent !== words) note.textContent = words; // or it would be read out again
     note.hidden = panel.disabled || !words;
     panel.disabled ? marks.sleep() : marks.wake(focused);
   };

@@ -58,5 +58,5 @@ class Explorable(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(**options)
         picture = self.still._repr_mimebundle_()
-        # The site's pages and the slides read from these values what the picture shows.
+        # The site's pages and the slides read the state of the picture from these values.
         return {**data, **picture}, metadata | {SVG: {"values": dict(self.values)}}

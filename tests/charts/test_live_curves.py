@@ -1,4 +1,4 @@
-"""The live curves of a run: how far it is, what its axes say, and what came out."""
+"""The live curves of a run: its progress, its axes and its results."""
 
 import math
 import re
@@ -27,7 +27,7 @@ def bar(picture: str) -> float:
 
 
 def test_a_run_that_ended_well_ends_at_its_last_step_with_the_bar_full():
-    """Although only every tenth step is logged."""
+    """The bar is full although only every tenth step is logged."""
     going = live_curves.draw(rows(560))
     assert going.alt.startswith("Step 560 of 564: ") and bar(going) == pytest.approx(
         560 / 564, abs=1e-4

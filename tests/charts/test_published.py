@@ -50,7 +50,7 @@ def test_a_slip_of_the_pen_would_stand_out_of_a_line_by_size(line):
 @named([line for line in LINES if line.unit in ("sequences/s", "images/s")])
 def test_a_slip_of_the_pen_would_stand_out_of_a_line_by_gpus(line):
     """From one figure to the next a GPU's share falls by less than 30 %, and rises by less than
-    10 %: only what Lambda published, and cannot be, rises by up to 43 %.
+    10 %; only Lambda's figures, which cannot be right, rise by up to 43 %.
     """
     most = 1.5 if line.by == "Lambda" else 1.1
     for (gpus, one), (more, other) in pairwise(line.figures):
@@ -149,7 +149,7 @@ def test_the_picture_fits_and_is_legible(mine, behind):
 
 
 @pytest.mark.parametrize(
-    ("mine", "behind", "says"),
+    ("mine", "behind", "message"),
     [
         ({}, published.all_reduces(), "points of your own"),
         ({"yours": []}, published.all_reduces(), "points of your own"),
@@ -159,8 +159,8 @@ def test_the_picture_fits_and_is_legible(mine, behind):
         (MINE, published.lines(), "show the same"),
     ],
 )
-def test_a_picture_that_would_mislead_is_refused(mine, behind, says):
-    with pytest.raises(CourseError, match=says):
+def test_a_picture_that_would_mislead_is_refused(mine, behind, message):
+    with pytest.raises(CourseError, match=message):
         published.draw(mine, behind, title="")
 
 
@@ -176,7 +176,7 @@ def test_a_sentence_says_where_one_stands():
     assert published.stands("Mine", 2**24, 500.0, behind).endswith("; yours is 2.1 times that.")
 
 
-@pytest.mark.parametrize(("at", "value", "says"), [(2**24, 0.0, "above 0"), (3, 1.0, "near 3")])
-def test_what_cannot_be_compared_is_refused(at, value, says):
-    with pytest.raises(CourseError, match=says):
+@pytest.mark.parametrize(("at", "value", "message"), [(2**24, 0.0, "above 0"), (3, 1.0, "near 3")])
+def test_what_cannot_be_compared_is_refused(at, value, message):
+    with pytest.raises(CourseError, match=message):
         published.stands("Mine", at, value, published.all_reduces())

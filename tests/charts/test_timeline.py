@@ -1,4 +1,4 @@
-"""Timelines: a real trace of two Gloo ranks, a made-up trace of a GPU, and what is refused."""
+"""Timelines: a real trace of two Gloo ranks, a made-up GPU trace, and traces that are refused."""
 
 import json
 import math
@@ -10,7 +10,7 @@ import pytest
 from course.charts import intervals, timeline
 from course.core.errors import CourseError
 
-# Two ranks, DDP over Gloo on the CPU, torch 2.13, trimmed.
+# Recorded from two ranks of DDP over Gloo on the CPU with torch 2.13, and trimmed.
 REAL = Path(__file__).parent / "recorded"
 
 

@@ -21,6 +21,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The learner's folder is the current one."""
+def in_learners_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the learner's folder the current one."""
     monkeypatch.chdir(folder)

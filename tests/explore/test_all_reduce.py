@@ -1,4 +1,4 @@
-"""All-reduces: their rounds and what those cost, their picture, the explorable."""
+"""All-reduces: their rounds and the cost of these, and the explorable."""
 
 import itertools
 import math
@@ -59,10 +59,10 @@ def test_the_clock_runs_round_by_round():
 
 
 @pytest.mark.parametrize(
-    ("name", "ranks", "says"), [("star", 4, "no all-reduce called 'star'"), ("ring", 0, "not 0")]
+    ("name", "ranks", "message"), [("star", 4, "no all-reduce called 'star'"), ("ring", 0, "not 0")]
 )
-def test_a_plan_that_cannot_be_is_refused(name, ranks, says):
-    with pytest.raises(CourseError, match=says):
+def test_a_plan_that_cannot_be_is_refused(name, ranks, message):
+    with pytest.raises(CourseError, match=message):
         plan(name, ranks)
 
 

@@ -1,4 +1,4 @@
-"""The α–β model: its fit, bus bandwidth."""
+"""The α–β model: its fit, and the bus bandwidth."""
 
 import math
 import random
@@ -36,15 +36,15 @@ def test_a_fit_is_never_negative():
 
 
 @pytest.mark.parametrize(
-    ("points", "says"),
+    ("points", "message"),
     [
         ([], "two different sizes"),
         ([(1, 8, 1.0)] * 3, "two different sizes"),
         ([(1, 8, 0.0), (1, 9, 1.0)], "above 0"),
     ],
 )
-def test_a_fit_without_measurements_is_refused(points, says):
-    with pytest.raises(CourseError, match=says):
+def test_a_fit_without_measurements_is_refused(points, message):
+    with pytest.raises(CourseError, match=message):
         fit(points)
 
 

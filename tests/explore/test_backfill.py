@@ -19,8 +19,8 @@ SETTINGS = list(
 
 
 def test_a_plan_worked_out_by_hand():
-    # Ben's six hours keep Chi, who wants every GPU, until 6; Chi's five keep Dan, and you unless
-    # you end by 6.
+    # Chi needs every GPU, and waits until hour 6 for Ben's job. Dan waits for Chi's five hours, and
+    # so do you unless you end by hour 6.
     starts = {job.wish.name.partition(":")[0]: job.start for job in plan(Wish("You", 1, 2, 8))}
     assert starts == {"Ana": 0, "Ben": 0, "Chi": 6, "Dan": 11, "You": 11}
     assert plan(Wish("You", 1, 2, 6))[-1].start == 0

@@ -15,7 +15,7 @@ from course.launch.client import launch
 
 
 @pytest.mark.parametrize(("ranks", "root", "op"), [(1, 0, "sum"), (3, 2, "max"), (4, 1, "sum")])
-def test_the_model_of_every_collective_is_what_real_ranks_do(there, ranks, root, op):
+def test_the_model_of_every_collective_is_what_real_ranks_do(in_learners_folder, ranks, root, op):
     command = (
         f"torchrun --standalone --nproc-per-node {ranks} src/collectives.py --root {root} --op {op}"
     )
@@ -37,7 +37,7 @@ def test_a_sum_remembers_whose_numbers_are_in_it():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("wrong", "message"),
     [
         ({"name": "shuffle"}, "no collective 'shuffle'"),
         ({"numbers": ((1, 2), (3,))}, "as many numbers as there are ranks"),
@@ -45,8 +45,8 @@ def test_a_sum_remembers_whose_numbers_are_in_it():
         ({"op": "mean"}, "one of sum, max"),
     ],
 )
-def test_an_example_that_cannot_be_is_one_clear_sentence(wrong, says):
-    with pytest.raises(CourseError, match=says):
+def test_an_example_that_cannot_be_is_one_clear_sentence(wrong, message):
+    with pytest.raises(CourseError, match=message):
         Example(**{"name": "reduce", "numbers": counted(2), **wrong})
 
 
@@ -62,7 +62,7 @@ def test_what_is_to_be_predicted_is_hidden_until_the_call_has_ended():
 @pytest.mark.parametrize("collective", [name for name in COLLECTIVES if name != "barrier"])
 @pytest.mark.parametrize("ranks", [2, 4, 6])
 def test_numbers_are_as_wide_as_the_picture_has_room_for(collective, ranks):
-    """At most a third of the room on a side is left, where most of it was with thin columns."""
+    """At most a third of each side stays empty; with thin columns, most of it would."""
     example = Example(collective, counted(ranks))
     most = max(len(cells) for cells in [*example.before(), *example.after()])
     drawn = draw(example)

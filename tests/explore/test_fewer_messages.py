@@ -11,10 +11,10 @@ SLOW = {"ranks": 4, "mbit": 100, "parameters": 1e6, "compute_ms": 30}
 
 
 def test_a_message_by_hand():
-    # 4 MB over a ring of 4: 6 messages, 6 MB in all, at 12.5 MB/s
+    # 4 MB over a ring of 4 ranks: 6 messages with 6 MB in total, at 12.5 MB/s.
     assert message_s(4, 100, 1e6) == pytest.approx(6 * ALPHA_S + 6 / 12.5)
     assert message_s(4, 100, 1e6, HALF) == pytest.approx(6 * ALPHA_S + 3 / 12.5)
-    # 10,000 numbers of 8 bytes from each of three other ranks
+    # 10,000 numbers of 8 bytes from each of the three other ranks.
     assert message_s(4, 100, 1e6, FEW) == pytest.approx(3 * ALPHA_S + 0.24 / 12.5)
 
 
@@ -30,7 +30,7 @@ def test_after_h_steps_all_wait_for_the_whole_message():
     assert run.compute_s == pytest.approx(1.2 * STEPS * 0.03)
     assert run.wait_s == pytest.approx(1.2 * STEPS * message_s(4, 100, 1e6) / 50)
     assert run.total_s == run.compute_s + run.wait_s
-    assert run.waiting == pytest.approx(run.wait_s / run.total_s)
+    assert run.waiting_share == pytest.approx(run.wait_s / run.total_s)
 
 
 def test_gathering_the_largest_loses_its_advantage_with_many_ranks():

@@ -15,7 +15,7 @@ from course.explore.pictures.loss_scale import NARROW, draw
 
 
 def gradients(middle: int = -18) -> dict[int, int]:
-    """A bell of gradients around 2^middle."""
+    """A bell-shaped histogram of gradients around 2^middle."""
     return {middle + i: round(1000 * math.exp(-(i**2) / 8)) for i in range(-7, 8)}
 
 

@@ -24,7 +24,7 @@ INTEGERS = {32: torch.int32, 16: torch.int16, 8: torch.int8}
 
 
 def samples(name: str) -> torch.Tensor:
-    """Numbers of every size that the format holds and a little beyond, with ties."""
+    """Numbers of every size that the format holds, some beyond its range, and ties."""
     known, generator = FORMATS[name], random.Random(0)
     low, high = math.log2(known.smallest) - 3, math.log2(known.largest)
     sizes = [
@@ -39,7 +39,7 @@ def samples(name: str) -> torch.Tensor:
 
 
 def known_ends(name: str) -> list[float]:
-    """Where a format begins and ends."""
+    """The numbers at which a format begins and ends."""
     known = FORMATS[name]
     return [
         known.largest,
@@ -97,15 +97,15 @@ def test_what_is_too_large_becomes_inf_or_where_there_is_none_the_largest(name):
 
 
 def test_a_small_change_is_lost_in_sixteen_bits_and_arrives_in_thirty_two():
-    assert add("fp16", 1, 1e-4).arrived == 0 and add("bf16", 1, 1e-3).arrived == 0
-    assert add("fp32", 1, 1e-4).arrived == pytest.approx(1, rel=1e-3)
-    assert math.isnan(add("fp16", 65504, 1000).arrived)
+    assert add("fp16", 1, 1e-4).arrived_share == 0 and add("bf16", 1, 1e-3).arrived_share == 0
+    assert add("fp32", 1, 1e-4).arrived_share == pytest.approx(1, rel=1e-3)
+    assert math.isnan(add("fp16", 65504, 1000).arrived_share)
     with pytest.raises(CourseError, match="use fp32, tf32"):
         add("fp4", 1, 1)
 
 
 def test_the_title_of_the_formats_says_what_happens():
-    for values, says in (
+    for values, message in (
         ({}, "fp16: 1 + 0.0001 = 1. The change is lost"),
         ({"format": "fp32"}, "all of the change arrives"),
         ({"weight": 1e6}, "kept as inf, above its range"),
@@ -113,7 +113,7 @@ def test_the_title_of_the_formats_says_what_happens():
         ({"weight": 1e-8}, "kept as 0, below its range"),
         ({"format": "fp8 e5m2", "change": 1e-9}, "0 before it is added"),
     ):
-        assert says in explore.number_formats(**values).picture
+        assert message in explore.number_formats(**values).picture
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A pipeline's schedule: its bubble and its memory are the papers', and its pictures fit."""
+"""A pipeline's schedule: bubble and memory against the papers, and pictures that fit."""
 
 import html
 import itertools
@@ -15,7 +15,7 @@ SHAPES = list(itertools.product((1, 2, 3, 4, 8), (1, 2, 4, 8, 16)))
 
 
 def follows(plan: model.Schedule) -> bool:
-    """Whether each pass begins after what it needs and no rank does two at once."""
+    """Whether each pass begins after the pass it needs, and no rank does two passes at once."""
     ends = {
         (step.kind, step.microbatch, step.chunk * len(plan) + rank): step.end
         for rank, steps in enumerate(plan)

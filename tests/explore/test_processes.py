@@ -1,4 +1,4 @@
-"""The processes of a job: their numbers, pictures that fit, a GPU that is not there."""
+"""The processes of a job: their numbers, pictures that fit, and a GPU that does not exist."""
 
 import itertools
 import re
@@ -36,9 +36,9 @@ def test_ranks_are_numbered_node_by_node():
         job(0, 4)
 
 
-def test_a_gpu_that_is_not_there_is_one_clear_sentence(there):
+def test_a_gpu_that_is_not_there_is_one_clear_sentence(in_learners_folder):
     sentences = (("99", "There is no GPU 99: this machine has"), ("-1", "There is no GPU -1"))
-    for gpus, says in sentences:
+    for gpus, message in sentences:
         run = launch(["python", "src/spawn.py", "--gpus", gpus], limit=PATIENCE_S)
-        assert not run.ok and run.text(0).startswith(says), run.text(0)
+        assert not run.ok and run.text(0).startswith(message), run.text(0)
         assert "Traceback" not in run.text(0)

@@ -8,12 +8,12 @@ from course.explore.quiz import QUESTIONS, Quiz
 
 
 def press(quiz, name, **typed):
-    """The front end's message that a button was pressed, with what was typed meanwhile."""
+    """Send the front end's message that a button was pressed, with what was typed meanwhile."""
     quiz.set_state({"values": {**quiz.values, **typed, name: quiz.values[name] + 1}})
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_the_quiz_agrees_with_a_right_prediction_and_with_no_other(there, name):
+def test_the_quiz_agrees_with_a_right_prediction_and_with_no_other(in_learners_folder, name):
     quiz = Quiz().ask(name, ranks=2, seed=5)
     right = [" ".join(str(cell.number) for cell in cells) for cells in quiz.example.after()]
     verdict = quiz.predict(*right)
@@ -23,7 +23,7 @@ def test_the_quiz_agrees_with_a_right_prediction_and_with_no_other(there, name):
     assert_fits(quiz.picture)
 
 
-def test_the_quiz_by_its_buttons(there):
+def test_the_quiz_by_its_buttons(in_learners_folder):
     quiz = Quiz("all-gather", ranks=2)
     numbers = quiz.example.numbers
     right = f"{numbers[0][0]}, {numbers[1][0]}"
@@ -58,7 +58,7 @@ def test_a_question_is_the_same_for_the_same_seed_and_begins_without_predictions
     assert quiz.values["predicted"] == ["", "", "", ""]
 
 
-def test_the_quiz_refuses_what_it_cannot_ask(there):
+def test_the_quiz_refuses_what_it_cannot_ask(in_learners_folder):
     with pytest.raises(CourseError, match="asks about broadcast"):
         Quiz("barrier")
     with pytest.raises(CourseError, match="runs 2 to 4 ranks"):

@@ -1,4 +1,4 @@
-"""DataParallel's bytes against those of real tensors, its shares against torch's, pictures."""
+"""DataParallel's bytes against real tensors, its shares against torch's, and its pictures."""
 
 import itertools
 
@@ -79,13 +79,13 @@ def test_the_loss_makes_as_many_tensors_of_the_size_of_the_logits_as_counted():
 
 
 def virtual(count: int) -> list[torch.device]:
-    """That many virtual devices."""
+    """Make `count` virtual devices."""
     return [torch.device("cpu", i) for i in range(count)]
 
 
 @pytest.fixture
 def scripts(tmp_path, monkeypatch):
-    """The lab's solved scripts, importable."""
+    """Make the lab's solved scripts importable."""
     with solutions.importable(monkeypatch, tmp_path, LAB) as load:
         yield load
 

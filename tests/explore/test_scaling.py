@@ -1,4 +1,4 @@
-"""The scaling model against what must be true of any cluster, and its picture."""
+"""The scaling model: what must be true of any cluster, and its picture."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The ledger of sharding: the formulas of ZeRO, what is measured on ranks, and pictures."""
+"""The ledger of sharding: the formulas of ZeRO, and the titles of pictures."""
 
 import itertools
 

@@ -6,7 +6,7 @@ import pytest
 from support.pictures import assert_fits
 
 from course.core.errors import CourseError
-from course.explore.models.split import by_data, by_layers, done, idle
+from course.explore.models.split import by_data, by_layers, duration, idle
 from course.explore.pictures import split
 
 
@@ -18,8 +18,8 @@ def test_every_state_of_the_split_fits_its_card():
 
 
 def test_a_pipeline_waits_less_with_more_parts_and_never_computes_twice_at_once():
-    assert (done(by_data(4)), idle(by_data(4))) == pytest.approx((0.75, 0))
-    assert (done(by_layers(2, 1)), idle(by_layers(2, 1))) == pytest.approx((3, 0.5))
+    assert (duration(by_data(4)), idle(by_data(4))) == pytest.approx((0.75, 0))
+    assert (duration(by_layers(2, 1)), idle(by_layers(2, 1))) == pytest.approx((3, 0.5))
     for ranks, parts in itertools.product((1, 2, 4), (1, 3, 8)):
         pieces = by_layers(ranks, parts)
         assert idle(pieces) == pytest.approx((ranks - 1) / (ranks + parts - 1))  # Huang et al. 2019

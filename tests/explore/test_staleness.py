@@ -19,19 +19,19 @@ def test_no_worker_is_ahead_by_more_than_its_bound_and_staleness_follows():
         for start, worker in begins:
             done = [sum(end <= start for end in column) for column in ends]
             assert done[worker] - min(done) <= bound
-        assert run.largest <= (workers - 1) * (2 * bound + 1)
+        assert run.largest_staleness <= (workers - 1) * (2 * bound + 1)
 
 
 def test_one_worker_is_never_stale_and_never_waits():
     run = simulate(1, 0, 1)
-    assert (run.updates, run.largest, run.waited) == (20, 0, 0)
+    assert (run.updates, run.largest_staleness, run.waiting_share) == (20, 0, 0)
 
 
 def test_a_bound_forgives_one_nap_but_no_slow_worker():
     slow = [simulate(3, bound, 4).updates for bound in (0, 5)]
     nap = [simulate(3, bound, 4, nap=True).updates for bound in (0, 5)]
     assert nap[1] - nap[0] > 5 and nap[1] > 1.5 * slow[1]
-    assert simulate(3, float("inf"), 4).waited == 0
+    assert simulate(3, float("inf"), 4).waiting_share == 0
 
 
 def test_steps_follow_one_another_until_the_end():

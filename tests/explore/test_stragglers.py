@@ -13,10 +13,10 @@ from course.explore.models.stragglers import ALL_REDUCE_MS, COMPUTE_MS, expected
 def test_a_race_worked_out_by_hand():
     run = race(ranks=3, slower=0.5, jitter=0, every=2, passes=4)
     first, second = run.ranks[0]
-    assert first.ends_ms == (100, 200) and (first.all_ms, first.wait_ms) == (300, 100)
+    assert first.ends_ms == (100, 200) and (first.all_done_ms, first.wait_ms) == (300, 100)
     assert second.start_ms == 312 and run.ranks[2][1].wait_ms == 0
     assert run.total_ms == 624
-    assert run.waited(0) == pytest.approx(200 / 624) and run.waited(2) == 0
+    assert run.waiting_share(0) == pytest.approx(200 / 624) and run.waiting_share(2) == 0
 
 
 def test_without_jitter_the_slow_rank_sets_the_pace_however_seldom_they_meet():

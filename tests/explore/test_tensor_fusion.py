@@ -17,8 +17,8 @@ MB_PER_S = {"gb_per_s": 2**20 / 1e6, "ranks": 2, "latency_ms": 0.0}  # 1 MiB tak
 
 
 def test_a_schedule_worked_out_by_hand():
-    # Ready at 2, 4, 6 and 8 ms; the first cycle takes one, whose message lasts until 5.1 ms; the
-    # next begins then.
+    # Tensors are ready at 2, 4, 6 and 8 ms. The first cycle takes one, and its message lasts until
+    # 5.1 ms, when the next cycle begins.
     got = schedule(4, kib=3 * 1024, threshold_mib=100, cycle_ms=1, backward_ms=8, **MB_PER_S)
     assert NEGOTIATION_MS == 0.1
     assert got.ready_ms == (2, 4, 6, 8)

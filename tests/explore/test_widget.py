@@ -45,7 +45,7 @@ def _control(explorable, name):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("wrong", "message"),
     [
         ({"ranks": 9}, "Ranks takes a number from 2 to 8, not 9."),
         ({"ranks": "four"}, "Ranks takes a number from 2 to 8, not 'four'."),
@@ -56,9 +56,9 @@ def _control(explorable, name):
         ({"speed": 1}, "There is no control 'speed' here; there are ranks, step, kind, fast."),
     ],
 )
-def test_a_bad_value_is_one_clear_sentence_and_changes_nothing(sample, wrong, says):
+def test_a_bad_value_is_one_clear_sentence_and_changes_nothing(sample, wrong, message):
     before = sample.values
-    with pytest.raises(CourseError, match=re.escape(says)):
+    with pytest.raises(CourseError, match=re.escape(message)):
         sample.at(**wrong)
     assert sample.values == before
 

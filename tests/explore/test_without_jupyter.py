@@ -1,4 +1,4 @@
-"""Models, pictures, stills and controls import in a Python that has nothing else installed."""
+"""Models, pictures, stills and controls can be imported without Jupyter, numpy and torch."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 from course import explore
 
 ROOT = Path(explore.__file__).parents[2]
-# What a browser's Python does not have, or only after a long download.
+# A browser's Python lacks these, or gets them only by a long download.
 JUPYTER = ["anywidget", "ipywidgets", "traitlets", "IPython"]
 HEAVY = ["numpy", "pandas", "torch", "matplotlib"]
 

@@ -2,7 +2,7 @@
 
 A file lists its sources: who measured, the address of the page, the dates of the page and of our
 reading, and its licence. Each source has lines: what was measured on which machine, and a row per
-figure, copied unchanged. A file has nothing that was not read at its address.
+figure, copied unchanged. Everything in a file was read at the address of its source.
 """
 
 import tomllib
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from course.core import CourseError
 
-UNITS = {  # each with the factor from a published time to seconds, where it is one
+UNITS = {  # each with the factor to seconds if it is a unit of time
     "GB/s": None,
     "ms": 1e-3,
     "sequences/s": None,
@@ -25,12 +25,12 @@ UNITS = {  # each with the factor from a published time to seconds, where it is 
 
 @dataclass(frozen=True)
 class Curve:
-    """Figures of one machine: `unit` against `along`, which is bytes, GPUs, or n of a matrix.
+    """Figures of one machine in `unit`, by `along`: bytes, GPUs, or the n of n by n matrices.
 
-    `ranks` is how many took part, if that is the same for all figures of the line.
+    `ranks` is the number of ranks, if it is the same for all figures of the line.
     """
 
-    name: str  # as it stands at the line's end in a picture
+    name: str  # the label at the line's end in a picture
     machine: str
     link: str
     measured: str
@@ -46,7 +46,7 @@ class Curve:
 
 
 @cache
-def _all() -> tuple[Curve, ...]:
+def _every_line() -> tuple[Curve, ...]:
     """Every line of every file."""
     curves = []
     for path in sorted(Path(__file__).parent.glob("*.toml")):
@@ -61,21 +61,21 @@ def _pairs(figures: list[list[float]]) -> tuple[tuple[float, float], ...]:
 
 
 def lines(measured: str = "") -> tuple[Curve, ...]:
-    """The lines of what was `measured`, as published; all of them without a name.
+    """The published lines whose figures are called `measured`; all lines if that is empty.
 
-    Raises `CourseError` with the names that there are, if there is none of this one.
+    Raises `CourseError`, with the known names, if no line has this name.
     """
-    chosen = tuple(line for line in _all() if measured in ("", line.measured))
+    chosen = tuple(line for line in _every_line() if measured in ("", line.measured))
     if not chosen:
-        names = ", ".join(sorted({line.measured for line in _all()}))
+        names = ", ".join(sorted({line.measured for line in _every_line()}))
         raise CourseError(f"Nothing published here is called {measured!r}: choose from {names}.")
     return chosen
 
 
 def all_reduces() -> tuple[Curve, ...]:
-    """The all-reduces by size, all as bus bandwidth in GB/s: times are converted as nccl-tests do.
+    """The all-reduces as bus bandwidth in GB/s; times are converted as in nccl-tests.
 
-    The bus bandwidth is 2(N−1)/N of the buffer by the time, with N ranks.
+    With N ranks, the bus bandwidth is 2(N−1)/N of the buffer divided by the time.
     """
     return tuple(_bandwidth(line) for line in lines("all-reduce"))
 
@@ -89,9 +89,9 @@ def _bandwidth(line: Curve) -> Curve:
 
 
 def speedups(measured: str) -> tuple[Curve, ...]:
-    """The runs called `measured` as speed-ups over one GPU, if one GPU was measured."""
-    alone = (line for line in lines(measured) if line.figures[0][0] == 1)
-    return tuple(_speedup(line) for line in alone)
+    """The runs called `measured` as speed-ups over one GPU, without runs that lack that figure."""
+    with_one_gpu = (line for line in lines(measured) if line.figures[0][0] == 1)
+    return tuple(_speedup(line) for line in with_one_gpu)
 
 
 def _speedup(line: Curve) -> Curve:
@@ -102,7 +102,7 @@ def _speedup(line: Curve) -> Curve:
 
 
 def computed(measured: str, parameters: float) -> tuple[Curve, ...]:
-    """What each GPU computed in the runs called `measured`, in TFLOP/s.
+    """The TFLOP/s that each GPU computed in the runs called `measured`.
 
     A model with that many `parameters` takes 6 operations per parameter and token.
     """

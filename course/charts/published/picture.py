@@ -1,4 +1,4 @@
-"""The picture: a learner's own points in front, the published lines grey behind them."""
+"""Draw a learner's own points in front of published lines in grey."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,17 +7,17 @@ from course.charts.published.figures import Curve
 from course.core import CourseError, words
 from course.drawing import Picture, palette, svg
 
-BEHIND = palette.tint(palette.MUTED, 0.25)  # 3 : 1 on the card, as WCAG asks of lines
+BEHIND = palette.tint(palette.MUTED, 0.25)  # 3:1 on the card, as WCAG requires for lines
 
 
 def draw(
     mine: Mapping[str, Points], published: Sequence[Curve], *, title: str, subtitle: str = ""
 ) -> Picture:
-    """Own points by name before published lines, both axes logarithmic.
+    """Draw own points by name in front of published lines; both axes are logarithmic.
 
-    `mine` holds what the published lines hold: the same quantity across, the same unit upright.
-    Raises `CourseError` if there are no own points, a name is taken, lines differ in what they
-    show, or a logarithm cannot take a value.
+    `mine` has the same quantity on the x axis as the published lines, and the same unit on the y
+    axis. Raises `CourseError` if there are no own points or no published lines, if a name is taken,
+    if the lines differ in what they show, or if a number is not above 0.
     """
     behind = {line.name: line.figures for line in published}
     points = [point for lines in (mine, behind) for line in lines.values() for point in line]

@@ -5,18 +5,19 @@ from collections.abc import Sequence
 from course.charts.published.figures import Curve
 from course.core import CourseError, words
 
-NEAR = 1.5  # figures whose number across differs by this factor at the most are compared
+NEAR = 1.5  # only figures whose x differs by at most this factor are compared
 
 
 def neighbours(at: float, value: float, published: Sequence[Curve]) -> dict[str, float]:
-    """The published figures next to `value` and the highest, in rising order, by line name.
+    """The published figures just below and above `value`, and the highest, by line name.
 
-    Each line counts with its figure nearest to `at`; {} if no line has one near it.
+    They are in rising order. Each line is represented by its figure nearest to `at`, and left out
+    if that is too far away.
     """
     figures = sorted((_nearest(line, at), line.name) for line in published if _reaches(line, at))
     lower = [figure for figure in figures if figure[0] <= value][-1:]
     higher = [figure for figure in figures if figure[0] > value][:1]
-    return {name: there for there, name in [*lower, *higher, *figures[-1:]]}
+    return {name: rate for rate, name in [*lower, *higher, *figures[-1:]]}
 
 
 def stands(name: str, at: float, value: float, published: Sequence[Curve]) -> str:
@@ -27,18 +28,18 @@ def stands(name: str, at: float, value: float, published: Sequence[Curve]) -> st
     """
     if not value > 0:
         raise CourseError(f"{name} has {value}: only numbers above 0 can be compared.")
-    around = neighbours(at, value, published)
-    if not around:
+    near = neighbours(at, value, published)
+    if not near:
         raise CourseError(f"Nothing was published near {at:,.0f} {published[0].along}.")
-    others = ", ".join(f"{words.significant(there)} ({other})" for other, there in around.items())
-    top, unit = max(around.values()), published[0].unit
+    others = ", ".join(f"{words.significant(figure)} ({other})" for other, figure in near.items())
+    top, unit = max(near.values()), published[0].unit
     times = words.significant(max(top, value) / min(top, value))
-    than = f"that is {times} times as much" if top > value else f"yours is {times} times that"
-    return f"{name}: {words.significant(value)} {unit}. Published: {others}; {than}."
+    comparison = f"that is {times} times as much" if top > value else f"yours is {times} times that"
+    return f"{name}: {words.significant(value)} {unit}. Published: {others}; {comparison}."
 
 
 def _nearest(line: Curve, at: float) -> float:
-    """The figure of the line whose number across is nearest, by factor, to `at`."""
+    """The figure of the line whose x is nearest to `at`, by factor."""
     return min(line.figures, key=lambda figure: max(figure[0], at) / min(figure[0], at))[1]
 
 

@@ -23,8 +23,8 @@ Held = tuple[tuple[frozenset[int], ...], ...]
 class Send:
     """One message: `chunks` go from `source` to `target`.
 
-    The target adds them to its own if the message `adds`, else it keeps them instead of its own.
-    `first` sends what the source began with, not what it has added up since.
+    The target adds them to its own if the message `adds`; otherwise it replaces its own with them.
+    With `first`, the source sends its original numbers, not the sums that it has made since.
     """
 
     source: int
@@ -58,7 +58,7 @@ class Plan:
 
     @property
     def messages(self) -> int:
-        """The number of messages that follow one another: the factor of α."""
+        """The number of messages in sequence: the factor of α."""
         return len(self.rounds)
 
     @property
@@ -79,7 +79,7 @@ class Plan:
         return network.seconds(self.messages, self.buffers * size)
 
     def clock(self, network: AlphaBeta, size: float) -> list[float]:
-        """The seconds since the beginning after 0, 1, 2 … rounds."""
+        """The seconds from the beginning to the end of 0, 1, 2 … rounds."""
         seconds = (network.seconds(1, size * round.largest / self.chunks) for round in self.rounds)
         return list(accumulate(seconds, initial=0.0))
 
@@ -143,8 +143,8 @@ def _ring(ranks: int) -> Plan:
 def _halving_doubling(ranks: int) -> Plan:
     """Ever nearer partners exchange ever smaller halves; then the same happens in reverse.
 
-    This takes a power of two of ranks. Each rank beyond it first gives its buffer to another rank,
-    and gets the result from it afterwards.
+    This needs a power of two of ranks. Any further rank first has another rank add its buffer, and
+    receives the result from that rank at the end.
     """
     core = 1 << (ranks.bit_length() - 1)  # the largest power of two
     halving = _halving(core)
@@ -177,7 +177,7 @@ def _halving(ranks: int) -> list[Round]:
 
 
 def _back(rounds: list[Round], phase: str) -> list[Round]:
-    """The same messages the other way, last round first: they carry complete sums."""
+    """The same messages in the other direction, last round first; they carry complete sums."""
     return [
         Round(phase, tuple(Send(s.target, s.source, s.chunks, adds=False) for s in round.sends))
         for round in reversed(rounds)

@@ -1,7 +1,7 @@
 """The α–β model: a message of m bytes takes α + β·m seconds, whatever it holds.
 
-α is what a message costs however small it is, β what each byte adds; 1/β is the bandwidth. An
-algorithm whose longest chain is a messages that carry b bytes in all then takes a·α + b·β. Hockney,
+α is the cost of even the smallest message, and β is what each byte adds; 1/β is the bandwidth. An
+algorithm that sends a messages in sequence, with b bytes in total, takes a·α + b·β. Hockney,
 "The communication challenge for MPP" (Parallel Computing 20, 1994) is the usual source of the
 model.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from course.core import CourseError
 
-# Messages one after another, the bytes that they carry in all, the seconds measured.
+# The number of messages in sequence, the bytes that they carry in total, the measured seconds.
 Point = tuple[float, float, float]
 
 
@@ -24,7 +24,7 @@ class AlphaBeta:
 
     @classmethod
     def of(cls, latency_us: float, gb_per_s: float) -> "AlphaBeta":
-        """Make a network of its latency in µs and its bandwidth in GB/s (10⁹ bytes a second).
+        """Make a network from its latency in µs and its bandwidth in GB/s (10⁹ bytes a second).
 
         Raises `CourseError` for a latency below 0, or a bandwidth that is not above 0.
         """
@@ -45,12 +45,12 @@ class AlphaBeta:
         return 1e-9 / self.beta if self.beta else float("inf")
 
     def seconds(self, messages: float, size: float) -> float:
-        """The time of `messages` one after another that carry `size` bytes in all."""
+        """The time in seconds of `messages` in sequence that carry `size` bytes in total."""
         return messages * self.alpha + size * self.beta
 
 
 def fit(points: Iterable[Point]) -> AlphaBeta:
-    """The α and β that miss the measured times least, in the squares of the *relative* errors.
+    """Fit α and β to measured times, by least squares of the *relative* errors.
 
     The errors are relative because times span five orders of magnitude: the absolute errors of
     long times would drown the short ones, which alone determine α. If α or β would become negative,

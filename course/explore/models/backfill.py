@@ -1,7 +1,7 @@
 """When jobs start on a small cluster: in their order, or in gaps that others leave (backfill).
 
-It plans as Slurm's sched/backfill does: it takes jobs in their order and gives each one the
-earliest place that takes nothing from those before it, for the length of its time limit
+It plans as Slurm's sched/backfill does: it takes jobs in their order, and gives each one the
+earliest place that is free for its whole time limit and delays no job before it
 (https://slurm.schedmd.com/sched_config.html#backfill).
 """
 
@@ -36,7 +36,7 @@ class Planned:
         return self.start + self.wish.hours
 
 
-RUNNING = (  # already running: the hours left of their limits
+RUNNING = (  # they run already; `hours` is what is left of their limits
     Planned(Wish("Ana: vision", 1, 4, 3.0), ((0, (0, 1, 2, 3)),), 0.0),
     Planned(Wish("Ben: speech", 2, 2, 6.0), ((1, (0, 1)), (2, (0, 1))), 0.0),
 )
@@ -59,7 +59,7 @@ def plan(mine: Wish, backfill: bool = True, nodes: int = NODES, gpus: int = GPUS
 def place(
     wish: Wish, placed: list[Planned], earliest: float, nodes: int = NODES, gpus: int = GPUS
 ) -> Planned:
-    """Find the first place at or after `earliest` (hours) that stays free until the job's limit.
+    """Plan a job at the first moment from `earliest` (hours) on at which its whole limit fits.
 
     Raises `CourseError` for a job that the cluster can never run.
     """

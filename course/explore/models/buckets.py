@@ -93,7 +93,7 @@ def by_cap(layers: tuple[Layer, ...], **network: float) -> list[tuple[float, flo
 
 
 def best_cap(curve: list[tuple[float, float]], now: tuple[float, float]) -> tuple[float, float]:
-    """The (cap, ms) to choose: `now` if within 1 % of the best, else the largest that is."""
+    """The (cap, ms) to choose: `now` if within 1 % of the best, else the largest cap that is."""
     good = 1.01 * min(ms for _, ms in [*curve, now])
     if now[1] <= good:
         return now

@@ -7,8 +7,8 @@ from course.core import CourseError
 
 OPS: dict[str, Callable[[list[int]], int]] = {"sum": sum, "max": max}
 NOUNS = {"sum": "sum", "max": "maximum"}
-Place = tuple[int, int]  # a rank, and the place of one number among those that it holds
-# For each place afterwards: the places beforehand whose numbers are in it.
+Place = tuple[int, int]  # a rank, and the index of one of its numbers
+# For each place after the call, the places before it whose numbers are in it.
 Flows = dict[Place, list[Place]]
 
 
@@ -18,7 +18,7 @@ class CollectiveKind:
 
     call: str
     point: str
-    flows: Callable[[int, int], Flows]  # of the world size and the root
+    flows: Callable[[int, int], Flows]  # takes the world size and the root
 
 
 COLLECTIVES = {
@@ -115,7 +115,7 @@ class Example:
 
     @property
     def flows(self) -> Flows:
-        """For each place afterwards the places beforehand whose numbers are in it."""
+        """For each place after the call, the places before it whose numbers are in it."""
         return self.kind.flows(self.ranks, self.root)
 
     def words(self, text: str) -> str:
@@ -141,7 +141,7 @@ class Example:
         return held
 
     def pairs(self) -> list[tuple[int, int]]:
-        """(from, to) for every two ranks between which a number passes.
+        """(source, target) for every two ranks between which a number travels.
 
         The result requires these; a network may route the numbers differently.
         """

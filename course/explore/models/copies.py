@@ -4,16 +4,15 @@ from dataclasses import dataclass
 
 from course.core import CourseError
 
-NUMBER, STATE = 4, 16  # bytes per parameter in float32: as it travels; with gradient and AdamW
-PASSES = 3  # times that a parameter travels in a row: two gathers, and its gradient
+NUMBER, STATE = 4, 16  # float32 bytes per parameter: sent; held with gradient and AdamW's state
+PASSES = 3  # trips of a parameter within its copy: two gathers, and its gradient
 
 
 @dataclass(frozen=True)
 class Layout:
     """`machines` with `gpus` each; `sharing` ranks in a row hold one copy of the model.
 
-    All collectives are counted as rings in the order of the ranks send them, in bytes per
-    parameter and step.
+    Collectives are counted as rings in the order of the ranks, in bytes per parameter and step.
     """
 
     machines: int
@@ -56,7 +55,7 @@ class Layout:
         """The bytes that leave a machine to average the shards of the copies."""
         if self.machines == 1:
             return 0.0
-        rings = min(self.sharing, self.gpus)  # of a machine, one for each shard that it holds
+        rings = min(self.sharing, self.gpus)  # a machine has one ring for each shard that it holds
         return rings * 2 * (self.copies - 1) / self.copies * NUMBER / self.sharing
 
     @property

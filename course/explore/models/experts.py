@@ -1,4 +1,4 @@
-"""Tokens that choose one expert each, on ranks that hold two: who computes how many, who drops."""
+"""Tokens that each choose one expert: how many each rank computes, and how many are dropped."""
 
 import math
 import random
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 from course.core import CourseError
 
-RANKS, HELD, TOKENS = 4, 2, 12  # experts that a rank holds, tokens that it has of its own
-EXPERTS = RANKS * HELD
-NO_LIMIT = 8.0  # the capacity factor with which an expert takes every token
+RANKS, EXPERTS_PER_RANK, TOKENS = 4, 2, 12  # TOKENS counts those of one rank
+EXPERTS = RANKS * EXPERTS_PER_RANK
+NO_LIMIT = 8.0  # the capacity factor at which an expert takes every token
 
 
 @dataclass(frozen=True)
 class Flow:
-    """The choices of all tokens: ``chosen[rank][token]`` is an expert, ``kept`` has its room."""
+    """The expert of each token, ``chosen[rank][token]``, and whether it takes it, ``kept``."""
 
     chosen: tuple[tuple[int, ...], ...]
     kept: tuple[tuple[bool, ...], ...]
-    room: int  # tokens of each rank that an expert takes
+    room: int  # the most tokens of one rank that an expert takes
 
     def rows(self, rank: int, expert: int) -> tuple[int, int]:
         """How many tokens of a rank the expert takes, and how many it drops."""
@@ -27,26 +27,26 @@ class Flow:
         return sum(taken), len(taken) - sum(taken)
 
     def computed(self, rank: int) -> int:
-        """The rows that the experts of a rank compute, from all ranks."""
-        held = range(rank * HELD, (rank + 1) * HELD)
+        """The number of rows that the experts of a rank compute, from all ranks."""
+        held = range(rank * EXPERTS_PER_RANK, (rank + 1) * EXPERTS_PER_RANK)
         return sum(self.rows(sender, expert)[0] for sender in range(RANKS) for expert in held)
 
     @property
     def dropped(self) -> int:
-        """The tokens for which no expert has room."""
+        """The number of tokens whose expert has no room."""
         return sum(not kept for choices in self.kept for kept in choices)
 
     @property
     def slowdown(self) -> float:
-        """The time of the layer in units of an even load: all ranks wait for the busiest."""
+        """The time of the layer relative to an even load; all ranks wait for the busiest one."""
         return max(map(self.computed, range(RANKS))) / TOKENS
 
 
 def flow(popular: float = 0.0, factor: float = NO_LIMIT, seed: int = 2) -> Flow:
-    """Let the share `popular` (0 to 1) of all tokens choose expert 0, the rest evenly all of them.
+    """Let the share `popular` (0 to 1) of all tokens choose expert 0; spread the rest evenly.
 
-    An expert takes `factor` times an even load of each rank's tokens, rounded up, in their order.
-    Raises `CourseError` for impossible numbers.
+    An expert takes at most `factor` times an even load from each rank, rounded up, and drops the
+    tokens after that. Raises `CourseError` for impossible numbers.
     """
     if not 0 <= popular <= 1 or factor <= 0:
         raise CourseError("The share of the popular expert is 0 to 1, and the factor above 0.")
@@ -54,16 +54,16 @@ def flow(popular: float = 0.0, factor: float = NO_LIMIT, seed: int = 2) -> Flow:
     most, room = round(popular * TOKENS), math.ceil(factor * TOKENS / EXPERTS)
     chosen, kept = [], []
     for rank in range(RANKS):
-        begin = rank * (TOKENS - EXPERTS)  # so that all experts get equally many of all ranks
+        begin = rank * (TOKENS - EXPERTS)  # so that each expert gets the same number in all
         others = [(begin + index) % EXPERTS for index in range(TOKENS)]
         draw.shuffle(others)
-        drawn = draw.sample(range(TOKENS), TOKENS)[:most]  # a larger share has the same tokens too
+        drawn = draw.sample(range(TOKENS), TOKENS)[:most]  # a larger share includes these tokens
         choices = [0 if token in drawn else other for token, other in enumerate(others)]
-        seen: Counter[int] = Counter()
+        demand: Counter[int] = Counter()
         taken = []
         for choice in choices:
-            seen[choice] += 1
-            taken.append(seen[choice] <= room)
+            demand[choice] += 1
+            taken.append(demand[choice] <= room)
         chosen.append(tuple(choices))
         kept.append(tuple(taken))
     return Flow(tuple(chosen), tuple(kept), room)

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from course.core import CourseError
 from course.explore.models.alpha_beta import AlphaBeta
 
-STEPS = 1000  # that DDP takes to reach the loss
-HIDDEN = 2 / 3  # of a step's computing: backward, behind which DDP and its hooks send
-ALPHA_US = 100.0  # a message, however short: an ordinary network
+STEPS = 1000  # the steps in which DDP reaches the loss
+HIDDEN = 2 / 3  # backward's share of computing, behind which DDP and its hooks send
+ALPHA_US = 100.0  # the cost of even the shortest message, on an ordinary network
 MBIT_PER_GB = 8000.0
 WHOLE, HALF, FEW = "none", "16 bits", "largest 1 %"
 COMPRESSIONS = (WHOLE, HALF, FEW)
-BYTES = {WHOLE: 4.0, HALF: 2.0, FEW: 0.08}  # a number; 1 % of them take 8 bytes, with their places
+BYTES = {WHOLE: 4.0, HALF: 2.0, FEW: 0.08}  # per number; 1 % take 8 each, with the index
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class TimeToLoss:
         return self.compute_s + self.wait_s
 
     @property
-    def waiting(self) -> float:
+    def waiting_share(self) -> float:
         """The share of the time spent waiting, 0 to 1."""
         return self.wait_s / self.total_s
 
@@ -35,8 +35,9 @@ class TimeToLoss:
 def message_s(ranks: int, mbit: float, parameters: float, compression: str = WHOLE) -> float:
     """The time in which all ranks combine one number per parameter in a ring.
 
-    `mbit` is each rank's link in Mbit/s. Whole rows are all-reduced: 2(N - 1) messages with 1/N of
-    the row. The largest 1 % are gathered: N - 1 messages with all that a rank contributes.
+    `mbit` is the speed of each rank's link in Mbit/s. All numbers are all-reduced, in 2(N - 1)
+    messages with 1/N of them. The largest 1 % are gathered, in N - 1 messages with all numbers of a
+    rank.
     """
     network, size = AlphaBeta.of(ALPHA_US, mbit / MBIT_PER_GB), parameters * BYTES[compression]
     if compression == FEW:
@@ -53,10 +54,10 @@ def training(
     compression: str = WHOLE,
     extra: float = 0,
 ) -> TimeToLoss:
-    """Time a run of `STEPS` steps, plus `extra` times as many, with a message after `every`.
+    """Time a run of `STEPS` steps, plus `extra` times as many, with a message after each `every`.
 
-    A message in every step hides behind backward as far as it can, as DDP's does. For rarer
-    messages, all ranks wait for the whole message. Raises `CourseError` for impossible numbers.
+    A message in every step hides behind backward as far as it can, as with DDP. Rarer messages do
+    not hide: all ranks wait. Raises `CourseError` for impossible numbers.
     """
     if ranks < 2 or every < 1 or extra < 0 or min(parameters, compute_ms) <= 0:
         raise CourseError(

@@ -60,7 +60,7 @@ class Way:
 
 
 def ways(cluster: Topology, size: float) -> list[Way]:
-    """Three ways for `size` bytes: a ring dealt out over nodes, one node by node, two levels."""
+    """Three ways to all-reduce `size` bytes: a ring dealt out, a ring node by node, two levels."""
     return [
         _flat(cluster, size, dealt=True),
         _flat(cluster, size, dealt=False),

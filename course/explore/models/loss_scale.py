@@ -8,7 +8,7 @@ from course.core import CourseError
 from course.explore.models.number_formats import FORMATS
 
 ADVICE = "log rows such as log(where='weights', exponent=-12, count=340) and give run.metrics"
-# By exponent: how many gradients have a size from 2^exponent up to 2^(exponent+1). No zeros.
+# By exponent, the number of gradients of sizes from 2^exponent to 2^(exponent+1), without zeros.
 Histogram = dict[int, int]
 
 # What src/gradients.py of lab 05 measured on a CPU: the lowest exponent, and the counts from there.

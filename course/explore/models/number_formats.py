@@ -8,12 +8,12 @@ from course.core import CourseError
 
 @dataclass(frozen=True)
 class Format:
-    """A sign, `exponent` bits for the range, `fraction` bits for the precision; `bits` in memory.
+    """A number format: a sign, `exponent` bits for the range, `fraction` bits for the precision.
 
-    IEEE 754's rules, with subnormal numbers. The largest exponent is kept for infinity and nan;
-    without `infinity` (fp8 e4m3: Micikevicius et al. 2022, "FP8 Formats for Deep Learning") only
-    its largest fraction is, for nan, and what is too large becomes the largest number, as torch
-    2.13 has it.
+    It takes `bits` in memory and follows IEEE 754, with subnormal numbers. The largest exponent is
+    reserved for infinity and nan. Without `infinity` (fp8 e4m3: Micikevicius et al. 2022, "FP8
+    Formats for Deep Learning"), only the largest fraction of that exponent is reserved, for nan,
+    and a number that is too large becomes the largest one, as in torch 2.13.
     """
 
     name: str
@@ -116,14 +116,14 @@ class Update:
     weight: float
     change: float
     exact: float  # the sum before it is rounded
-    got: float
+    stored: float
 
     @property
-    def arrived(self) -> float:
+    def arrived_share(self) -> float:
         """The share of the change that the weight takes: 0 if lost, nan if there is no sum."""
-        if not math.isfinite(self.got):
+        if not math.isfinite(self.stored):
             return math.nan
-        return (self.got - self.weight) / (self.exact - self.weight) if self.change else 0.0
+        return (self.stored - self.weight) / (self.exact - self.weight) if self.change else 0.0
 
 
 def add(name: str, weight: float, change: float) -> Update:

@@ -21,8 +21,8 @@ ADVICE = "give the metrics of a run of src/pipeline_times.py"
 class PipelinePass:
     """One stretch of computing on a rank.
 
-    Its `kind` is F (forward), B (backward), or W: the gradients of the weights, if a policy puts
-    them off, so that B is only the gradient of the input.
+    Its `kind` is F (forward), B (backward) or W (the gradients of the weights). Only a policy that
+    puts W off has W passes, and then B computes only the gradient of the input.
     """
 
     kind: str
@@ -53,7 +53,7 @@ def order(policy: str, ranks: int, microbatches: int) -> list[Order]:
             f"Interleaving {ranks} ranks takes a multiple of {ranks} micro-batches, "
             f"not {microbatches}."
         )
-    # As Narayanan et al. 2021: `ranks` micro-batches go through one chunk, then through the next.
+    # Narayanan et al. 2021: `ranks` micro-batches go through one chunk, then through the next.
     groups = [range(g, min(g + ranks, microbatches)) for g in range(0, microbatches, ranks)]
     turns = [(i, chunk) for group in groups for chunk in range(chunks) for i in group]
     forward = [("F", i, chunk) for i, chunk in turns]
@@ -94,7 +94,7 @@ def schedule(policy: str, ranks: int, microbatches: int, backward: float) -> Sch
             if needs is not None and needs not in done:
                 continue
             ready = done.get(needs, 0.0)
-            # W fills a gap, or makes room: no rank keeps more micro-batches than 1F1B's first one.
+            # W fills a gap, or makes room: no rank keeps more micro-batches than 1F1B's first rank.
             while put_off[rank] and (
                 free[rank] + cost["W"] <= ready + 1e-9
                 or (kind == "F" and _alive(plan[rank], "W") >= ranks)
@@ -111,7 +111,7 @@ def schedule(policy: str, ranks: int, microbatches: int, backward: float) -> Sch
 
 
 def _needs(kind: str, i: int, stage: int, last: int) -> tuple[str, int, int] | None:
-    """The pass that must be over before this one of a stage of the model can begin."""
+    """The pass that must end before this pass of a stage can begin; None if there is none."""
     if kind == "F":
         return ("F", i, stage - 1) if stage > 0 else None
     return ("B", i, stage + 1) if stage < last else ("F", i, last)

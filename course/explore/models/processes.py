@@ -17,7 +17,7 @@ class JobProcess:
 def job(nodes: int, per_node: int) -> list[JobProcess]:
     """The processes of a job in the order of their ranks, as torchrun numbers them.
 
-    Raises `CourseError` if there is none.
+    Raises `CourseError` if there is no process.
     """
     if min(nodes, per_node) < 1:
         raise CourseError("A job has at least one node, and at least one process on each.")

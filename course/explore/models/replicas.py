@@ -6,7 +6,7 @@ from course.core import CourseError
 
 FLOAT = 4  # bytes
 ID = 8  # bytes of a token's number or label
-TOKENS = 128  # of a sequence
+TOKENS = 128  # per sequence
 ADAM = 2  # AdamW keeps two moments per weight
 PARTIAL_LOSS = FLOAT + ID  # a sum and a count
 # Tensors that cross-entropy makes from logits: log-probabilities, and in backward their gradient
@@ -61,7 +61,7 @@ class ParallelStep:
 
 
 def shares(batch: int, devices: int) -> list[int]:
-    """The samples of each device, as `Tensor.chunk` cuts: the last gets fewer, or none."""
+    """The number of samples per device, cut as by `Tensor.chunk`; the last may get few or none."""
     size = -(-batch // devices)
     return [max(0, min(size, batch - i * size)) for i in range(devices)]
 
@@ -79,7 +79,7 @@ def width(parameters: float, vocabulary: int) -> float:
 def step(
     devices: int, batch: int, parameters: float, vocabulary: int, inside: bool = False
 ) -> ParallelStep:
-    """Count a step, with AdamW, of a model that predicts one of `vocabulary` words for each token.
+    """Count the bytes of an AdamW step of a model that predicts one of `vocabulary` words a token.
 
     `batch` counts sequences of `TOKENS` tokens; with `inside`, each device computes the loss of its
     share in `forward`. Nothing is freed within the step. Raises `CourseError` for numbers below 1.
@@ -90,8 +90,8 @@ def step(
     weights = FLOAT * parameters
     per_sample = TOKENS * ACTIVATION * width(parameters, vocabulary) ** 2 / DEPTH
     logits = TOKENS * vocabulary * FLOAT  # of a sample
-    alone = sizes[0] == batch  # then nothing is copied: the model runs as it is
-    # Next to the outputs lie the loss's tensors, or gradients that other devices computed.
+    alone = sizes[0] == batch  # then nothing is copied, and the model itself runs
+    # A device also holds the loss's tensors, or the gradients that the master sends it.
     outputs = logits * (1 + LOSS_TENSORS if inside or alone else 2)
 
     def held(size: int) -> dict[str, float]:

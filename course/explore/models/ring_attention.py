@@ -10,8 +10,8 @@ from course.core import CourseError
 
 IN_ORDER, ZIGZAG = "in order", "zigzag"
 ORDERS = (IN_ORDER, ZIGZAG)
-Square = tuple[int, int]  # the piece of the queries, and that of the keys
-BLOCK = 4  # squares, if nothing is hidden: two pieces of queries by two of keys
+Square = tuple[int, int]  # the piece of the queries, and the piece of the keys
+BLOCK = 4  # squares without a mask: two pieces of queries by two pieces of keys
 
 
 def pieces(order: str, ranks: int) -> list[Square]:
@@ -49,7 +49,7 @@ def rounds(order: str, ranks: int, causal: bool) -> list[list[float]]:
 
 
 def starts(work: list[list[float]]) -> list[float]:
-    """When each round begins, and when the last one ends: a round waits for its slowest."""
+    """When each round begins and the last one ends; each takes as long as its slowest rank."""
     times = [0.0]
     for turn in range(len(work)):
         times.append(times[-1] + max(done[turn] for done in work))

@@ -1,4 +1,4 @@
-"""Throughput against GPUs: a step's computing, its all-reduce, and how much of that can hide."""
+"""Throughput by number of GPUs: a step's computing, its all-reduce, how much of that can hide."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -81,7 +81,7 @@ def ledger(
     precision: str = MIXED,
     recompute: bool = False,
 ) -> Ledger:
-    """The ledger of a rank whose share of the batch has `tokens` tokens."""
+    """Count the bytes of a rank whose share of the batch has `tokens` tokens."""
     weights, gradients, state = per_parameter(way, ranks, precision)
     compute = PRECISIONS[precision][0]
     held = {
@@ -102,5 +102,5 @@ def ledger(
 
 
 def largest(way: str, ranks: int, memory: float, precision: str = MIXED) -> float:
-    """How many parameters fit into `memory` bytes that hold only the three kinds."""
+    """The number of parameters whose weights, gradients and optimizer state fill `memory` bytes."""
     return memory / sum(per_parameter(way, ranks, precision))

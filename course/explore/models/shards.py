@@ -1,4 +1,4 @@
-"""The lines of a stream of files that each reader reads, and the batches that each rank gets."""
+"""Which lines of a stream of files each reader reads, and which batches each rank gets."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ NAMES = "abcdef"  # of the files
 SIZES = (12, 9, 6, 12, 4, 10)  # lines of each; the first four are those of lab 04d
 BATCH = 3  # lines
 
-Line = tuple[int, int]  # the number of its file, and its number there
+Line = tuple[int, int]  # the index of its file, and its index in the file
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Reading:
 
     sizes: tuple[int, ...]
     readers: Mapping[Line, tuple[int, ...]]  # the rank of each reader that read the line
-    batches: tuple[int, ...] = ()  # that each rank gets; () if only the reads are known
+    batches: tuple[int, ...] = ()  # the number that each rank gets; () if only the reads are known
     idle: int = 0  # readers that have nothing to read
     left: frozenset[Line] = frozenset()  # lines that no rank trains on if all stop together
 
@@ -36,7 +36,7 @@ class Reading:
 
 
 def read(way: str, files: int, ranks: int, workers: int) -> Reading:
-    """Let `ranks` with `workers` loader workers each (0: the rank itself) read `files` files.
+    """Let `ranks` with `workers` loader workers each (0: the rank itself reads) read `files` files.
 
     Raises `CourseError` for impossible numbers.
     """
@@ -47,19 +47,19 @@ def read(way: str, files: int, ranks: int, workers: int) -> Reading:
         [_share(way, sizes, rank, worker, ranks, max(workers, 1)) for worker in range(workers or 1)]
         for rank in range(ranks)
     ]
-    seen: dict[Line, list[int]] = {}
-    for rank, of_workers in enumerate(shares):
-        for line in (line for share in of_workers for line in share):
-            seen.setdefault(line, []).append(rank)
-    delivered = [_batches(of_workers) for of_workers in shares]
+    readers: dict[Line, list[int]] = {}
+    for rank, worker_shares in enumerate(shares):
+        for line in (line for share in worker_shares for line in share):
+            readers.setdefault(line, []).append(rank)
+    delivered = [_batches(worker_shares) for worker_shares in shares]
     steps = min(map(len, delivered))
     trained = {line for batches in delivered for batch in batches[:steps] for line in batch}
     return Reading(
         sizes,
-        {line: tuple(by) for line, by in seen.items()},
+        {line: tuple(of_line) for line, of_line in readers.items()},
         tuple(map(len, delivered)),
-        sum(not share for of_workers in shares for share in of_workers),
-        frozenset(seen.keys() - trained),
+        sum(not share for worker_shares in shares for share in worker_shares),
+        frozenset(readers.keys() - trained),
     )
 
 
@@ -78,13 +78,14 @@ def _share(
     ]
 
 
-def _batches(of_workers: list[list[Line]]) -> list[list[Line]]:
+def _batches(worker_shares: list[list[Line]]) -> list[list[Line]]:
     """A loader's batches: workers take turns, and one that has run out is skipped."""
-    of_each = [
-        [share[at : at + BATCH] for at in range(0, len(share), BATCH)] for share in of_workers
+    worker_batches = [
+        [share[first : first + BATCH] for first in range(0, len(share), BATCH)]
+        for share in worker_shares
     ]
-    turns = range(max(map(len, of_each)))
-    return [batches[turn] for turn in turns for batches in of_each if turn < len(batches)]
+    turns = range(max(map(len, worker_batches)))
+    return [batches[turn] for turn in turns for batches in worker_batches if turn < len(batches)]
 
 
 def measured(rows: Iterable[Mapping[str, object]]) -> Reading:
@@ -92,17 +93,20 @@ def measured(rows: Iterable[Mapping[str, object]]) -> Reading:
 
     Files are named as in `NAMES`. Raises `CourseError` if there is no such row.
     """
-    seen: dict[Line, list[int]] = {}
+    readers: dict[Line, list[int]] = {}
     for row in rows:
         if row.get("file") in tuple(NAMES):
             line = NAMES.index(row["file"]), int(row["line"])
-            seen.setdefault(line, []).append(int(row["rank"]))
-    if not seen:
+            readers.setdefault(line, []).append(int(row["rank"]))
+    if not readers:
         raise CourseError(
             "No row says which line was read: run a script of lab 04d, and give its metrics."
         )
-    files = 1 + max(file for file, _ in seen)
+    files = 1 + max(file for file, _ in readers)
     sizes = (
-        max(SIZES[file], *(1 + line for of, line in seen if of == file), 0) for file in range(files)
+        max(SIZES[file], *(1 + line for owner, line in readers if owner == file), 0)
+        for file in range(files)
     )
-    return Reading(tuple(sizes), {line: tuple(sorted(by)) for line, by in seen.items()})
+    return Reading(
+        tuple(sizes), {line: tuple(sorted(of_line)) for line, of_line in readers.items()}
+    )

@@ -38,7 +38,7 @@ def by_layers(ranks: int, parts: int) -> list[list[Piece]]:
     if min(ranks, parts) < 1:
         raise CourseError("A pipeline has at least one rank, and the batch at least one part.")
     slot = 1 / ranks / parts
-    turn = (ranks + parts - 1) * slot  # when the last rank has done forward of the last part
+    turn = (ranks + parts - 1) * slot  # when the last rank ends its last forward pass
     pieces: list[list[Piece]] = []
     for rank in range(ranks):
         ahead = [
@@ -52,7 +52,7 @@ def by_layers(ranks: int, parts: int) -> list[list[Piece]]:
     return pieces
 
 
-def done(pieces: list[list[Piece]]) -> float:
+def duration(pieces: list[list[Piece]]) -> float:
     """The time at which the last rank has finished."""
     return max(piece.end for rank in pieces for piece in rank)
 
@@ -60,4 +60,4 @@ def done(pieces: list[list[Piece]]) -> float:
 def idle(pieces: list[list[Piece]]) -> float:
     """The share of all ranks' time in which they compute nothing, 0 to 1."""
     busy = sum(piece.end - piece.start for rank in pieces for piece in rank)
-    return 1 - busy / (done(pieces) * len(pieces))
+    return 1 - busy / (duration(pieces) * len(pieces))

@@ -33,7 +33,7 @@ class History:
         return sum(step.end <= END_MS for steps in self.workers for step in steps)
 
     @property
-    def largest(self) -> int:
+    def largest_staleness(self) -> int:
         """The largest staleness."""
         return max(
             (step.staleness for steps in self.workers for step in steps if step.end <= END_MS),
@@ -41,7 +41,7 @@ class History:
         )
 
     @property
-    def waited(self) -> float:
+    def waiting_share(self) -> float:
         """The share of the workers' time spent waiting, 0 to 1."""
         waits = (
             min(s.answered, END_MS) - min(s.end, END_MS) for steps in self.workers for s in steps
@@ -50,7 +50,7 @@ class History:
 
 
 def durations(workers: int, slow: float, nap: bool) -> list[list[float]]:
-    """Each step's length in ms; the last worker is always slow, or in one step (`nap`)."""
+    """The length of each step in ms; the last worker is slow, with `nap` in one step only."""
     count = math.ceil(END_MS / STEP_MS) + 1
     steps = [[STEP_MS * (1 + UNEVEN * i)] * count for i in range(workers)]
     if nap:

@@ -14,30 +14,30 @@ GRID = 400  # points of the numerical integral
 
 @dataclass(frozen=True)
 class Period:
-    """A rank between two all-reduces: its passes end at `ends_ms`, then it waits until `all_ms`."""
+    """A rank between two all-reduces: its passes end at `ends_ms`, then it waits for the others."""
 
     start_ms: float
     ends_ms: tuple[float, ...]
-    all_ms: float
+    all_done_ms: float  # when the last rank's passes end
 
     @property
     def wait_ms(self) -> float:
         """The time that the rank waits for the last one."""
-        return self.all_ms - self.ends_ms[-1]
+        return self.all_done_ms - self.ends_ms[-1]
 
 
 @dataclass(frozen=True)
 class Race:
-    """The periods of each rank, ``ranks[0]`` those of rank 0; an all-reduce ends each."""
+    """The periods of each rank, each ended by an all-reduce; ``ranks[0]`` has those of rank 0."""
 
     ranks: tuple[tuple[Period, ...], ...]
 
     @property
     def total_ms(self) -> float:
         """The time at which the last all-reduce is over."""
-        return self.ranks[0][-1].all_ms + ALL_REDUCE_MS
+        return self.ranks[0][-1].all_done_ms + ALL_REDUCE_MS
 
-    def waited(self, rank: int) -> float:
+    def waiting_share(self, rank: int) -> float:
         """The share of the time in which `rank` waits, 0 to 1."""
         return sum(period.wait_ms for period in self.ranks[rank]) / self.total_ms
 
@@ -47,9 +47,9 @@ def race(
 ) -> Race:
     """Let `ranks` run `passes` passes and meet after `every` of them.
 
-    The last rank takes `1 + slower` times as long.
-    A pass takes a normally distributed time of mean `COMPUTE_MS` and of `jitter` times that as
-    standard deviation. Raises `CourseError` for impossible numbers.
+    The time of a pass is normally distributed, with the mean `COMPUTE_MS` and `jitter` times that
+    as standard deviation; the last rank takes `1 + slower` times as long. Raises `CourseError` for
+    impossible numbers.
     """
     if ranks < 1 or every < 1 or passes % every or min(slower, jitter) < 0:
         raise CourseError(
@@ -80,10 +80,10 @@ def _ends(
 
 
 def expected_ms(ranks: int, slower: float, jitter: float, every: int = 1) -> float:
-    """The mean cost of a pass in ms, up to the last rank's `every` passes and all-reduce.
+    """The mean cost of a pass in ms, with the wait for the last rank and the all-reduce.
 
-    It takes the mean of the largest of independent normal times by integrating 1 - F(t), where F
-    is the product of their distribution functions.
+    The mean of the largest of independent normal times is the integral of 1 - F(t), where F is the
+    product of their distribution functions.
     """
     means = [COMPUTE_MS, COMPUTE_MS * (1 + slower)]
     if jitter == 0:

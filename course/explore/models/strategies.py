@@ -61,12 +61,10 @@ def plan(
 ) -> Placement:
     """Compute where the variables of a model of `mib` MiB live, and what a step moves.
 
-    The links carry `gb_per_s` each way.
-
-    The mirrored strategies use a ring all-reduce: 2(N-1)/N of the gradients leave every device. At
-    a centre, N sets of gradients arrive and N sets of weights leave: one after the other for
-    CentralStorage, because the weights wait for the update; both ways at once for a busy server.
-    Raises `CourseError` for impossible values.
+    The links carry `gb_per_s` each way. The mirrored strategies use a ring all-reduce: 2(N-1)/N of
+    the gradients leave every device. At a centre, N sets of gradients arrive and N sets of weights
+    leave: one after the other for CentralStorage, because the weights wait for the update; both
+    ways at once for a busy server. Raises `CourseError` for impossible values.
     """
     if strategy not in STRATEGIES or optimizer not in OPTIMIZERS or dies not in DEATHS:
         known = ", ".join((*STRATEGIES, *OPTIMIZERS, *DEATHS))
@@ -91,7 +89,7 @@ def plan(
 
 
 def _fates(strategy: str, devices: int, dies: str) -> list[str]:
-    """What becomes of each device, the last one of which dies, and of the centre."""
+    """The fate of each device and, last, of the centre; the worker that dies is the last device."""
     central = strategy in (CENTRAL, SERVER)
     if dies == NOTHING or (dies == CENTRE and not central):
         return ["goes on"] * (devices + 1)

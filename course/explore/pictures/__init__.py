@@ -1,1 +1,1 @@
-"""One state of each explorable as a drawing, with its controls; each file draws one model."""
+"""The drawing and the controls of each explorable, in a file named after its model."""

@@ -10,19 +10,19 @@ from course.explore.factory import Description, explorable
 from course.explore.models import all_reduce as model
 from course.explore.models.alpha_beta import AlphaBeta
 
-HALF = 340  # pixels for one algorithm
-STARTS = (svg.MARGIN, svg.WIDTH - svg.MARGIN - HALF)  # where each begins
+HALF = 340  # width of one algorithm in pixels
+STARTS = (svg.MARGIN, svg.WIDTH - svg.MARGIN - HALF)  # the left edge of each
 HEADING_Y, RING_Y, RADIUS, NODE = 86, 206, 82, 15
 STRETCH = 1.7  # how far the circle of the ranks is stretched sideways
 MATRIX_Y = 332
-NAME_WIDTH = 58  # of a rank's name left of its chunks
+NAME_WIDTH = 58  # width of a rank's name, left of its chunks
 GREY = palette.MUTED
 
 
 def draw(
     left: str, right: str, ranks: int, size: float, latency: float, bandwidth: float, step: int
 ) -> svg.Picture:
-    """One state of the explorable; `size` in MB, `latency` in µs, `bandwidth` in GB/s."""
+    """Draw one state of the explorable; `size` in MB, `latency` in µs, `bandwidth` in GB/s."""
     network = AlphaBeta.of(latency, bandwidth)
     plans = [model.plan(name, ranks) for name in (left, right)]
     clocks = [plan.clock(network, size * 1e6) for plan in plans]
@@ -32,7 +32,7 @@ def draw(
     for plan, clock, x in zip(plans, clocks, STARTS, strict=True):
         at = min(step, plan.messages)
         parts += [*_heading(plan, at, x), *_circle(plan, at, x), *_matrix(plan, at, x, row)]
-        parts += _so_far(plan, at, clock, size, x, MATRIX_Y + ranks * row + 22)
+        parts += _progress(plan, at, clock, size, x, MATRIX_Y + ranks * row + 22)
     middle = svg.WIDTH / 2
     parts.append(svg.line(middle, HEADING_Y - 12, middle, lanes_y - 40))
     parts += _lanes(plans, clocks, step, lanes_y)
@@ -69,7 +69,7 @@ def _state(plan: model.Plan, step: int) -> str:
 
 
 def _complete(plan: model.Plan, step: int) -> str:
-    """How many of the sums are complete."""
+    """Say how many of the sums are complete."""
     complete = sum(len(held) == plan.ranks for row in plan.held(step) for held in row)
     return f"{complete} of {plan.ranks * plan.chunks}"
 
@@ -107,8 +107,8 @@ def _circle(plan: model.Plan, step: int, x: float) -> list[str]:
         colour = palette.rank_colour(send.source)
         width = 1.2 + 2.8 * len(send.chunks) / plan.chunks
         arrows.append(svg.arrow(*start, *end, colour=colour, width=width))
-        label = _named(send.chunks, plan.chunks)
-        place = _free(start, end, svg.text_width(label, 11) / 2 + 3, taken)
+        label = _part_name(send.chunks, plan.chunks)
+        place = _label_place(start, end, svg.text_width(label, 11) / 2 + 3, taken)
         taken.append(place)
         labels += _label(label, place, colour)
     for rank, (cx, cy) in enumerate(nodes):
@@ -119,10 +119,10 @@ def _circle(plan: model.Plan, step: int, x: float) -> list[str]:
     return [*arrows, *labels]
 
 
-Label = tuple[float, float, float, float]  # its middle, half of its width and of its height
+Label = tuple[float, float, float, float]  # its middle (x, y), and half its width and height
 
 
-def _free(start: svg.Spot, end: svg.Spot, half: float, taken: list[Label]) -> Label:
+def _label_place(start: svg.Spot, end: svg.Spot, half: float, taken: list[Label]) -> Label:
     """A place for a label on an arrow, as near to its middle as other labels allow."""
     for share in (0.45, 0.35, 0.55, 0.25, 0.65, 0.15, 0.75):
         x, y = (start[i] + share * (end[i] - start[i]) for i in (0, 1))
@@ -131,7 +131,7 @@ def _free(start: svg.Spot, end: svg.Spot, half: float, taken: list[Label]) -> La
     return x, y, half, 8
 
 
-def _named(chunks: tuple[int, ...], of: int) -> str:
+def _part_name(chunks: tuple[int, ...], of: int) -> str:
     """Name a part of the buffer, for the label of an arrow."""
     if len(chunks) == of:
         return "all"
@@ -144,8 +144,8 @@ def _letter(chunk: int) -> str:
 
 
 def _label(label: str, place: Label, colour: str) -> list[str]:
-    x, y, half, tall = place
-    paper = (x - half, y - tall, 2 * half, 2 * tall - 1, palette.CARD)
+    x, y, half, height = place
+    paper = (x - half, y - height, 2 * half, 2 * height - 1, palette.CARD)
     return [
         svg.rect(*paper, rx=4, stroke=colour, stroke_width=1),
         svg.text(x, y + 3.5, label, anchor="middle", size=11),
@@ -153,20 +153,20 @@ def _label(label: str, place: Label, colour: str) -> list[str]:
 
 
 def _matrix(plan: model.Plan, step: int, x: float, row: float) -> list[str]:
-    """One row per rank, one column per chunk: stripes for the ranks whose numbers are in it."""
-    held, wide = plan.held(step), (HALF - NAME_WIDTH) / plan.chunks
+    """Draw a row per rank and a column per chunk: a stripe for each rank whose number is in it."""
+    held, width = plan.held(step), (HALF - NAME_WIDTH) / plan.chunks
     sends = plan.rounds[step - 1].sends if step else ()
     new = {(send.target, chunk) for send in sends for chunk in send.chunks}
     parts = []
     for chunk in range(plan.chunks):
         name = _letter(chunk) if plan.chunks > 1 else "all"
-        middle = x + NAME_WIDTH + (chunk + 0.5) * wide
+        middle = x + NAME_WIDTH + (chunk + 0.5) * width
         parts.append(svg.text(middle, MATRIX_Y - 7, name, anchor="middle", colour=GREY, size=11))
     for rank in range(plan.ranks):
         y, colour = MATRIX_Y + rank * row, palette.rank_colour(rank)
         parts.append(svg.text(x, y + row / 2 + 4, f"Rank {rank}", colour=colour, bold=True))
         for chunk in range(plan.chunks):
-            box = (x + NAME_WIDTH + chunk * wide, y, wide, row)
+            box = (x + NAME_WIDTH + chunk * width, y, width, row)
             parts += _cell(held[rank][chunk], plan.ranks, box, (rank, chunk) in new)
     return parts
 
@@ -175,26 +175,26 @@ Box = tuple[float, float, float, float]  # left, top, width, height
 
 
 def _cell(held: frozenset[int], ranks: int, box: Box, new: bool) -> list[str]:
-    """One chunk of one rank; framed in black if it has just come in, in green if complete."""
-    x, y, wide, tall = box[0] + 2, box[1] + 2, box[2] - 4, box[3] - 4
-    complete, stripe = len(held) == ranks, wide / ranks
+    """Draw a chunk of a rank, framed in black if it has just arrived, in green if complete."""
+    x, y, width, height = box[0] + 2, box[1] + 2, box[2] - 4, box[3] - 4
+    complete, stripe = len(held) == ranks, width / ranks
     whose = ", ".join(map(str, sorted(held)))
     tip = "the complete sum" if complete else f"the numbers of rank {whose}"
-    parts = [svg.rect(x, y, wide, tall, palette.WAIT, tip=tip)]
+    parts = [svg.rect(x, y, width, height, palette.WAIT, tip=tip)]
     for rank in sorted(held):
         colour = palette.rank_colour(rank)
-        parts.append(svg.rect(x + rank * stripe, y, stripe, tall, colour, pointer_events="none"))
+        parts.append(svg.rect(x + rank * stripe, y, stripe, height, colour, pointer_events="none"))
     if new:
-        parts.append(svg.rect(x, y, wide, tall, "none", stroke=palette.INK, stroke_width=2.5))
+        parts.append(svg.rect(x, y, width, height, "none", stroke=palette.INK, stroke_width=2.5))
     elif complete:
-        parts.append(svg.rect(x, y, wide, tall, "none", stroke=palette.GOOD, stroke_width=2))
+        parts.append(svg.rect(x, y, width, height, "none", stroke=palette.GOOD, stroke_width=2))
     return parts
 
 
-def _so_far(
+def _progress(
     plan: model.Plan, step: int, clock: list[float], size: float, x: float, y: float
 ) -> list[str]:
-    """Sums complete, bytes and time so far."""
+    """Write the complete sums, the bytes sent and the time, all so far."""
     most = max(plan.sent(step))
     sent = f"{words.significant(most * size, 3)} MB, {words.significant(most, 3)} × the buffer"
     return [
@@ -205,7 +205,7 @@ def _so_far(
 
 
 def _lanes(plans: list[model.Plan], clocks: list[list[float]], step: int, y: float) -> list[str]:
-    """Both algorithms' rounds on one time axis: hatched if over, pale if still to come."""
+    """Draw both algorithms' rounds on one time axis: hatched if over, pale if still to come."""
     left, width = 172, svg.WIDTH - svg.MARGIN - 172
     longest = max(clock[-1] for clock in clocks)
     unit, factor = words.time_unit(longest)

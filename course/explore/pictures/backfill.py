@@ -6,15 +6,15 @@ from course.explore.controls import Slider, Toggle
 from course.explore.factory import Description, explorable
 from course.explore.models import backfill as model
 
-HOURS = 24  # that the board shows
-LIMITS = tuple(0.5 * i for i in range(1, 25))  # hours requested, in the curve
+HOURS = 24  # the length of the board
+LIMITS = tuple(0.5 * i for i in range(1, 25))  # the requested hours of the curve
 LEFT, RIGHT = board.LEFT, board.RIGHT
-CURVE = 96  # pixels high
+CURVE = 96  # height of the curve, in pixels
 BLUE = palette.rank_colour(0)
 
 
 def draw(nodes: int, gpus: int, hours: float, backfill: bool) -> svg.Picture:
-    """One state; `gpus` on each of `nodes` servers, `hours` is the time limit that you request."""
+    """Draw one state; you request `gpus` on each of `nodes` servers, with a limit of `hours`."""
     jobs = model.plan(model.Wish("You", nodes, gpus, hours), backfill)
     mine = jobs[-1]
     curve = [

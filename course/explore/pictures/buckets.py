@@ -12,16 +12,16 @@ from course.explore.models.backward import Message
 BLUE = palette.rank_colour(0)
 LEFT = 116  # where the lanes' time begins, in pixels
 RIGHT = svg.WIDTH - svg.MARGIN
-LANE = 34  # pixels high
+LANE = 34  # height of a lane, in pixels
 COMPUTE_Y, NETWORK_Y, CURVE_Y = 106, 184, 340
-BELOW = NETWORK_Y + LANE + 13  # the number of an all-reduce too short to hold it
+BELOW = NETWORK_Y + LANE + 13  # y of the numbers of all-reduces that are too short to hold them
 CURVE_HEIGHT = 120
 
 
 def draw(
     layers: str, cap: float, bandwidth: float, ranks: int, latency: float, overlap: bool
 ) -> svg.Picture:
-    """One state of the explorable; `cap` in MiB, `bandwidth` in GB/s, `latency` in ms."""
+    """Draw one state of the explorable; `cap` in MiB, `bandwidth` in GB/s, `latency` in ms."""
     network = {"gb_per_s": bandwidth, "ranks": ranks, "latency_ms": latency, "overlap": overlap}
     plan = model.schedule(model.MODELS[layers], cap, **network)
     curve = model.by_cap(model.MODELS[layers], **network)
@@ -37,7 +37,8 @@ def draw(
         subtitle=hidden if ranks > 1 else f"{size} that nobody else needs",
         alt=f"Two lanes over time. Backward: {words.milliseconds(plan.compute_ms)}. "
         f"All-reduce: {count}, {words.milliseconds(plan.comm_ms)} in all. Below, the time until "
-        f"all is averaged against the bucket cap: now {_at(now)}, best {_at(best)}.",
+        "all is averaged against the bucket cap: "
+        f"now {_point_text(now)}, best {_point_text(best)}.",
     )
 
 
@@ -49,7 +50,7 @@ def _title(plan: model.BucketedBackward, ranks: int, overlap: bool, best_ms: flo
     if not overlap:
         return f"Without overlap: {step}"
     if plan.done_ms > best_ms * 1.03:
-        return f"Too {'few' if _starved(plan) else 'many'} buckets: {step}"
+        return f"Too {'few' if _is_starved(plan) else 'many'} buckets: {step}"
     if plan.exposed_ms <= 0.1 * plan.compute_ms:
         return f"Communication hidden: {step}"
     if plan.comm_ms > plan.compute_ms:
@@ -57,13 +58,13 @@ def _title(plan: model.BucketedBackward, ranks: int, overlap: bool, best_ms: flo
     return f"Only the last bucket cannot hide: {step}"
 
 
-def _starved(plan: model.BucketedBackward) -> bool:
+def _is_starved(plan: model.BucketedBackward) -> bool:
     """Whether the network idles until buckets are full, rather than lagging behind."""
     idle = plan.done_ms - plan.comm_ms
     return idle > plan.exposed_ms or len(plan.messages) == 1
 
 
-def _at(point: tuple[float, float]) -> str:
+def _point_text(point: tuple[float, float]) -> str:
     """Format a (cap, ms) for a reader."""
     cap, ms = point
     return f"{words.milliseconds(ms)} at {words.significant(cap)} MiB"
@@ -100,7 +101,7 @@ def _lanes(plan: model.BucketedBackward) -> list[str]:
 
 
 def _bucket(plan: model.BucketedBackward, bucket: Message, number: int, x) -> list[str]:
-    """The layers of one bucket, its all-reduce, and the ribbon between them."""
+    """Draw the layers of one bucket, its all-reduce, and the ribbon between them."""
     shade = palette.tint(BLUE, 0.0 if number % 2 == 0 else 0.28)
     begin = plan.ready_ms[bucket.gradients[0]] - plan.layers[bucket.gradients[0]].backward_ms
     ready = plan.ready_ms[bucket.gradients[-1]]
@@ -122,18 +123,18 @@ def _bucket(plan: model.BucketedBackward, bucket: Message, number: int, x) -> li
         tip = f"bucket {number + 1}: {_tip(bucket.mib, bucket.end_ms - bucket.start_ms)}"
         width = end - start - svg.hair(end - start)
         parts.append(svg.hatched(start, NETWORK_Y, width, LANE, shade, tip=tip))
-    if _wide(number) <= right - left:
+    if _number_width(number) <= right - left:
         parts += _number((left + right) / 2, COMPUTE_Y + 21, number, shade)
-    if _wide(number) <= end - start:
+    if _number_width(number) <= end - start:
         return parts + _number((start + end) / 2, NETWORK_Y + 21, number, palette.CARD)
     others = [other for other in plan.messages if other is not bucket]
-    free = min((_apart(bucket, other) for other in others), default=math.inf) * (x(1) - x(0))
-    if end > start and _wide(number) <= free:
+    free = min((_distance_ms(bucket, other) for other in others), default=math.inf) * (x(1) - x(0))
+    if end > start and _number_width(number) <= free:
         parts += _number((start + end) / 2, BELOW, number, palette.CARD)
     return parts
 
 
-def _apart(bucket: Message, other: Message) -> float:
+def _distance_ms(bucket: Message, other: Message) -> float:
     """The milliseconds between the middles of two all-reduces."""
     return abs(bucket.start_ms + bucket.end_ms - other.start_ms - other.end_ms) / 2
 
@@ -142,31 +143,34 @@ def _tip(mib: float, ms: float) -> str:
     return f"{words.significant(mib)} MiB, {words.milliseconds(ms)}"
 
 
-def _wide(number: int) -> float:
+def _number_width(number: int) -> float:
     """The width of a bucket's number in pixels."""
     return 4 + 7.5 * svg.columns(str(number + 1))
 
 
 def _number(middle: float, y: float, number: int, ground: str) -> list[str]:
     """Draw a bucket's number on `ground`."""
-    label, wide, ink = str(number + 1), _wide(number) - 2, palette.on(ground)
-    box = svg.rect(middle - wide / 2, y - 12, wide, 16, ground, rx=3)
+    label, width, ink = str(number + 1), _number_width(number) - 2, palette.on(ground)
+    box = svg.rect(middle - width / 2, y - 12, width, 16, ground, rx=3)
     return [box, svg.text(middle, y, label, anchor="middle", bold=True, colour=ink)]
 
 
 def _curve(
     curve: list[tuple[float, float]], now: tuple[float, float], best: tuple[float, float]
 ) -> list[str]:
-    """Draw the time in all against the bucket cap, and mark the current and the best cap."""
+    """Draw the total time against the bucket cap, and mark the current and the best cap."""
     top = svg.round_up(max(ms for _, ms in [*curve, now]))
-    low, high = curve[0][0], curve[-1][0]
+    low, height = curve[0][0], curve[-1][0]
 
     def at(cap: float, ms: float) -> tuple[float, float]:
-        share = math.log(cap / low) / math.log(high / low)
+        share = math.log(cap / low) / math.log(height / low)
         return LEFT + share * (RIGHT - LEFT), CURVE_Y + CURVE_HEIGHT * (1 - ms / top)
 
     bottom = CURVE_Y + CURVE_HEIGHT
-    entries = [("dot", BLUE, f"now: {_at(now)}"), ("ring", BLUE, f"best: {_at(best)}")]
+    entries = [
+        ("dot", BLUE, f"now: {_point_text(now)}"),
+        ("ring", BLUE, f"best: {_point_text(best)}"),
+    ]
     parts = [
         svg.text(LEFT - 14, CURVE_Y - 22, "Until done, ms", anchor="end"),
         svg.legend(LEFT, CURVE_Y - 22, entries),

@@ -6,8 +6,8 @@ from course.explore.controls import Slider
 from course.explore.factory import Description, explorable
 from course.explore.models import copies as model
 
-TOP = 96  # of the machines
-CELL, STEP = 34, 40  # a GPU, and from one to the next in its machine
+TOP = 96  # y of the machines
+CELL, STEP = 34, 40  # size of a GPU, and from one GPU to the next
 COLUMN = 88  # from one machine to the next
 BAR, APART = 24, 62
 LEFT, RIGHT = svg.MARGIN, svg.WIDTH - svg.MARGIN
@@ -16,7 +16,7 @@ PALE = palette.tint(BLUE, 0.5)
 
 
 def draw(machines: int, gpus: int, sharing: int) -> svg.Picture:
-    """One state of the explorable."""
+    """Draw one state of the explorable."""
     layout = model.Layout(machines, gpus, sharing)
     bars = TOP + gpus * STEP + 70
     bottom = bars + 2 * APART
@@ -68,16 +68,16 @@ def _place(layout: model.Layout, rank: int) -> tuple[float, float]:
 
 
 def _copies(layout: model.Layout) -> list[str]:
-    """A frame around the GPUs of each copy: a part of a machine, or machines side by side."""
+    """Draw a frame around the GPUs of each copy: a part of a machine, or machines side by side."""
     parts = []
     for copy in range(layout.copies):
         first, last = copy * layout.sharing, (copy + 1) * layout.sharing - 1
         x, y = _place(layout, first)
         right, _ = _place(layout, last)
         rows = min(layout.sharing, layout.gpus)
-        wide, high = right - x + CELL + 12, (rows - 1) * STEP + CELL + 4
+        width, height = right - x + CELL + 12, (rows - 1) * STEP + CELL + 4
         edge = {"stroke": palette.MUTED, "rx": 5, "tip": f"copy {copy}"}
-        parts.append(svg.rect(x - 6, y - 2, wide, high, palette.CARD, **edge))
+        parts.append(svg.rect(x - 6, y - 2, width, height, palette.CARD, **edge))
     return parts
 
 
@@ -100,18 +100,18 @@ def _gpus(layout: model.Layout) -> list[str]:
 
 
 def _bar(y: float, label: str, pieces: list[tuple[str, str, float]]) -> list[str]:
-    """A bar of pieces, each with its mark, colour and bytes."""
+    """Draw a bar of pieces, each with its mark, colour and bytes."""
     parts, x = [svg.text(LEFT, y, label, bold=True)], float(LEFT)
     scale = (RIGHT - LEFT) / model.STATE
     for mark, colour, nbytes in pieces:
         if width := nbytes * scale:
-            draws = svg.hatched if mark == "hatched" else svg.rect
-            parts.append(draws(x, y + 8, max(width - 1, 0.5), BAR, colour))
+            draw_mark = svg.hatched if mark == "hatched" else svg.rect
+            parts.append(draw_mark(x, y + 8, max(width - 1, 0.5), BAR, colour))
             x += width
     return parts
 
 
-def _all(values: dict[str, int]) -> int:
+def _all_gpus(values: dict[str, int]) -> int:
     return values["machines"] * values["gpus"]
 
 
@@ -121,5 +121,5 @@ def copies() -> Description:
     return draw, {
         "machines": Slider("Machines", 1, 8, 8, step=2, log=True),
         "gpus": Slider("GPUs in each", 1, 8, 8, step=2, log=True),
-        "sharing": Slider("GPUs that share a copy", 1, 64, 64, step=2, log=True, most=_all),
+        "sharing": Slider("GPUs that share a copy", 1, 64, 64, step=2, log=True, most=_all_gpus),
     }

@@ -1,4 +1,4 @@
-"""The picture of tokens that travel to their experts, of which one may be overloaded."""
+"""The picture of tokens that travel to their experts, one of which may be overloaded."""
 
 from course.core import words
 from course.drawing import palette, svg
@@ -7,18 +7,18 @@ from course.explore.factory import Description, explorable
 from course.explore.models import experts as model
 
 LEFT = 96  # where a rank's own tokens begin, in pixels
-TOKEN, STEP = 13, 16  # a token, and from one to the next
+TOKEN, STEP = 13, 16  # size of a token, and from one token to the next
 TOP = 112
 BLOCK = 84  # from one rank to the next
 ROW = 30  # from one expert of a rank to the next
-EXPERTS = 430  # where its experts begin, with their names
+EXPERTS = 430  # where a rank's experts begin, with their names
 TAKEN = EXPERTS + 76  # the first token of an expert
-PER_LINE = 6  # own tokens of a rank in one line
-ALARM = 1.25  # times an even load: from here on the title speaks of it
+PER_LINE = 6  # a rank's own tokens in one line
+ALARM = 1.25  # times an even load: from here on, the title mentions the load
 
 
 def draw(popular: float, factor: float) -> svg.Picture:
-    """One state of the explorable; `popular` in percent."""
+    """Draw one state of the explorable; `popular` in percent."""
     flow = model.flow(popular / 100, factor)
     marks = [
         ("solid", palette.rank_colour(0), "a token, in the color of its rank"),
@@ -37,8 +37,8 @@ def draw(popular: float, factor: float) -> svg.Picture:
         body,
         subtitle=f"The rank with the most rows takes {words.significant(flow.slowdown, 2)} times "
         "as long as with an even load, and all others wait for it",
-        alt=f"{model.RANKS} ranks with {model.TOKENS} tokens and {model.HELD} experts each. "
-        f"Of all tokens, {loads}; {flow.dropped} are dropped.",
+        alt=f"{model.RANKS} ranks with {model.TOKENS} tokens and {model.EXPERTS_PER_RANK} experts "
+        f"each. Of all tokens, {loads}; {flow.dropped} are dropped.",
     )
 
 
@@ -59,7 +59,7 @@ def _height(rank: int, expert: int) -> float:
 
 
 def _own(flow: model.Flow, rank: int) -> list[str]:
-    """The tokens that a rank has, before they travel."""
+    """Draw the tokens of a rank before they travel."""
     y, colour = TOP + rank * BLOCK, palette.rank_colour(rank)
     name = svg.text(LEFT - 14, y + 26, f"Rank {rank}", anchor="end", bold=True, colour=colour)
     parts = [name]
@@ -76,7 +76,7 @@ def _streams(flow: model.Flow, rank: int) -> list[str]:
     parts, start = [], TOP + rank * BLOCK + 26
     begin = LEFT + PER_LINE * STEP + 8
     for to in range(model.RANKS):
-        held = range(to * model.HELD, (to + 1) * model.HELD)
+        held = range(to * model.EXPERTS_PER_RANK, (to + 1) * model.EXPERTS_PER_RANK)
         if rows := sum(flow.rows(rank, expert)[0] for expert in held):
             end = TOP + to * BLOCK + 12 + 12 * rank
             paler = palette.tint(palette.rank_colour(rank), 0.35)
@@ -85,10 +85,10 @@ def _streams(flow: model.Flow, rank: int) -> list[str]:
 
 
 def _experts(flow: model.Flow, rank: int) -> list[str]:
-    """The experts of a rank, with the tokens that they take, and those that they drop."""
+    """Draw the experts of a rank, with the tokens that they take and those that they drop."""
     parts = []
-    for place in range(model.HELD):
-        expert, y = rank * model.HELD + place, _height(rank, place)
+    for place in range(model.EXPERTS_PER_RANK):
+        expert, y = rank * model.EXPERTS_PER_RANK + place, _height(rank, place)
         taken = [
             sender for sender in range(model.RANKS) for _ in range(flow.rows(sender, expert)[0])
         ]
@@ -97,10 +97,10 @@ def _experts(flow: model.Flow, rank: int) -> list[str]:
         ]
         colour = palette.rank_colour(rank)
         parts.append(svg.text(EXPERTS, y + 21, f"expert {expert}", bold=True, colour=colour))
-        wide = min(STEP, (svg.WIDTH - svg.MARGIN - TAKEN) / max(1, len(taken) + len(lost)))
+        width = min(STEP, (svg.WIDTH - svg.MARGIN - TAKEN) / max(1, len(taken) + len(lost)))
         for at, sender in enumerate([*taken, *lost]):
-            x, shade = TAKEN + at * wide, palette.rank_colour(sender)
-            size = min(TOKEN, wide - svg.hair(wide))
+            x, shade = TAKEN + at * width, palette.rank_colour(sender)
+            size = min(TOKEN, width - svg.hair(width))
             if at < len(taken):
                 parts.append(svg.rect(x, y + 10, size, TOKEN, shade, tip=f"of rank {sender}"))
             else:

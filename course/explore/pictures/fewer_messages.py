@@ -9,11 +9,11 @@ from course.explore.factory import Description, explorable
 from course.explore.models import fewer_messages as model
 
 LEFT, RIGHT = 116, svg.WIDTH - svg.MARGIN
-TOP, LANE, NEXT = 106, 30, 42  # the lanes, in pixels
+TOP, LANE, NEXT = 106, 30, 42  # the lanes: y, height, and from one to the next, in pixels
 CURVE_Y, CURVE_HEIGHT = TOP + 2 * NEXT + 104, 130
-LINKS = tuple(10 * 10 ** (i / 10) for i in range(47))  # Mbit/s, 10 … 400,000
+LINKS = tuple(10 * 10 ** (i / 10) for i in range(47))  # 10 … 400,000 Mbit/s
 MARKED = ((10, "10 Mbit/s"), (100, "100"), (1000, "1 Gbit/s"), (10_000, "10"), (100_000, "100"))
-TIMES = (0.1, 1, 10, 100, 1000)  # of the curve's axis
+TIMES = (0.1, 1, 10, 100, 1000)  # the guides of the curve's y axis
 UNITS = (("s", 1), ("min", 60), ("h", 3600), ("days", 86400))
 
 
@@ -26,7 +26,7 @@ def draw(
     compression: str,
     extra: int,
 ) -> svg.Picture:
-    """One state; `link` in Mbit/s, `parameters` in millions, `compute` in ms, `extra` in %."""
+    """Draw one state; `link` in Mbit/s, `parameters` in millions, `compute` in ms, `extra` in %."""
 
     def both(mbit: float) -> tuple[model.TimeToLoss, model.TimeToLoss]:
         common = (ranks, mbit, parameters * 1e6, compute)
@@ -40,10 +40,10 @@ def draw(
     ddp, yours = both(link)
     return svg.card(
         CURVE_Y + CURVE_HEIGHT + 58,
-        f"{_speed(link)}: {_compared(gain(link))}, to the same loss",
+        f"{_speed(link)}: {_comparison(gain(link))}, to the same loss",
         [*_lanes(ddp, yours), *_curve([(mbit, gain(mbit)) for mbit in LINKS], (link, gain(link)))],
-        subtitle=f"DDP's ranks wait for {100 * ddp.waiting:.0f} % of the time; with "
-        f"{_named(every, compression)} it is {100 * yours.waiting:.0f} %",
+        subtitle=f"DDP's ranks wait for {100 * ddp.waiting_share:.0f} % of the time; with "
+        f"{_method_name(every, compression)} it is {100 * yours.waiting_share:.0f} %",
         alt=f"Two bars of time to the same loss, each computing and waiting: DDP "
         f"{words.long_duration(ddp.total_s)}, yours {words.long_duration(yours.total_s)}. Below, "
         "how many times as fast as DDP yours is, against the speed of the link.",
@@ -56,7 +56,7 @@ def _speed(mbit: float) -> str:
     return f"{words.significant(mbit / 1000)} Gbit/s"
 
 
-def _compared(gain: float) -> str:
+def _comparison(gain: float) -> str:
     if abs(gain - 1) < 0.005:
         return "as fast as DDP"
     if gain < 1:
@@ -64,9 +64,9 @@ def _compared(gain: float) -> str:
     return f"{words.significant(gain, 3)} times as fast as DDP"
 
 
-def _named(every: int, compression: str) -> str:
-    often = "a message in every step" if every == 1 else f"a message in {every} steps"
-    return often if compression == model.WHOLE else f"{often} ({compression})"
+def _method_name(every: int, compression: str) -> str:
+    frequency = "a message in every step" if every == 1 else f"a message in {every} steps"
+    return frequency if compression == model.WHOLE else f"{frequency} ({compression})"
 
 
 def _lanes(ddp: model.TimeToLoss, yours: model.TimeToLoss) -> list[str]:

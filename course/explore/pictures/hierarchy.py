@@ -9,7 +9,7 @@ from course.explore.models.alpha_beta import AlphaBeta
 
 LEFT, RIGHT = svg.MARGIN, svg.WIDTH - svg.MARGIN
 TOP, BAR, APART = 202, 26, 66  # of the bars
-NODES_Y, NODE, DOT, SHOWN = 78, 46, 6, 8  # the nodes: how high one is, a GPU in it, how many fit
+NODES_Y, NODE, DOT, SHOWN = 78, 46, 6, 8  # the nodes: y, height, radius of a GPU, the most that fit
 BLUE, GREY = palette.rank_colour(0), palette.MUTED
 INSIDE_US = 5.0  # α of a message inside a node
 ONE, EACH = "one per node", "one per GPU"
@@ -18,7 +18,7 @@ ONE, EACH = "one per node", "one per GPU"
 def draw(
     nodes: int, gpus: int, size: float, inside: float, network: float, latency: float, nics: str
 ) -> svg.Picture:
-    """One state of the explorable; `size` in MB, bandwidths in GB/s, `latency` in µs."""
+    """Draw one state of the explorable; `size` in MB, bandwidths in GB/s, `latency` in µs."""
     links = AlphaBeta.of(INSIDE_US, inside), AlphaBeta.of(latency, network)
     cluster = model.Topology(nodes, gpus, *links, nics=gpus if nics == EACH else 1)
     ways = model.ways(cluster, size * 1e6)
@@ -67,19 +67,19 @@ def _out(way: model.Way) -> str:
 
 
 def _nodes(cluster: model.Topology) -> list[str]:
-    """Boxes with their GPUs, each joined to the network below by its NICs."""
+    """Draw the nodes with their GPUs, each node joined to the network below by its NICs."""
     shown, slot = min(cluster.nodes, SHOWN), (RIGHT - LEFT - 68) / SHOWN
     base, parts = NODES_Y + NODE + 18, []
     for node in range(shown):
-        x, wide = LEFT + node * slot, slot - 10
+        x, width = LEFT + node * slot, slot - 10
         box = {"stroke": GREY, "rx": 5, "tip": f"node {node}: {words.plural(cluster.gpus, 'GPU')}"}
-        parts.append(svg.rect(x, NODES_Y, wide, NODE, palette.CARD, **box))
+        parts.append(svg.rect(x, NODES_Y, width, NODE, palette.CARD, **box))
         for gpu in range(cluster.gpus):
             column, row = gpu % 4, gpu // 4
-            place = x + wide * (column + 0.5) / 4, NODES_Y + 14 + 18 * row
+            place = x + width * (column + 0.5) / 4, NODES_Y + 14 + 18 * row
             parts.append(svg.circle(*place, DOT, palette.rank_colour(gpu)))
         for nic in range(cluster.nics):
-            at = x + wide * (nic + 0.5) / cluster.nics
+            at = x + width * (nic + 0.5) / cluster.nics
             parts.append(svg.line(at, NODES_Y + NODE, at, base, colour=BLUE, width=2))
     if cluster.nodes > shown:
         label = f"… {cluster.nodes - shown} more"
@@ -93,7 +93,7 @@ def _bar(way: model.Way, y: float, longest: float) -> list[str]:
     label = way.name.capitalize()
     if way.seconds:
         label += f": {words.duration(way.seconds)}"
-    # A patch of paper hides the guides behind the text.
+    # A white patch hides the guides behind the text.
     parts.append(svg.rect(LEFT - 2, y + 2, RIGHT - LEFT + 4, 18, palette.CARD))
     parts.append(svg.text(LEFT, y + 15, label, bold=True))
     parts.append(svg.text(RIGHT, y + 15, _out(way), anchor="end", colour=GREY))

@@ -26,7 +26,7 @@ LABELS = {
 
 
 def draw(histogram: model.Histogram, where: str, format: str, power: int) -> svg.Picture:
-    """One state: the `histogram` of the gradients of `where`, scaled by 2^power."""
+    """Draw one state: the `histogram` of the gradients of `where`, scaled by 2^power."""
     fate = model.fate(format, histogram, power)
     best = model.highest_power(format, histogram)
     advice = "some overflow even unscaled"
@@ -46,7 +46,7 @@ def draw(histogram: model.Histogram, where: str, format: str, power: int) -> svg
 
 
 def _outcome(name: str, fate: model.Fate) -> str:
-    """In words what happens to the gradients, for the title."""
+    """Describe in words what happens to the gradients, for the title."""
     if not fate.infinite:
         return f"{_percent(fate.zero)} become 0, {_percent(fate.subnormal)} lose digits"
     lost = ", so the step is lost" if FORMATS[name].infinity else ""
@@ -73,7 +73,7 @@ def _x(power: float) -> float:
 
 
 def _zones(name: str) -> list[str]:
-    """A pale ground for each stretch of sizes with one fate."""
+    """Draw a pale background for each range of sizes with the same fate."""
     parts, start = [], LOWEST
     for power in range(LOWEST, HIGHEST + 1):
         zone = model.zone(name, start)

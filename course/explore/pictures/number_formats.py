@@ -14,12 +14,12 @@ FRACTION = palette.RANKS[0]
 EXPONENT = palette.RANKS[2]
 LEFT, RIGHT = svg.MARGIN + 84, svg.WIDTH - svg.MARGIN
 BITS_Y, RANGE_Y, LINE_Y = 96, 206, 430
-WEIGHTS = (1e-8, 1e6)  # that can be chosen
+WEIGHTS = (1e-8, 1e6)  # the range of the control
 LOWEST, HIGHEST = -152, 130  # powers of two on the axis of ranges
 
 
 def draw(format: str, weight: float, change: float) -> svg.Picture:
-    """One state of the explorable."""
+    """Draw one state of the explorable."""
     known = FORMATS[format]
     sum_ = model.add(format, weight, change)
     reach = f"largest {readable(known.largest)}, smallest {readable(known.smallest)}"
@@ -30,7 +30,7 @@ def draw(format: str, weight: float, change: float) -> svg.Picture:
         subtitle=f"{known.bits} bits in memory; {reach}, {known.digits:.1f} decimal digits",
         alt=f"The bits of {readable(sum_.weight)} in {format}; "
         f"the ranges of {len(FORMATS)} formats; the numbers around it, "
-        f"and where the sum of it and {readable(sum_.change)} lands: {readable(sum_.got)}.",
+        f"and where the sum of it and {readable(sum_.change)} lands: {readable(sum_.stored)}.",
         touch="Click a bit to flip it.",
     )
 
@@ -54,12 +54,16 @@ def _verdict(known: Format, sum_: Update, exact: float) -> str:
     if sum_.change == 0:
         return "the change is below its range, and 0 before it is added"
     equation = f"{readable(sum_.weight)} + {readable(sum_.change)}"
-    if math.isinf(sum_.got):
+    if math.isinf(sum_.stored):
         return f"{equation} is above its range: inf"
-    if sum_.arrived == 0:
-        return f"{equation} = {readable(sum_.got)}. The change is lost"
-    share = "all of" if abs(sum_.arrived - 1) < 0.01 else f"{words.significant(sum_.arrived)} times"
-    return f"{equation} = {readable(sum_.got, 6)}: {share} the change arrives"
+    if sum_.arrived_share == 0:
+        return f"{equation} = {readable(sum_.stored)}. The change is lost"
+    share = (
+        "all of"
+        if abs(sum_.arrived_share - 1) < 0.01
+        else f"{words.significant(sum_.arrived_share)} times"
+    )
+    return f"{equation} = {readable(sum_.stored, 6)}: {share} the change arrives"
 
 
 def _fate(known: Format, value: float) -> str:
@@ -67,7 +71,7 @@ def _fate(known: Format, value: float) -> str:
 
 
 def _bits(known: Format, value: float) -> list[str]:
-    """The stored bits, in boxes; the 13 that tf32 does not read are pale."""
+    """Draw the stored bits in boxes; the 13 bits that tf32 does not read are pale."""
     sign, exponent, fraction = known.fields(value)
     unread = "·" * (known.bits - len(sign + exponent + fraction))
     width = 704 / 32
@@ -82,8 +86,8 @@ def _bits(known: Format, value: float) -> list[str]:
     for digits, colour, label in groups:
         if not digits:
             continue
-        if fitting := _fitting(label, width * len(digits)):
-            parts.append(svg.text(x, BITS_Y - 8, fitting, colour=palette.MUTED))
+        if short_label := _shorten(label, width * len(digits)):
+            parts.append(svg.text(x, BITS_Y - 8, short_label, colour=palette.MUTED))
         for digit in digits:
             parts += _bit(x, width, digit, colour, next(flips, {}))
             x += width
@@ -97,12 +101,12 @@ def _bits(known: Format, value: float) -> list[str]:
 
 def _flips(known: Format, bits: str) -> Iterator[dict[str, str]]:
     """Yield the button of each bit; empty if the flipped value is beyond the control's range."""
-    low, high = WEIGHTS
+    low, height = WEIGHTS
     for place, bit in enumerate(bits):
         flipped = known.value(f"{bits[:place]}{1 - int(bit)}{bits[place + 1 :]}")
         label = f"Flip bit {place + 1} of {len(bits)}: w = {readable(flipped, 6)}"
-        can = low <= flipped <= high
-        yield touch.button("weight", flipped, label) if can else {}
+        in_range = low <= flipped <= height
+        yield touch.button("weight", flipped, label) if in_range else {}
 
 
 def _bit(x: float, width: float, digit: str, colour: str, flip: dict[str, str]) -> list[str]:
@@ -115,14 +119,14 @@ def _bit(x: float, width: float, digit: str, colour: str, flip: dict[str, str]) 
     ]
 
 
-def _fitting(label: str, width: float) -> str:
+def _shorten(label: str, width: float) -> str:
     """Shorten a label to `width` pixels: whole, up to its colon, or up to its comma."""
     shorter = (label, label.partition(":")[0], label.partition(",")[0])
     return next((text for text in shorter if svg.text_width(text) * 0.92 <= width), "")
 
 
 def _ranges(known: Format, weight: float, change: float) -> list[str]:
-    """A bar for each format from its smallest to its largest number; lines for the values."""
+    """Draw a bar for each format, from its smallest to its largest number, and both values."""
     row = 19
     bottom = RANGE_Y + row * len(FORMATS)
 
@@ -155,7 +159,7 @@ def _ranges(known: Format, weight: float, change: float) -> list[str]:
 
 
 def _values(weight_x: float, change_x: float, bottom: float) -> list[str]:
-    """The weight and the change as lines through the ranges, with names next to one another."""
+    """Draw the weight and the change as lines through the ranges; their names never overlap."""
     if abs(weight_x - change_x) > 40:
         side, anchor = 0, "middle"
     elif change_x > weight_x:
@@ -171,7 +175,7 @@ def _values(weight_x: float, change_x: float, bottom: float) -> list[str]:
 
 
 def _line(known: Format, sum_: Update) -> list[str]:
-    """The numbers of the format near the weight, where the sum should be, and where it lands."""
+    """Draw the format's numbers near the weight, and where the sum should be and where it lands."""
     head = svg.text(svg.MARGIN, LINE_Y - 44, "Around w", bold=True)
     if not math.isfinite(sum_.weight):
         nothing = "There is nothing to add to: w itself is inf."
@@ -198,7 +202,7 @@ def _line(known: Format, sum_: Update) -> list[str]:
 
 
 def _neighbours(known: Format, start: float, end: float, x) -> list[str]:
-    """A tick for each number of the format; a band where they are closer than four pixels."""
+    """Draw a tick for each number of the format, or a band where ticks would be too close."""
     parts, value = [], known.round(start)
     while value <= min(end, known.largest):
         step = known.spacing(value if value >= 0 else -value)
@@ -216,16 +220,16 @@ def _neighbours(known: Format, start: float, end: float, x) -> list[str]:
 
 
 def _landing(sum_: Update, x) -> list[str]:
-    """The exact sum as a ring, what is stored as a dot, each with its value."""
+    """Draw the exact sum as a ring and the stored sum as a dot, each with its value."""
     y = LINE_Y + 34
     entries = [("ring", palette.INK, f"exact: {readable(sum_.exact, 6)}")]
     ring = {"stroke": palette.INK, "stroke_width": 2}
     parts = [svg.circle(x(sum_.exact), LINE_Y, 5, palette.CARD, **ring)]
-    if math.isfinite(sum_.got):
-        colour, label = palette.GOOD, f"stored: {readable(sum_.got, 6)}"
-        if sum_.arrived == 0:
+    if math.isfinite(sum_.stored):
+        colour, label = palette.GOOD, f"stored: {readable(sum_.stored, 6)}"
+        if sum_.arrived_share == 0:
             colour, label = palette.ALARM, f"{label}, as if nothing had happened"
-        parts.append(svg.circle(x(sum_.got), LINE_Y, 3, colour))
+        parts.append(svg.circle(x(sum_.stored), LINE_Y, 3, colour))
         entries.append(("dot", colour, label))
     return [*parts, svg.legend(svg.MARGIN, y, entries)]
 
@@ -233,9 +237,9 @@ def _landing(sum_: Update, x) -> list[str]:
 @explorable
 def number_formats() -> Description:
     """What a number format keeps of a weight and of a small change to it."""
-    low, high = WEIGHTS
+    low, height = WEIGHTS
     return draw, {
         "format": Choice("Format", tuple(model.FORMATS), "fp16"),
-        "weight": Slider("Weight w", low, high, 1, step=FINE, log=True, fine=True),
+        "weight": Slider("Weight w", low, height, 1, step=FINE, log=True, fine=True),
         "change": Slider("Change", 1e-9, 1e3, 1e-4, step=FINE, log=True),
     }

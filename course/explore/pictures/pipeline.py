@@ -9,8 +9,8 @@ from course.explore.factory import Description, explorable
 from course.explore.models import pipeline as model
 
 LEFT, RIGHT = 92, svg.WIDTH - svg.MARGIN - 76
-ROW, HIGH = 28, 22
-TOP = 120  # of the first lane
+ROW, HEIGHT = 28, 22
+TOP = 120  # y of the first lane
 
 
 def draw(
@@ -20,8 +20,8 @@ def draw(
     backward: float,
     measured: model.Schedule | None = None,
 ) -> svg.Picture:
-    """One state of the explorable; `backward` is relative to the cost of a forward pass."""
-    if policy == model.INTERLEAVED:  # which requires a multiple of the ranks
+    """Draw one state of the explorable; `backward` is relative to the cost of a forward pass."""
+    if policy == model.INTERLEAVED:  # it needs a multiple of the ranks
         microbatches = -(-microbatches // stages) * stages
     plan = model.schedule(policy, stages, microbatches, backward)
     idle = model.bubble(plan)
@@ -88,13 +88,13 @@ def _marks(plan: model.Schedule) -> list[tuple[str, str, str]]:
 
 
 def _in_memory(steps: list[model.PipelinePass], policy: str) -> str:
-    """How many micro-batches a rank keeps: a chunk of two counts half."""
+    """Say how many micro-batches a rank keeps; one of two chunks counts half."""
     chunks = model.CHUNKS if policy == model.INTERLEAVED else 1
     return words.significant(model.kept(steps) / chunks)
 
 
 def _lanes(plan: model.Schedule, top: float, end: float, policy: str) -> list[str]:
-    """One lane per rank, from 0 to `end`."""
+    """Draw one lane per rank, from 0 to `end`."""
     begin = min(step.start for steps in plan for step in steps)
     last = max(step.end for steps in plan for step in steps)
     scale, parts = (RIGHT - LEFT) / end, []
@@ -102,23 +102,25 @@ def _lanes(plan: model.Schedule, top: float, end: float, policy: str) -> list[st
         y, colour = top + rank * ROW, palette.rank_colour(rank)
         name = svg.text(LEFT - 12, y + 16, f"Rank {rank}", anchor="end", bold=True, colour=colour)
         parts.append(name)
-        parts.append(svg.rect(LEFT + begin * scale, y, (last - begin) * scale, HIGH, palette.WAIT))
+        parts.append(
+            svg.rect(LEFT + begin * scale, y, (last - begin) * scale, HEIGHT, palette.WAIT)
+        )
         parts += [_pass(step, y, scale, colour) for step in steps]
         parts.append(svg.text(RIGHT + 12, y + 16, _in_memory(steps, policy), bold=True))
     return parts
 
 
 def _pass(step: model.PipelinePass, y: float, scale: float, colour: str) -> str:
-    x, wide = LEFT + step.start * scale, (step.end - step.start) * scale
+    x, width = LEFT + step.start * scale, (step.end - step.start) * scale
     phase = {"F": "forward", "B": "backward", "W": "optimizer"}[step.kind]
     part = f", part {step.chunk + 1} of this rank's model" if step.chunk else ""
     tip = f"{step.kind} of micro-batch {step.microbatch}{part}"
     fill = palette.phase_colour(colour, phase)
-    box = svg.rect(x, y, wide - svg.hair(wide), HIGH, fill, tip=tip)
+    box = svg.rect(x, y, width - svg.hair(width), HEIGHT, fill, tip=tip)
     label = str(step.microbatch)
-    if svg.text_width(label) + 2 > wide:
+    if svg.text_width(label) + 2 > width:
         return box
-    return box + svg.text(x + wide / 2, y + 16, label, anchor="middle", colour=palette.on(fill))
+    return box + svg.text(x + width / 2, y + 16, label, anchor="middle", colour=palette.on(fill))
 
 
 @explorable

@@ -7,18 +7,18 @@ from course.explore.factory import Description, explorable
 from course.explore.models.processes import JobProcess, job
 
 LEFT, RIGHT = svg.MARGIN, svg.WIDTH - svg.MARGIN
-NODE_HIGH, GAP, BETWEEN = 104, 14, 8  # of a node; to the next one; of two processes
+NODE_HEIGHT, GAP, BETWEEN = 104, 14, 8  # height of a node; gap to the next; gap between processes
 TOP = 76
 
 
 def draw(nodes: int, per_node: int, look: int) -> svg.Picture:
-    """One state of the explorable; `look` is the rank whose numbers are in the title."""
+    """Draw one state of the explorable; `look` is the rank whose numbers are in the title."""
     members = job(nodes, per_node)
     count, chosen = len(members), members[look]
     parts = [_node(node, nodes) for node in range(nodes)]
     parts += [_process(process, per_node, chosen) for process in members]
     return svg.card(
-        TOP + nodes * (NODE_HIGH + GAP) + 6,
+        TOP + nodes * (NODE_HEIGHT + GAP) + 6,
         f"Rank {chosen.rank} of {count} is process {chosen.local_rank} of node {chosen.node}",
         parts,
         subtitle=f"RANK={chosen.rank}  WORLD_SIZE={count}  LOCAL_RANK={chosen.local_rank}: "
@@ -31,13 +31,13 @@ def draw(nodes: int, per_node: int, look: int) -> svg.Picture:
 
 
 def _top(node: int) -> float:
-    return TOP + node * (NODE_HIGH + GAP)
+    return TOP + node * (NODE_HEIGHT + GAP)
 
 
 def _node(node: int, nodes: int) -> str:
-    """The box of one machine; on the first is the address where all processes meet."""
+    """Draw the box of one machine; the first has the address where all processes meet."""
     y = _top(node)
-    box = svg.rect(LEFT, y, RIGHT - LEFT, NODE_HIGH, palette.CARD, stroke=palette.MUTED, rx=6)
+    box = svg.rect(LEFT, y, RIGHT - LEFT, NODE_HEIGHT, palette.CARD, stroke=palette.MUTED, rx=6)
     name = svg.text(LEFT + 14, y + 22, f"node {node}", bold=True)
     whose = "all processes" if nodes == 1 else "the processes of all nodes"
     note = f"master address node0:29500: here {whose} meet"
@@ -47,18 +47,18 @@ def _node(node: int, nodes: int) -> str:
 
 
 def _process(process: JobProcess, per_node: int, chosen: JobProcess) -> str:
-    """One process with its numbers, in the colour of its local rank; the chosen one in full."""
+    """Draw one process and its numbers in the colour of its local rank, pale unless chosen."""
     slot = (RIGHT - LEFT - 28 + BETWEEN) / max(per_node, 4)
     x, y = LEFT + 14 + process.local_rank * slot, _top(process.node) + 34
-    colour, wide = palette.rank_colour(process.local_rank), slot - BETWEEN
+    colour, width = palette.rank_colour(process.local_rank), slot - BETWEEN
     ground, ink = palette.tint(colour, 0.84), palette.INK
     if process == chosen:
         ground, ink = colour, palette.on(colour)
     tip = f"rank {process.rank}: node {process.node}, local rank {process.local_rank}"
     look = touch.button("look", process.rank, f"Look at rank {process.rank}")
-    middle, style = x + wide / 2, {"anchor": "middle", "colour": ink}
+    middle, style = x + width / 2, {"anchor": "middle", "colour": ink}
     return (
-        svg.rect(x, y, wide, 58, ground, stroke=colour, rx=5, tip=tip, **look)
+        svg.rect(x, y, width, 58, ground, stroke=colour, rx=5, tip=tip, **look)
         + svg.text(middle, y + 24, f"rank {process.rank}", bold=True, **style)
         + svg.text(middle, y + 44, f"local {process.local_rank}", **style)
     )

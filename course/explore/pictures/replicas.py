@@ -7,7 +7,7 @@ from course.explore.factory import Description, explorable
 from course.explore.models import replicas as model
 
 LEFT = 156  # where bars begin, in pixels
-LONGEST = svg.WIDTH - svg.MARGIN - LEFT - 72  # of a bar, with room for its number
+LONGEST = svg.WIDTH - svg.MARGIN - LEFT - 72  # the longest bar; its number needs 72 pixels
 HELD_Y, HELD_HEIGHT = 106, 168
 MOVED_Y, LINK_Y, ROW = 324, 450, 22
 SHADES = {"weights": 0.0, "gradients": 0.3, "activations": 0.55, "outputs": 0.76}
@@ -15,9 +15,9 @@ PLACES = ("on the master", "inside forward")
 
 
 def draw(devices: int, batch: int, parameters: float, vocabulary: int, loss: str) -> svg.Picture:
-    """One state of the explorable; `parameters` in millions."""
+    """Draw one state of the explorable; `parameters` in millions."""
     step = model.step(devices, batch, parameters * 1e6, vocabulary, inside=loss == PLACES[1])
-    wide = words.significant(round(model.width(parameters * 1e6, vocabulary)), 4)
+    bert_width = words.significant(round(model.width(parameters * 1e6, vocabulary)), 4)
     totals = enumerate(words.size(device.total) for device in step.devices)
     held = "; ".join(f"device {i}: {total}" for i, total in totals)
     moved = ", ".join(f"{name} {words.size(count)}" for name, count in step.moved.items())
@@ -25,7 +25,7 @@ def draw(devices: int, batch: int, parameters: float, vocabulary: int, loss: str
         LINK_Y + 16,
         _title(step, loss),
         [*_held(step), *_moved(step)],
-        subtitle=f"A BERT {wide} wide, {model.TOKENS} tokens per sequence, float32, AdamW; "
+        subtitle=f"A BERT {bert_width} wide, {model.TOKENS} tokens per sequence, float32, AdamW; "
         "nothing is freed in a step",
         alt=f"Held: {held}. Moved in a step: {moved}; "
         f"through device 0: {words.size(step.master_link)}.",
@@ -48,7 +48,7 @@ def _title(step: model.ParallelStep, loss: str) -> str:
 
 
 def _held(step: model.ParallelStep) -> list[str]:
-    """A bar for each device: what all hold in its colour, what only the master holds in red."""
+    """Draw a bar for each device; what only the master holds is red."""
     blue = palette.rank_colour(0)
     entries = [("solid", palette.tint(blue, shade), name) for name, shade in SHADES.items()]
     entries.append(("solid", palette.ALARM, "only the master's"))
@@ -89,7 +89,7 @@ def _bar(
 
 
 def _moved(step: model.ParallelStep) -> list[str]:
-    """A bar for the bytes of each stage, and in words those through one link."""
+    """Draw a bar for the bytes of each stage, and write the bytes through single links."""
     links = {
         "the link of device 0 carries": step.master_link,
         "of each other device": step.other_link,

@@ -7,14 +7,14 @@ from course.explore.factory import Description, explorable
 from course.explore.models import ring_attention as model
 
 CAUSAL, WHOLE = "the tokens before it", "all tokens"
-SIDE = 224  # of the square of scores
+SIDE = 224  # of the square of scores, in pixels
 LEFT, TOP = 84, 126
 LANES_LEFT, LANES_RIGHT = 396, svg.WIDTH - svg.MARGIN
-GAP = 0.25  # of a row, between two lanes
+GAP = 0.25  # between two lanes, as a share of a row
 
 
 def draw(order: str, ranks: int, sees: str, turn: int) -> svg.Picture:
-    """One state of the explorable; `turn` counts from 1."""
+    """Draw one state of the explorable; `turn` counts from 1."""
     turn, causal = turn - 1, sees == CAUSAL
     work = model.rounds(order, ranks, causal)
     blue = palette.rank_colour(0)
@@ -60,7 +60,7 @@ def _blocks(count: float) -> str:
 
 
 def _scores(order: str, ranks: int, causal: bool, turn: int) -> list[str]:
-    """The square of queries by keys, in the colour of the rank that computes each part."""
+    """Draw the square of queries by keys, each part in the colour of the rank that computes it."""
     cell = SIDE / (2 * ranks)
     parts = [svg.rect(LEFT, TOP, SIDE, SIDE, palette.CARD, stroke=palette.RULE)]
     for rank in range(ranks):
@@ -78,27 +78,29 @@ def _scores(order: str, ranks: int, causal: bool, turn: int) -> list[str]:
 
 
 def _lanes(work: list[list[float]], turn: int) -> list[str]:
-    """One lane for each rank, with a box for what it computes in each round."""
+    """Draw a lane for each rank, with a box for what it computes in each round."""
     ranks, times = len(work), model.starts(work)
     row, scale = SIDE / ranks, (LANES_RIGHT - LANES_LEFT) / times[-1]
-    high = min(row * (1 - GAP), 32)
+    height = min(row * (1 - GAP), 32)
     parts = []
     for rank, done in enumerate(work):
         y, colour = TOP + rank * row, palette.rank_colour(rank)
         name = f"Rank {rank}"
-        middle = y + high / 2 + 4
+        middle = y + height / 2 + 4
         parts += [
             svg.text(LANES_LEFT - 10, middle, name, anchor="end", bold=True, colour=colour),
-            svg.rect(LANES_LEFT, y, LANES_RIGHT - LANES_LEFT, high, palette.WAIT),
+            svg.rect(LANES_LEFT, y, LANES_RIGHT - LANES_LEFT, height, palette.WAIT),
         ]
         for number, blocks in enumerate(done):
             fill = colour if number == turn else palette.tint(colour, 0.7)
-            x, wide = LANES_LEFT + times[number] * scale, blocks * scale
-            if not wide:
+            x, width = LANES_LEFT + times[number] * scale, blocks * scale
+            if not width:
                 continue
             whose = str(model.owner(rank, number, ranks))
-            parts.append(svg.rect(x, y, wide - svg.hair(wide), high, fill, tip=f"keys of {whose}"))
-            label = svg.text(x + wide / 2, middle, whose, anchor="middle", colour=palette.on(fill))
+            parts.append(
+                svg.rect(x, y, width - svg.hair(width), height, fill, tip=f"keys of {whose}")
+            )
+            label = svg.text(x + width / 2, middle, whose, anchor="middle", colour=palette.on(fill))
             parts.append(label)
     return parts
 

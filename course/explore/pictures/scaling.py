@@ -18,7 +18,7 @@ COUNTS = tuple(2**i for i in range(11))  # 1 … 1024 GPUs
 EPOCHS = 90  # a common length of training on ImageNet
 SAMPLES = 1_281_167  # images of ImageNet's training set
 
-Point = tuple[float, float]  # GPUs (or ranks), efficiency measured
+Point = tuple[float, float]  # GPUs or ranks, and the efficiency
 
 
 def draw(
@@ -32,15 +32,15 @@ def draw(
     strong: bool,
     points: Sequence[Point] = (),
 ) -> svg.Picture:
-    """One state; `batch` in samples (per GPU, or of all if `strong`), `hidden` in per cent."""
+    """Draw one state; `batch` in samples (per GPU, or of all if `strong`), `hidden` in %."""
     load, share = model.WORKLOADS[work], hidden / 100
     fleet = model.Fleet(per_node, model.INSIDE[inside], model.NETWORKS[network])
 
-    def efficient(count: int) -> float:
+    def efficiency_at(count: int) -> float:
         return model.efficiency(load, fleet, count, batch, share, strong)
 
-    curve = [(count, efficient(count)) for count in COUNTS]
-    now = (gpus, efficient(gpus))
+    curve = [(count, efficiency_at(count)) for count in COUNTS]
+    now = (gpus, efficiency_at(gpus))
     per_gpu = batch / gpus if strong else batch
     step = model.step(load, fleet, gpus, per_gpu, share)
     rate = gpus * per_gpu / step.seconds
@@ -52,30 +52,30 @@ def draw(
         [*_axes(), *_curve(curve, now, points), *_bar(step)],
         subtitle=f"{words.significant(rate, 3)} samples/s with a global batch of {global_batch}; "
         f"{EPOCHS} × {SAMPLES / 1e6:.2f} M samples in {lasts}",
-        alt=f"Efficiency against GPUs from 1 to 1024: {_readable(curve)}. "
+        alt=f"Efficiency against GPUs from 1 to 1024: {_curve_text(curve)}. "
         f"Now: {100 * now[1]:.0f} % at {gpus}. Below, one step: computes {_time(step.compute)}, "
         f"waits {_time(step.exposed)} for the network.",
     )
 
 
-def _title(gpus: int, efficient: float) -> str:
+def _title(gpus: int, efficiency: float) -> str:
     if gpus == 1:
         return "One GPU has nobody to wait for"
-    speed = f"{words.significant(efficient * gpus, 3)} times as fast"
-    return f"{gpus:,} GPUs train {speed}: {100 * efficient:.0f} % efficient"
+    speed = f"{words.significant(efficiency * gpus, 3)} times as fast"
+    return f"{gpus:,} GPUs train {speed}: {100 * efficiency:.0f} % efficient"
 
 
 def _time(seconds: float) -> str:
     return words.duration(seconds, digits=2)
 
 
-def _readable(curve: Sequence[Point]) -> str:
+def _curve_text(curve: Sequence[Point]) -> str:
     return ", ".join(
         f"{100 * share:.0f} % at {count}" for count, share in curve if count in (1, 4, 8, 64, 1024)
     )
 
 
-def _at(count: float, share: float) -> tuple[float, float]:
+def _position(count: float, share: float) -> tuple[float, float]:
     x = LEFT + math.log2(count) / math.log2(COUNTS[-1]) * (RIGHT - LEFT)
     return x, TOP + HEIGHT * (1 - share)
 
@@ -84,11 +84,11 @@ def _axes() -> list[str]:
     bottom = TOP + HEIGHT
     parts = [svg.text(RIGHT, bottom + 34, "GPUs", colour=palette.MUTED, anchor="end")]
     for percent in (0, 25, 50, 75, 100):
-        y, label = _at(1, percent / 100)[1], f"{percent} %"
+        y, label = _position(1, percent / 100)[1], f"{percent} %"
         parts.append(svg.line(LEFT, y, RIGHT, y))
         parts.append(svg.text(LEFT - 10, y + 4, label, colour=palette.MUTED, anchor="end"))
     for count in COUNTS:
-        x, label = _at(count, 0)[0], str(count)
+        x, label = _position(count, 0)[0], str(count)
         parts.append(svg.line(x, bottom, x, bottom + 4))
         parts.append(svg.text(x, bottom + 17, label, colour=palette.MUTED, anchor="middle"))
     return parts
@@ -101,20 +101,20 @@ def _curve(curve: Sequence[Point], now: Point, points: Sequence[Point]) -> list[
     ]
     if points:
         entries.append(("ring", ORANGE, "measured on this machine"))
-    shown = [_at(count, min(share, 1.05)) for count, share in points if count <= COUNTS[-1]]
+    shown = [_position(count, min(share, 1.05)) for count, share in points if count <= COUNTS[-1]]
     ring = {"fill": palette.CARD, "stroke": ORANGE, "stroke_width": 2.5}
     return [
         svg.legend(LEFT, 88, entries),
-        svg.line(*_at(1, 1), *_at(COUNTS[-1], 1), colour=palette.WAIT, width=6),
-        svg.polyline([_at(*point) for point in curve], colour=BLUE),
-        svg.line(*_at(now[0], 0), *_at(*now), colour=BLUE, dash="2 3"),
+        svg.line(*_position(1, 1), *_position(COUNTS[-1], 1), colour=palette.WAIT, width=6),
+        svg.polyline([_position(*point) for point in curve], colour=BLUE),
+        svg.line(*_position(now[0], 0), *_position(*now), colour=BLUE, dash="2 3"),
         *(svg.circle(*place, 5, **ring) for place in shown),
-        svg.circle(*_at(*now), 5, BLUE),
+        svg.circle(*_position(*now), 5, BLUE),
     ]
 
 
 def _bar(step: model.StepTime) -> list[str]:
-    """One step of one GPU: computing, and next to it the communication, hidden or not."""
+    """Draw one step of one GPU: its computing, and below it the communication, hidden or not."""
     scale = (RIGHT - LEFT) / step.seconds
     hidden = step.comm - step.exposed
     backward = LEFT + step.compute * scale  # communication hides behind the end of the computation

@@ -9,7 +9,7 @@ from course.explore.factory import Description, explorable
 from course.explore.models import sharding as model
 
 LEFT, RIGHT = 132, svg.WIDTH - svg.MARGIN
-TOP, ROW, HIGH = 112, 56, 30
+TOP, ROW, HEIGHT = 112, 56, 30
 GB = 1e9
 LIMIT = "Memory of a GPU"
 SHADES = {
@@ -24,7 +24,7 @@ SHADES = {
 def draw(
     size: str, ranks: int, memory: int, precision: str, tokens: int, recompute: bool
 ) -> svg.Picture:
-    """One state of the explorable; `memory` of a GPU in GB, `tokens` of a rank in thousands."""
+    """Draw one state of the explorable; `memory` of a GPU in GB, `tokens` per rank in thousands."""
     shape = model.MODELS[size]
     ledgers = [
         model.ledger(way, shape, ranks, tokens * 1000, precision, recompute) for way in model.WAYS
@@ -90,32 +90,32 @@ def _row(ledger: model.Ledger, row: int, memory: float, top: float, ranks: int) 
     for name, count in ledger.held.items():
         width = min(count * scale, RIGHT - x)
         tip = f"{name}: {words.significant(count / GB)} GB"
-        parts.append(svg.rect(x, y, width - svg.hair(width), HIGH, _colour(name), tip=tip))
+        parts.append(svg.rect(x, y, width - svg.hair(width), HEIGHT, _colour(name), tip=tip))
         x += width
     total = f"{words.significant(ledger.total / GB, 3)} GB"
     over = ledger.total > memory * GB
     verdict = f"{total}: too much" if over else f"{total}: fits"
     colour = palette.ALARM if over else palette.GOOD
-    parts.append(svg.text(LEFT, y + HIGH + 14, verdict, colour=colour, size=11, bold=True))
+    parts.append(svg.text(LEFT, y + HEIGHT + 14, verdict, colour=colour, size=11, bold=True))
     if ledger.total > top * GB:
         parts.append(_zigzag(RIGHT - 14, y))
         large = {name: n for name, n in ledger.held.items() if n > ledger.total / 100}
         kinds = [f"{name} {words.significant(n / GB)}" for name, n in large.items()]
         x = LEFT + svg.text_width(verdict, 11, bold=True) + 10
-        parts.append(svg.text(x, y + HIGH + 14, ", ".join(kinds), colour=palette.MUTED, size=11))
+        parts.append(svg.text(x, y + HEIGHT + 14, ", ".join(kinds), colour=palette.MUTED, size=11))
     return parts
 
 
 def _zigzag(x: float, y: float) -> str:
-    """Draw the cut of a bar of the height HIGH: a white line from above to below."""
-    points = [(x + (4 if step % 2 else -4), y - 2 + step * (HIGH + 4) / 6) for step in range(7)]
+    """Draw a white zigzag through a bar, from top to bottom."""
+    points = [(x + (4 if step % 2 else -4), y - 2 + step * (HEIGHT + 4) / 6) for step in range(7)]
     return svg.polyline(points, colour=palette.CARD, width=4)
 
 
 def _table(
     ledgers: Sequence[model.Ledger], top: float, memory: float, ranks: int, precision: str
 ) -> list[str]:
-    """Bytes per parameter, what a step sends, and the largest model, one line for each way."""
+    """Write bytes per parameter, what a step sends, and the largest model, a line per way."""
     columns = (LEFT - 12, 250, 430, 640)
     heads = (
         "",

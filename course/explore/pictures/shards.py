@@ -10,14 +10,14 @@ from course.explore.models import shards as model
 
 LEFT = 104  # where lines and batches begin, in pixels
 RIGHT = svg.WIDTH - svg.MARGIN
-WIDE, HIGH, ROW = 50, 20, 27  # of a line's cell, and from one file to the next, in pixels
+CELL_WIDTH, CELL_HEIGHT, ROW = 50, 20, 27  # a line's cell, and from one file to the next, in pixels
 TOP = 112
 
 
 def draw(
     way: str, files: int, ranks: int, workers: int, measured: model.Reading | None = None
 ) -> svg.Picture:
-    """One state of the explorable; `measured` is what a run read, drawn in a second grid."""
+    """Draw one state of the explorable; `measured` is what a run read, drawn in a second grid."""
     reading = model.read(way, files, ranks, workers)
     bottom = TOP + len(reading.sizes) * ROW
     lanes = bottom + 46
@@ -49,7 +49,7 @@ def draw(
 
 
 def _range(reading: model.Reading) -> str:
-    """In words how often a line is read."""
+    """Describe in words how often a line is read."""
     times = sorted({reading.times(line) for line in reading.lines})
     if len(times) > 1:
         return f"{times[0]} to {times[-1]} times"
@@ -90,32 +90,32 @@ def _subtitle(ranks: int, workers: int, reading: model.Reading) -> str:
 
 
 def _grid(reading: model.Reading, top: float) -> list[str]:
-    """A row for each file, a cell for each line, in it a stripe for each time it is read."""
+    """Draw a row per file and a cell per line, with a stripe for each time that it is read."""
     parts = []
     for file, line in reading.lines:
-        x, y = LEFT + line * WIDE, top + file * ROW
+        x, y = LEFT + line * CELL_WIDTH, top + file * ROW
         if line == 0:
             name = f"file {model.NAMES[file]}"
             parts.append(svg.text(LEFT - 14, y + 15, name, anchor="end", colour=palette.MUTED))
-        by = reading.readers.get((file, line), ())
-        by_ranks = ", ".join(f"rank {rank}" for rank in by) or "no rank"
-        tip = f"line {line} of file {model.NAMES[file]}: {by_ranks}"
-        parts.append(svg.rect(x, y, WIDE - 4, HIGH, palette.WAIT, tip=tip))
-        for number, rank in enumerate(by):
-            wide = (WIDE - 4) / len(by)
+        readers = reading.readers.get((file, line), ())
+        names = ", ".join(f"rank {rank}" for rank in readers) or "no rank"
+        tip = f"line {line} of file {model.NAMES[file]}: {names}"
+        parts.append(svg.rect(x, y, CELL_WIDTH - 4, CELL_HEIGHT, palette.WAIT, tip=tip))
+        for number, rank in enumerate(readers):
+            width = (CELL_WIDTH - 4) / len(readers)
             colour = palette.rank_colour(rank)
-            stripe = x + number * wide
-            parts.append(svg.rect(stripe, y, wide - svg.hair(wide), HIGH, colour, tip=tip))
+            stripe = x + number * width
+            parts.append(svg.rect(stripe, y, width - svg.hair(width), CELL_HEIGHT, colour, tip=tip))
         if (file, line) in reading.left:
-            middle = x + (WIDE - 4) / 2
+            middle = x + (CELL_WIDTH - 4) / 2
             ring = {"stroke": palette.ALARM, "stroke_width": 2}
-            parts.append(svg.circle(middle, y + HIGH / 2, 5, palette.CARD, **ring))
+            parts.append(svg.circle(middle, y + CELL_HEIGHT / 2, 5, palette.CARD, **ring))
     return parts
 
 
 def _lanes(reading: model.Reading, top: float) -> list[str]:
-    """A row for each rank with its batches; those that not all ranks have are pale."""
-    wide = min(WIDE, (RIGHT - LEFT) / max(*reading.batches, 1))
+    """Draw a row of batches for each rank; batches that not all ranks have are pale."""
+    width = min(CELL_WIDTH, (RIGHT - LEFT) / max(*reading.batches, 1))
     steps = min(reading.batches)
     parts = []
     for rank, batches in enumerate(reading.batches):
@@ -126,8 +126,8 @@ def _lanes(reading: model.Reading, top: float) -> list[str]:
             pale = number >= steps
             tip = f"batch {number}" + (": not all ranks have one" if pale else "")
             fill = palette.WAIT if pale else colour
-            x = LEFT + number * wide
-            parts.append(svg.rect(x, y, wide - 4 * wide / WIDE, HIGH, fill, tip=tip))
+            x = LEFT + number * width
+            parts.append(svg.rect(x, y, width - 4 * width / CELL_WIDTH, CELL_HEIGHT, fill, tip=tip))
     return parts
 
 

@@ -7,17 +7,17 @@ from course.explore.factory import Description, explorable
 from course.explore.models import split as model
 
 DATA, LAYERS = "data", "layers"
-NETWORK = 12  # layers, which 1, 2, 3 and 4 ranks can share evenly
+NETWORK = 12  # layers; 1, 2, 3 and 4 ranks can share them evenly
 LEFT, RIGHT = 104, svg.WIDTH - svg.MARGIN
-ROW, HIGH = 42, 28
-HOLDS_Y = 112  # of the first rank's layers
+ROW, HEIGHT = 42, 28
+HOLDS_Y = 112  # y of the first rank's layers
 
 
 def draw(by: str, ranks: int, parts: int) -> svg.Picture:
-    """One state of the explorable."""
+    """Draw one state of the explorable."""
     pieces = model.by_data(ranks) if by == DATA else model.by_layers(ranks, parts)
     times_y = HOLDS_Y + ranks * ROW + 34
-    time, idle = model.done(pieces) / (1 + model.BACKWARD), model.idle(pieces)
+    time, idle = model.duration(pieces) / (1 + model.BACKWARD), model.idle(pieces)
     bottom = times_y + ranks * ROW - 6
     which = f"which of the {NETWORK} layers, and how much of the batch (filled)"
     when = "when each rank computes: one process alone would need all this width"
@@ -67,7 +67,7 @@ def _name(rank: int, y: float) -> str:
 
 
 def _holds(by: str, rank: int, ranks: int) -> str:
-    """A rank's layers as boxes; a box is filled as far as the batch goes through it."""
+    """Draw a rank's layers as boxes, filled for the share of the batch that passes through them."""
     y, colour = HOLDS_Y + rank * ROW, palette.rank_colour(rank)
     if by == DATA:
         first, last = 0, NETWORK
@@ -78,33 +78,33 @@ def _holds(by: str, rank: int, ranks: int) -> str:
     slot = (RIGHT - LEFT) / NETWORK
     parts = [_name(rank, y)]
     for layer in range(NETWORK):
-        x, wide = LEFT + layer * slot, slot - 6
+        x, width = LEFT + layer * slot, slot - 6
         if not first <= layer < last:
             edge = {"stroke": palette.RULE, "stroke_dasharray": "3 3"}
-            parts.append(svg.rect(x, y, wide, HIGH, palette.CARD, **edge))
+            parts.append(svg.rect(x, y, width, HEIGHT, palette.CARD, **edge))
             continue
-        parts.append(svg.rect(x, y, wide, HIGH, palette.CARD, stroke=colour))
+        parts.append(svg.rect(x, y, width, HEIGHT, palette.CARD, stroke=colour))
         filled = palette.tint(colour, 0.6)
-        parts.append(svg.rect(x + wide * offset, y, wide * share, HIGH, filled))
-        parts.append(svg.text(x + wide / 2, y + 19, str(layer), anchor="middle"))
+        parts.append(svg.rect(x + width * offset, y, width * share, HEIGHT, filled))
+        parts.append(svg.text(x + width / 2, y + 19, str(layer), anchor="middle"))
     return "".join(parts)
 
 
 def _average(y: float, ranks: int, time: float) -> list[str]:
     """Mark the averaging of all gradients: a line through the ends of the lanes."""
-    x, bottom = LEFT + (RIGHT - LEFT) * time + 4, y + (ranks - 1) * ROW + HIGH
+    x, bottom = LEFT + (RIGHT - LEFT) * time + 4, y + (ranks - 1) * ROW + HEIGHT
     label = svg.text(x + 10, (y + bottom) / 2 + 4, "gradients averaged", colour=palette.MUTED)
-    ends = (svg.circle(x, y + rank * ROW + HIGH / 2, 4, palette.INK) for rank in range(ranks))
+    ends = (svg.circle(x, y + rank * ROW + HEIGHT / 2, 4, palette.INK) for rank in range(ranks))
     return [svg.line(x, y, x, bottom, colour=palette.INK, width=2), *ends, label]
 
 
 def _lane(rank: int, y: float, pieces: list[model.Piece], time: float) -> str:
     colour, scale = palette.rank_colour(rank), (RIGHT - LEFT) / (1 + model.BACKWARD)
-    parts = [_name(rank, y), svg.rect(LEFT, y, (RIGHT - LEFT) * time, HIGH, palette.WAIT)]
+    parts = [_name(rank, y), svg.rect(LEFT, y, (RIGHT - LEFT) * time, HEIGHT, palette.WAIT)]
     for piece in pieces:
-        x, wide = LEFT + piece.start * scale, (piece.end - piece.start) * scale
+        x, width = LEFT + piece.start * scale, (piece.end - piece.start) * scale
         fill, tip = palette.phase_colour(colour, piece.phase), f"{piece.phase}, part {piece.part}"
-        parts.append(svg.rect(x, y, wide - svg.hair(wide), HIGH, fill, tip=tip))
+        parts.append(svg.rect(x, y, width - svg.hair(width), HEIGHT, fill, tip=tip))
     return "".join(parts)
 
 

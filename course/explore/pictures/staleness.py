@@ -14,7 +14,7 @@ SCALE = (RIGHT - LEFT) / model.END_MS
 
 
 def draw(workers: int, bound: int, slow: float, nap: bool) -> svg.Picture:
-    """One state of the explorable."""
+    """Draw one state of the explorable."""
     limit = float("inf") if bound == model.UNBOUNDED else bound
     run = model.simulate(workers, limit, slow, nap)
     bottom = TOP + (workers - 1) * APART + LANE + 14
@@ -36,8 +36,8 @@ def draw(workers: int, bound: int, slow: float, nap: bool) -> svg.Picture:
         parts += _lane(worker, steps, TOP + worker * APART)
     return svg.card(
         bottom + 46,
-        f"{named}: {updates}, staleness up to {run.largest}, "
-        f"{100 * run.waited:.0f} % of the time waited",
+        f"{named}: {updates}, staleness up to {run.largest_staleness}, "
+        f"{100 * run.waiting_share:.0f} % of the time waited",
         parts,
         subtitle=f"{equal} would make {alone} updates in that time",
         alt=f"{words.plural(workers, 'lane')} over {model.END_MS:.0f} ms, one per worker, "
@@ -47,7 +47,7 @@ def draw(workers: int, bound: int, slow: float, nap: bool) -> svg.Picture:
 
 
 def _lane(worker: int, steps: Sequence[model.WorkerStep], y: float) -> list[str]:
-    """One worker: its steps, solid, and its waits, pale."""
+    """Draw one worker: its steps are solid, its waits pale."""
     colour = palette.rank_colour(worker + 1)  # rank 0 is the server
     name = f"Worker {worker + 1}"
     parts = [svg.text(LEFT - 14, y + 18, name, anchor="end", bold=True, colour=colour)]
@@ -57,7 +57,7 @@ def _lane(worker: int, steps: Sequence[model.WorkerStep], y: float) -> list[str]
 
 
 def _step(step: model.WorkerStep, y: float, colour: str) -> list[str]:
-    """A step, as far as the lane reaches, with its staleness, in words if they fit; its wait."""
+    """Draw a step with its staleness (in words if they fit) and its wait, cut at the lane's end."""
     start, end, answered = (
         LEFT + min(ms, model.END_MS) * SCALE for ms in (step.start, step.end, step.answered)
     )

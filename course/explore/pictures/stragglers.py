@@ -18,7 +18,7 @@ SHOWN_MS = 1400.0  # the length of the lanes; a slower run is cut off
 
 
 def draw(ranks: int, slower: float, jitter: float, every: int) -> svg.Picture:
-    """One state of the explorable; `slower` and `jitter` in percent; `every` is 1, 2, 4 or 8."""
+    """Draw one state of the explorable; `slower` and `jitter` in %; `every` is 1, 2, 4 or 8."""
     state = (slower / 100, jitter / 100, every)
     run = model.race(ranks, *state)
     now, ideal = model.expected_ms(ranks, *state), model.ideal_ms(every)
@@ -27,7 +27,7 @@ def draw(ranks: int, slower: float, jitter: float, every: int) -> svg.Picture:
     ]
     excess = 100 * (now / ideal - 1)
     curve_y = TOP + ranks * NEXT + 104
-    waits = max(run.waited(rank) for rank in range(ranks))
+    waits = max(run.waiting_share(rank) for rank in range(ranks))
     return svg.card(
         curve_y + CURVE_HEIGHT + 58,
         _title(ranks, slower, jitter, every, excess),
@@ -45,18 +45,18 @@ def draw(ranks: int, slower: float, jitter: float, every: int) -> svg.Picture:
 
 def _title(ranks: int, slower: float, jitter: float, every: int, excess: float) -> str:
     cost = f"{excess:.0f} %"
-    often = "at every pass" if every == 1 else f"after {every} passes"
+    frequency = "at every pass" if every == 1 else f"after {every} passes"
     if excess < 0.5:
         return "Nobody is late: nobody waits"
     if jitter == 0:
         return f"One rank is slower by {slower:.0f} %: all {ranks} pay {cost}"
     if slower == 0:
-        return f"Nobody is slow, and yet to meet {often} costs {cost}"
-    return f"A slow rank and jitter, meeting {often}: all {ranks} pay {cost}"
+        return f"Nobody is slow, and yet to meet {frequency} costs {cost}"
+    return f"A slow rank and jitter, meeting {frequency}: all {ranks} pay {cost}"
 
 
 def _lanes(run: model.Race) -> list[str]:
-    """Each rank's passes (solid), waits (pale) and all-reduces (hatched)."""
+    """Draw each rank's passes (solid), waits (pale) and all-reduces (hatched)."""
     scale = (RIGHT - LEFT) / SHOWN_MS
     bottom = TOP + len(run.ranks) * NEXT + 2
     blue = palette.rank_colour(0)
@@ -74,7 +74,7 @@ def _lanes(run: model.Race) -> list[str]:
         for period in periods:
             parts += _period(period, y, colour, scale)
     late = LEFT + run.ranks[-1][0].ends_ms[0] * scale
-    percent = 100 / (model.COMPUTE_MS * scale)  # slower, for each pixel
+    percent = 100 / (model.COMPUTE_MS * scale)  # slower for each pixel, in percent
     label = f"How much slower rank {len(run.ranks) - 1} is"
     return [*parts, touch.handle(late - 12, y - 2, 24, LANE + 4, "slower", percent, label)]
 
@@ -82,14 +82,14 @@ def _lanes(run: model.Race) -> list[str]:
 def _period(period: model.Period, y: float, colour: str, scale: float) -> list[str]:
     moments = (period.start_ms, *period.ends_ms)
     marks = [(begin, end, colour, "a pass") for begin, end in pairwise(moments)]
-    marks.append((period.ends_ms[-1], period.all_ms, palette.WAIT, "waits"))
+    marks.append((period.ends_ms[-1], period.all_done_ms, palette.WAIT, "waits"))
     parts = []
     for begin, end, fill, what in marks:
         x, width = _clipped(begin, end, scale)
         if width > 0:
             tip = f"{what}: {words.milliseconds(end - begin)}"
             parts.append(svg.rect(x, y, width - svg.hair(width), LANE, fill, tip=tip))
-    x, width = _clipped(period.all_ms, period.all_ms + model.ALL_REDUCE_MS, scale)
+    x, width = _clipped(period.all_done_ms, period.all_done_ms + model.ALL_REDUCE_MS, scale)
     if width > 1:
         tip = f"all-reduce: {words.milliseconds(model.ALL_REDUCE_MS)}"
         parts.append(svg.hatched(x, y, width - 1, LANE, colour, tip=tip))

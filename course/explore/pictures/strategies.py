@@ -14,7 +14,7 @@ BAR, BAR_APART = 14, 24
 def draw(
     strategy: str, devices: int, mib: float, optimizer: str, bandwidth: float, dies: str
 ) -> svg.Picture:
-    """One state of the explorable; `mib` in MiB, `bandwidth` in GB/s."""
+    """Draw one state of the explorable; `mib` in MiB, `bandwidth` in GB/s."""
     plans = {
         name: model.plan(name, devices, mib, optimizer, bandwidth, dies)
         for name in model.STRATEGIES
@@ -29,12 +29,12 @@ def draw(
         alt=f"{count}{centre}: boxes with weights, gradients and optimizer state; arrows show what "
         "moves. Below, the four strategies compared: the time of the transfer and the memory of a "
         "device.",
-        touch=f"Click {_mortal(now)} to let it die, and again to bring it back.",
+        touch=f"Click {_clickable(now)} to let it die, and again to bring it back.",
     )
 
 
-def _mortal(now: model.Placement) -> str:
-    """The places that can die at a click."""
+def _clickable(now: model.Placement) -> str:
+    """Name the places that can be clicked to let them die."""
     last = "the last device" if len(now.devices) > 1 else "the device"
     return f"{last} or the {now.centre.name}" if now.centre else last
 
@@ -45,7 +45,7 @@ def _device_y(now: model.Placement) -> float:
 
 
 def _bars_y(now: model.Placement) -> float:
-    """The upper edge of the comparison, which is below the facts."""
+    """The upper edge of the comparison, below the facts."""
     return _device_y(now) + 236
 
 
@@ -54,14 +54,14 @@ def _title(now: model.Placement, dies: str) -> str:
     if dies == model.CENTRE and now.centre is None:
         return f"{now.strategy} has no centre that could die"
     if dies != model.NOTHING:
-        return f"{now.strategy} when {dies} dies: {_left(now.survivors, count)}"
+        return f"{now.strategy} when {dies} dies: {_survivors(now.survivors, count)}"
     if now.busiest == 0:
         return f"{now.strategy} on one device: nothing moves"
     where = f"Variables on the {now.centre.name}" if now.centre else "Mirrors on every device"
     return f"{where}: the busiest link needs {_time(now.transfer_ms)} per step"
 
 
-def _left(survivors: int, count: int) -> str:
+def _survivors(survivors: int, count: int) -> str:
     if survivors == 0:
         return "everything stops"
     verb = "goes" if survivors == 1 else "go"
@@ -103,7 +103,7 @@ def _fill(i: int | None, place: model.Holder, what: str) -> str:
 
 
 def _boxes(now: model.Placement) -> list[str]:
-    """The legend, the centre and the devices, with what they hold."""
+    """Draw the legend, and the centre and the devices with what they hold."""
     blue = palette.rank_colour(0)
     marks = [
         ("solid", blue, "weights"),
@@ -122,7 +122,7 @@ def _boxes(now: model.Placement) -> list[str]:
 
 
 def _death(place: model.Holder, dies: str) -> dict[str, str]:
-    """The button on the box of a place that `dies`, or comes back if it is dead."""
+    """The button of a place: it sets `dies`, or if the place is dead, brings it back."""
     if place.fate == "dead":
         return touch.button("dies", model.NOTHING, "Bring it back")
     return touch.button("dies", dies, f"Let {dies} die")
@@ -131,7 +131,7 @@ def _death(place: model.Holder, dies: str) -> dict[str, str]:
 def _box(
     x: float, y: float, width: float, place: model.Holder, i: int | None, death: dict[str, str]
 ) -> list[str]:
-    """A place: its name, its fate, and bars as long as what it holds."""
+    """Draw a place: its name, its fate, and bars for what it holds."""
     edge, ink = palette.MUTED if i is None else palette.rank_colour(i), palette.INK
     if place.fate == "dead":
         edge = ink = palette.ALARM
@@ -159,7 +159,7 @@ def _name(place: model.Holder, i: int | None, width: float) -> str:
 
 
 def _processes(now: model.Placement) -> list[str]:
-    """A dashed frame around each process."""
+    """Draw a dashed frame around each process."""
 
     def frame(x: float, y: float, width: float, height: float) -> str:
         edge = {"stroke": palette.MUTED, "stroke_dasharray": "4 4"}
@@ -191,15 +191,15 @@ def _traffic(now: model.Placement) -> list[str]:
         if place.fate != "goes on" or now.centre.fate != "goes on":
             continue
         x, at = _x(i, count) + width / 2, svg.WIDTH / 2 + (i - (count - 1) / 2) * 13
-        low, high, colour = _device_y(now) - 2, CENTRE_Y + BOX + 3, palette.rank_colour(i)
+        low, height, colour = _device_y(now) - 2, CENTRE_Y + BOX + 3, palette.rank_colour(i)
         pale = palette.tint(colour, 0.45)
-        parts.append(svg.arrow(x + 5, low, at + 4, high, colour=pale, width=1.6))
-        parts.append(svg.arrow(at - 4, high, x - 5, low, colour=colour, width=1.6))
+        parts.append(svg.arrow(x + 5, low, at + 4, height, colour=pale, width=1.6))
+        parts.append(svg.arrow(at - 4, height, x - 5, low, colour=colour, width=1.6))
     return parts
 
 
 def _ring(now: model.Placement, width: float) -> list[str]:
-    """The ring of the all-reduce: from each device to the next, and from the last to the first."""
+    """Draw the all-reduce's ring, from each device to the next and from the last to the first."""
     count, y = len(now.devices), _device_y(now) + BOX / 2
     parts = []
     for i in range(count - 1):
@@ -217,7 +217,7 @@ def _ring(now: model.Placement, width: float) -> list[str]:
 
 
 def _facts(now: model.Placement) -> list[str]:
-    """Write three facts."""
+    """Write where variables are, what a step moves, and how many updates it makes."""
     y = _device_y(now) + 132
     rows = {"Variables": _variables(now), "A step moves": _moves(now), "Updates": _updates(now)}
     parts = []
@@ -252,7 +252,7 @@ def _updates(now: model.Placement) -> str:
 
 
 def _bars(plans: dict[str, model.Placement], now: model.Placement) -> list[str]:
-    """The four strategies compared: time on the busiest link, memory per device."""
+    """Compare the four strategies: time on the busiest link, memory per device."""
     y = _bars_y(now)
     times = {name: plan.transfer_ms for name, plan in plans.items()}
     sizes = {name: plan.memory for name, plan in plans.items()}
@@ -267,10 +267,10 @@ def _bars(plans: dict[str, model.Placement], now: model.Placement) -> list[str]:
         parts.append(svg.text(LEFT, bar_y + 11, name, bold=chosen))
         colour = palette.rank_colour(0) if chosen else palette.tint(palette.INK, 0.72)
         for x, room, _, values, label in columns:
-            wide = room * values[name] / (max(values.values()) or 1)
+            width = room * values[name] / (max(values.values()) or 1)
             amount = label(values[name]) if values[name] else "nothing"
-            parts.append(svg.rect(x, bar_y, wide, BAR, colour))
-            parts.append(svg.text(x + wide + 6, bar_y + 11, amount))
+            parts.append(svg.rect(x, bar_y, width, BAR, colour))
+            parts.append(svg.text(x + width + 6, bar_y + 11, amount))
     return parts
 
 

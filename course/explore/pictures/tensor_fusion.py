@@ -12,7 +12,7 @@ from course.explore.models.backward import Message
 
 BLUE = palette.rank_colour(0)
 LEFT, RIGHT = 116, svg.WIDTH - svg.MARGIN
-LANE = 30  # pixels high
+LANE = 30  # height of a lane, in pixels
 READY_Y, CYCLE_Y, NETWORK_Y, CURVE_Y = 106, 156, 196, 328
 CURVE_HEIGHT, CURVE_WIDTH = 104, 274
 THRESHOLDS = tuple(0.01 * 2 ** (i / 2) for i in range(28))  # MiB, 0.01 … 128
@@ -29,7 +29,7 @@ def draw(
     bandwidth: float,
     hurry: bool = False,
 ) -> svg.Picture:
-    """One state; `size` in KiB, `threshold` in MiB, `cycle` and `latency` in ms."""
+    """Draw one state; `size` in KiB, `threshold` in MiB, `cycle` and `latency` in ms."""
 
     def schedule(threshold: float, cycle: float) -> model.FusedBackward:
         network = {"gb_per_s": bandwidth, "latency_ms": latency, "hurry": hurry}
@@ -105,7 +105,7 @@ def _lanes(now: model.FusedBackward) -> list[str]:
 def _message(
     now: model.FusedBackward, message: Message, number: int, x: Callable[[float], float]
 ) -> list[str]:
-    """The tensors of one message, the message, and the ribbon between them."""
+    """Draw the tensors of one message, the message, and the ribbon between them."""
     shade = palette.tint(BLUE, 0.0 if number % 2 == 0 else 0.28)
     first = message.gradients[0]
     left, right = (
@@ -118,21 +118,21 @@ def _message(
     sent = f"{words.significant(message.mib)} MiB"
     took = words.milliseconds(message.end_ms - message.start_ms)
     tip = f"message {number + 1}: {count}, {sent}, {took}"
-    wide, long = right - left, end - start
+    width, long = right - left, end - start
     return [
         svg.polygon(ribbon, shade, fill_opacity=0.16),
-        svg.rect(left, READY_Y, wide - svg.hair(wide), LANE, shade, tip=count),
+        svg.rect(left, READY_Y, width - svg.hair(width), LANE, shade, tip=count),
         svg.hatched(start, NETWORK_Y, long - svg.hair(long), LANE, shade, tip=tip),
     ]
 
 
 def _curve(left: float, unit: str, curve: Sequence[Point], now: Point) -> str:
-    """Draw the time in all against one of the two settings, and mark the current one."""
+    """Draw the total time against one of the two settings, and mark the current value."""
     top, bottom = svg.round_up(max(ms for _, ms in [*curve, now])), CURVE_Y + CURVE_HEIGHT
-    low, high = curve[0][0], curve[-1][0]
+    low, height = curve[0][0], curve[-1][0]
 
     def at(value: float, ms: float) -> Point:
-        share = math.log(value / low) / math.log(high / low)
+        share = math.log(value / low) / math.log(height / low)
         return left + min(max(share, 0), 1) * CURVE_WIDTH, bottom - CURVE_HEIGHT * ms / top
 
     until = f"By {unit.partition(',')[0]}: all is reduced after {words.milliseconds(now[1])}"
@@ -141,7 +141,7 @@ def _curve(left: float, unit: str, curve: Sequence[Point], now: Point) -> str:
         y, label = at(low, value)[1], words.significant(value, 3)
         parts.append(svg.line(left, y, left + CURVE_WIDTH, y))
         parts.append(svg.text(left - 10, y + 4, label, colour=grey, anchor="end"))
-    for power in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high)) + 1):
+    for power in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(height)) + 1):
         x, label = at(10.0**power, 0)[0], words.significant(10.0**power, 1)
         parts.append(svg.line(x, bottom, x, bottom + 4))
         parts.append(svg.text(x, bottom + 17, label, colour=grey, anchor="middle"))

@@ -2,9 +2,9 @@
 
 from course.drawing import palette, svg
 
-WIDTH, HEIGHT, APART = 62, 34, 54  # of a call, and from one to the next, in pixels
+WIDTH, HEIGHT, APART = 62, 34, 54  # size of a call, and from one call to the next, in pixels
 TOP = 126
-# By rank, in the order in which its gradients become ready.
+# For each rank, its gradients in the order in which they become ready.
 CALLS = (("a", "b", "c"), ("c", "a", "b"))
 PANEL = 330  # pixels wide
 
@@ -28,7 +28,7 @@ def by_name() -> svg.Picture:
 
 
 def _panel(left: float, heading: str, pairs: list[tuple[int, int]]) -> list[str]:
-    """The calls of both ranks, and lines between those that are added up."""
+    """Draw the calls of both ranks, and lines between those that are added up."""
     columns = (left + 20, left + PANEL - 20 - WIDTH)
     parts = [svg.text(left + 20, TOP - 40, heading, bold=True, size=13)]
     for rank, x in enumerate(columns):

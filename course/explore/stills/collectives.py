@@ -4,21 +4,21 @@ from course.drawing import palette, svg
 from course.explore.models.collectives import COLLECTIVES, Example, counted
 from course.explore.pictures.collectives import cell, held
 
-PANEL_WIDE, PANEL_HIGH = 180, 126  # of one collective
+PANEL_WIDTH, PANEL_HEIGHT = 180, 126  # the panel of one collective, in pixels
 NUMBER = 20  # the width of a number and the space next to it
 TOP = 84
 
 
 def overview() -> svg.Picture:
-    """All collectives but the barrier, for three ranks; rank 0 is the root."""
+    """Draw all collectives but the barrier, for three ranks; rank 0 is the root."""
     shown = [Example(name, counted(3)) for name in COLLECTIVES if name != "barrier"]
     parts = [
-        _panel(example, svg.MARGIN + place % 4 * PANEL_WIDE, TOP + place // 4 * PANEL_HIGH)
+        _panel(example, svg.MARGIN + place % 4 * PANEL_WIDTH, TOP + place // 4 * PANEL_HEIGHT)
         for place, example in enumerate(shown)
     ]
     alt = "; ".join(f"{e.name}: {held(e.before())} becomes {held(e.after())}" for e in shown)
     return svg.card(
-        TOP + 2 * PANEL_HIGH,
+        TOP + 2 * PANEL_HEIGHT,
         "The same three ranks, eight times: before the call, and after it",
         parts,
         subtitle="Above, one rank is special, here rank 0; below, all are alike. "
@@ -43,7 +43,7 @@ def _panel(example: Example, x: float, y: float) -> str:
         shown = [(first + place * NUMBER, entry) for place, entry in enumerate(before)]
         shown += [(right + place * NUMBER, entry) for place, entry in enumerate(after)]
         parts += [
-            cell(begin, middle - 11, entry, wide=NUMBER - 2, high=22, size=10)
+            cell(begin, middle - 11, entry, width=NUMBER - 2, height=22, size=10)
             for begin, entry in shown
         ]
     return "".join(parts)

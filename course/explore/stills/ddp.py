@@ -1,10 +1,10 @@
-"""DDP twice: what its constructor does, and what a step looks like on two ranks."""
+"""Two pictures of DDP: what its constructor does, and one step on two ranks."""
 
 from course.drawing import Section, Span, lanes, palette, svg
 
 # A small step, in ms, of two ranks, the second a little slower: four layers in three buckets.
 FORWARD_MS, LAYER_MS, OPTIMIZER_MS = 14.0, 7.0, 6.0
-SPEEDS = (1.0, 1.15)
+TIME_FACTORS = (1.0, 1.15)
 BUCKETS = (((4, 3), 6.0), ((2,), 5.0), ((1,), 5.0))  # (layers, ms of the all-reduce)
 
 # Four sets of "weights", as random as four unseeded ranks would draw them.
@@ -17,14 +17,16 @@ WEIGHTS = (
 
 
 def step() -> svg.Picture:
-    """One step of two ranks: forward, backward with all-reduces alongside, equal updates."""
+    """Draw one step of two ranks: forward, backward with all-reduces alongside, equal updates."""
     transfers, free = [], 0.0
     for layers, duration in BUCKETS:
         computed_ms = FORWARD_MS + LAYER_MS * (5 - min(layers))
-        start = max(free, *(computed_ms * speed for speed in SPEEDS))
+        start = max(free, *(computed_ms * factor for factor in TIME_FACTORS))
         free = start + duration
         transfers.append(Span(start, free, "comm", " + ".join(map(str, layers))))
-    ranks = {rank: [*_computing(speed, free), *transfers] for rank, speed in enumerate(SPEEDS)}
+    ranks = {
+        rank: [*_computing(factor, free), *transfers] for rank, factor in enumerate(TIME_FACTORS)
+    }
     return lanes.draw(
         [Section("", ranks)],
         "Gradients travel while earlier layers are still computed",
@@ -36,12 +38,12 @@ def step() -> svg.Picture:
     )
 
 
-def _computing(speed: float, averaged_ms: float) -> list[Span]:
-    """A rank's computing up to its step, if all gradients are averaged at `averaged_ms`."""
-    begin = FORWARD_MS * speed
+def _computing(factor: float, averaged_ms: float) -> list[Span]:
+    """The spans of a rank's computing; all gradients are averaged at `averaged_ms`."""
+    begin = FORWARD_MS * factor
     spans = [Span(0, begin, "forward", "forward")]
     for layer in (4, 3, 2, 1):
-        spans.append(Span(begin, begin + LAYER_MS * speed, "backward", f"layer {layer}"))
+        spans.append(Span(begin, begin + LAYER_MS * factor, "backward", f"layer {layer}"))
         begin = spans[-1].end
     return [
         *spans,
@@ -51,7 +53,7 @@ def _computing(speed: float, averaged_ms: float) -> list[Span]:
 
 
 def constructor() -> svg.Picture:
-    """DDP's constructor: the weights of rank 0 arrive at every rank."""
+    """Draw DDP's constructor: the weights of rank 0 arrive at every rank."""
     width, height, first, apart = 200, 52, 106, 70
     before, after = 104, svg.WIDTH - svg.MARGIN - width
     between = (before + width + after) / 2
@@ -88,10 +90,14 @@ def _weights(
     weights: tuple[float, ...],
     shade: str,
 ) -> list[str]:
-    """Weights as bars in a box."""
+    """Draw weights as bars in a box."""
     parts = [svg.rect(x, y, width, height, palette.CARD, stroke=shade, stroke_width=1.5, rx=5)]
     slot = (width - 24) / len(weights)
     for i, weight in enumerate(weights):
-        tall = weight * (height - 14)
-        parts.append(svg.rect(x + 12 + i * slot + 3, y + height - 6 - tall, slot - 6, tall, shade))
+        bar_height = weight * (height - 14)
+        parts.append(
+            svg.rect(
+                x + 12 + i * slot + 3, y + height - 6 - bar_height, slot - 6, bar_height, shade
+            )
+        )
     return parts

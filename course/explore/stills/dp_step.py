@@ -3,7 +3,7 @@
 from course.charts import STAGES, TOGETHER, Stretch, draw_stages
 from course.drawing import Picture
 
-# A small step, in ms; each stage long enough to hold its name.
+# The length of each stage in ms, long enough to hold its name.
 LENGTHS = {
     "scatter": 9,
     "replicate": 11,
@@ -15,17 +15,17 @@ LENGTHS = {
     "reduce": 8,
     "step": 6,
 }
-SPEEDS = (1.0, 0.94, 0.97)  # of the devices' computing
+TIME_FACTORS = (1.0, 0.94, 0.97)  # of the devices' computing
 
 
 def step() -> Picture:
     """Draw one step: the master works alone between the stages that all devices share."""
     stretches, begin = [], 0.0
     for stage in STAGES:
-        speeds = SPEEDS if stage in TOGETHER else SPEEDS[:1]
+        factors = TIME_FACTORS if stage in TOGETHER else TIME_FACTORS[:1]
         stretches += [
-            Stretch(i, stage, begin, begin + LENGTHS[stage] * speed)
-            for i, speed in enumerate(speeds)
+            Stretch(i, stage, begin, begin + LENGTHS[stage] * factor)
+            for i, factor in enumerate(factors)
         ]
         begin += LENGTHS[stage]
     return draw_stages(

@@ -4,19 +4,19 @@ from course.drawing import palette, svg
 
 LEFT, RIGHT = svg.MARGIN, svg.WIDTH - svg.MARGIN
 GREY = palette.MUTED
-GPU, APART = 46, 62  # the side of a GPU, and from one to the next, in pixels
+GPU, APART = 46, 62  # the side of a GPU, and from one GPU to the next, in pixels
 
 
 def phases() -> svg.Picture:
-    """The hierarchical all-reduce of two nodes of three GPUs, as three panels."""
+    """Draw the hierarchical all-reduce of two nodes of three GPUs, as three panels."""
     panels = (
         ("1  Inside: reduce-scatter", "one piece of the node's sum for each"),
         ("2  Between: all-reduce", "equal pieces meet, one ring for each"),
         ("3  Inside: all-gather", "everyone gets every piece"),
     )
-    parts, wide = [], (RIGHT - LEFT) / 3
+    parts, width = [], (RIGHT - LEFT) / 3
     for phase, (heading, what) in enumerate(panels):
-        x = LEFT + phase * wide
+        x = LEFT + phase * width
         parts.append(svg.text(x, 90, heading, bold=True, size=13))
         parts.append(svg.text(x, 108, what, colour=GREY, size=11))
         parts += _panel(phase, x, 126)
@@ -32,7 +32,7 @@ def phases() -> svg.Picture:
 
 
 def _panel(phase: int, x: float, y: float) -> list[str]:
-    """Two nodes with what each GPU holds in that phase, and the arrows."""
+    """Draw two nodes with what each GPU holds in that phase, and the arrows."""
     parts = []
     for node in (0, 1):
         parts += _node(phase, node, x, y + node * 104)
@@ -45,7 +45,7 @@ def _panel(phase: int, x: float, y: float) -> list[str]:
 
 
 def _node(phase: int, node: int, x: float, y: float) -> list[str]:
-    """A node with its GPUs; in the first and the last phase arrows lead from each to the next."""
+    """Draw a node and its GPUs; in the first and last phase, arrows lead from each to the next."""
     parts = [
         svg.rect(x, y, 206, 74, "none", stroke=palette.RULE, stroke_width=1.5, rx=7),
         svg.text(x + 198, y + 12, f"node {node}", colour=GREY, anchor="end", size=10),
@@ -60,7 +60,7 @@ def _node(phase: int, node: int, x: float, y: float) -> list[str]:
 
 
 def _gpu(phase: int, i: int, x: float, y: float) -> list[str]:
-    """A GPU and its three pieces; in the middle phase it sends only one, the sum of its node."""
+    """Draw a GPU and its three pieces; until the last phase, all but its own piece are pale."""
     parts = [svg.rect(x, y, GPU, GPU, palette.CARD, stroke=palette.MUTED, rx=4)]
     for piece in range(3):
         colour = palette.rank_colour(piece)

@@ -2,17 +2,17 @@
 
 from course.drawing import palette, svg
 
-NODE, TOP, TALL = 250, 76, 178  # width, upper edge and height of a node
-LEFTS = (svg.MARGIN + 20, svg.WIDTH - svg.MARGIN - 20 - NODE)
+NODE_WIDTH, TOP, NODE_HEIGHT = 250, 76, 178  # width, upper edge and height of a node
+LEFTS = (svg.MARGIN + 20, svg.WIDTH - svg.MARGIN - 20 - NODE_WIDTH)
 NAMES = ("node0", "node1")
 
 
 def meeting() -> svg.Picture:
-    """The agents meet at node0's address, then start the ranks, which talk to each other."""
+    """Draw how agents meet at node0's address, then start the ranks, which talk to each other."""
     parts = []
     for node, left in enumerate(LEFTS):
-        parts += _node(left, NAMES[node], TOP, TALL)
-        parts += _box(left + 20, TOP + 38, NODE - 40, 32, palette.MUTED, "agent: torchrun")
+        parts += _node(left, NAMES[node], TOP, NODE_HEIGHT)
+        parts += _box(left + 20, TOP + 38, NODE_WIDTH - 40, 32, palette.MUTED, "agent: torchrun")
         for local in range(2):
             rank, x = 2 * node + local, left + 20 + local * 110
             parts += _box(x, TOP + 122, 100, 34, palette.rank_colour(rank), f"rank {rank}")
@@ -20,8 +20,8 @@ def meeting() -> svg.Picture:
             ends = (middle, TOP + 72, middle, TOP + 119)
             parts.append(svg.arrow(*ends, colour=palette.MUTED, width=1.5))
         style = {"anchor": "middle", "colour": palette.MUTED}
-        parts.append(svg.text(left + NODE / 2, TOP + 100, "2. starts", **style))
-    inner, outer = LEFTS[0] + NODE - 20, LEFTS[1] + 20
+        parts.append(svg.text(left + NODE_WIDTH / 2, TOP + 100, "2. starts", **style))
+    inner, outer = LEFTS[0] + NODE_WIDTH - 20, LEFTS[1] + 20
     middle = (inner + outer) / 2
     parts += [
         svg.arrow(outer - 4, TOP + 54, inner + 4, TOP + 54, colour=palette.INK),
@@ -31,7 +31,7 @@ def meeting() -> svg.Picture:
         svg.text(middle, TOP + 170, "3. collectives", anchor="middle"),
     ]
     return svg.card(
-        TOP + TALL + 18,
+        TOP + NODE_HEIGHT + 18,
         "One agent on each node; they meet, number the ranks and start them",
         parts,
         subtitle="torchrun, typed on both nodes; afterwards the ranks talk to each other directly",
@@ -42,16 +42,16 @@ def meeting() -> svg.Picture:
 
 
 def levels() -> svg.Picture:
-    """One ring over four ranks, and two levels: what crosses the cable."""
+    """Draw what crosses the cable with one ring over four ranks, and with two levels."""
     lower = TOP + 128
-    inner, outer = LEFTS[0] + NODE - 20, LEFTS[1] + 20
+    inner, outer = LEFTS[0] + NODE_WIDTH - 20, LEFTS[1] + 20
     parts = [
         *_both_nodes(TOP, others=0.0),
         *_both_ways(inner, outer, TOP + 59),  # from rank 1 to rank 2, from rank 3 back to rank 0
-        *_named("one ring", "1.5 × the tensor", TOP),
+        *_caption("one ring", "1.5 × the tensor", TOP),
         *_both_nodes(lower, others=0.45),
         *_between_leaders(lower),
-        *_named("two levels", "1.0 × the tensor", lower),
+        *_caption("two levels", "1.0 × the tensor", lower),
     ]
     return svg.card(
         TOP + 2 * 128,
@@ -65,7 +65,7 @@ def levels() -> svg.Picture:
 
 
 def _both_nodes(top: float, others: float) -> list[str]:
-    """Two nodes with two ranks each; those that are not leaders are paler by `others` (0 to 1)."""
+    """Draw two nodes of two ranks; `others` (0 to 1) is how much paler the second ranks are."""
     parts = []
     for node, left in enumerate(LEFTS):
         parts += _node(left, NAMES[node], top, 104)
@@ -78,7 +78,7 @@ def _both_nodes(top: float, others: float) -> list[str]:
 
 
 def _between_leaders(top: float) -> list[str]:
-    """The way between ranks 0 and 2, below rank 1."""
+    """Draw the path between ranks 0 and 2, below rank 1."""
     first, second = (left + 65 for left in LEFTS)
     y, ink = top + 90, {"colour": palette.INK, "width": 2}
     return [
@@ -89,7 +89,7 @@ def _between_leaders(top: float) -> list[str]:
     ]
 
 
-def _named(name: str, sent: str, top: float) -> list[str]:
+def _caption(name: str, sent: str, top: float) -> list[str]:
     middle = svg.WIDTH / 2
     return [
         svg.text(middle, top + 26, name, bold=True, anchor="middle", size=13),
@@ -97,18 +97,26 @@ def _named(name: str, sent: str, top: float) -> list[str]:
     ]
 
 
-def _node(left: float, name: str, top: float, tall: float) -> list[str]:
+def _node(left: float, name: str, top: float, height: float) -> list[str]:
     return [
-        svg.rect(left, top, NODE, tall, palette.tint(palette.WAIT, 0.5), stroke=palette.RULE, rx=8),
+        svg.rect(
+            left,
+            top,
+            NODE_WIDTH,
+            height,
+            palette.tint(palette.WAIT, 0.5),
+            stroke=palette.RULE,
+            rx=8,
+        ),
         svg.text(left + 14, top + 24, name, bold=True),
     ]
 
 
-def _box(x: float, y: float, width: float, tall: float, colour: str, label: str) -> list[str]:
+def _box(x: float, y: float, width: float, height: float, colour: str, label: str) -> list[str]:
     style = {"colour": palette.on(colour), "anchor": "middle", "bold": True}
     return [
-        svg.rect(x, y, width, tall, colour, rx=4),
-        svg.text(x + width / 2, y + tall / 2 + 4, label, **style),
+        svg.rect(x, y, width, height, colour, rx=4),
+        svg.text(x + width / 2, y + height / 2 + 4, label, **style),
     ]
 
 

@@ -4,7 +4,7 @@ from course.drawing import palette, svg
 
 Point = tuple[float, float]
 
-BEFORE, COMMON = (84, 120), (232, 196)  # where all met, before the last time and the last time
+BEFORE, COMMON = (84, 120), (232, 196)  # the last two meetings of all ranks
 PATHS: tuple[tuple[Point, ...], ...] = (  # of ranks 0, 1 and 2 since then
     ((262, 158), (300, 168), (330, 122), (362, 132), (400, 104)),
     ((268, 176), (300, 192), (342, 152), (388, 164), (446, 142)),
@@ -14,7 +14,7 @@ MOMENTUM = 0.5  # the outer rate is 1
 
 
 def outer_step() -> svg.Picture:
-    """Three ranks' ways, their mean, the outer gradient, and where Nesterov's step leads."""
+    """Draw the paths of three ranks, their mean, the outer gradient, and the Nesterov step."""
     mean = _mean([path[-1] for path in PATHS])
     after = _after(BEFORE, COMMON, mean)
     parts = [svg.line(*BEFORE, *COMMON, colour=palette.MUTED, dash="4 4")]
@@ -64,7 +64,7 @@ def _between(start: Point, end: Point, share: float) -> Point:
 
 
 def _place(point: Point, name: str, right: float, down: float) -> list[str]:
-    """A point of common weights, with its name next to it."""
+    """Draw a point of common weights, with its name next to it."""
     x, y = point
     return [svg.circle(x, y, 5, palette.INK), _label(x + right, y + down, name, palette.INK)]
 

@@ -1,4 +1,4 @@
-"""What two ways to save have on the disk at each moment, and so what a kill would leave."""
+"""What two ways of saving have on disk at each moment, and so what a kill would leave."""
 
 from course.drawing import palette, svg
 
@@ -6,7 +6,7 @@ LEFT, RIGHT = 150, svg.WIDTH - svg.MARGIN
 ROW, FIRST = 30, 92  # the height of a bar, and the y of the first heading, in pixels
 OLD, NEW = palette.rank_colour(0), palette.rank_colour(2)
 
-# (way, its files as (name, [(from, to, what)])); time runs from 0 to 1, the save from 0.25 to 0.7.
+# (way, its files as (name, [(from, to, content)])); time is 0 to 1, the save takes 0.25 to 0.7.
 WAYS = (
     ("Write over it", (("model.pt", ((0, 0.25, "old"), (0.25, 0.7, "half"), (0.7, 1, "new"))),)),
     (
@@ -21,7 +21,7 @@ LABELS = {"old": "the last snapshot", "half": "half a file", "new": "the new sna
 
 
 def saving() -> svg.Picture:
-    """The two ways below one another, on one time axis."""
+    """Draw the two ways below one another on one time axis."""
     parts, y = [], FIRST
     for way, files in WAYS:
         parts.append(svg.text(svg.MARGIN, y + 14, way, bold=True, size=13))
@@ -54,7 +54,7 @@ def _x(share: float) -> float:
 
 
 def _span(span: tuple[float, float, str], y: float, *, usable: bool) -> list[str]:
-    """What a file is for a while: a whole snapshot, or half of one (alarming if it is `usable`)."""
+    """Draw what a file holds for a while; half a file is red if a restart loads it (`usable`)."""
     begin, end, what = span
     x, width, label = _x(begin), _x(end) - _x(begin) - 1, LABELS[what]
     middle = x + width / 2

@@ -1,4 +1,4 @@
-"""What `why` drew of a training in which one rank had the long texts (lab 08b)."""
+"""What `why` drew of a run in which one rank had the long texts (lab 08b)."""
 
 import json
 from pathlib import Path
