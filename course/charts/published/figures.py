@@ -97,7 +97,7 @@ def speedups(measured: str) -> tuple[Curve, ...]:
 def _speedup(line: Curve) -> Curve:
     on_one_gpu = line.figures[0][1]
     return replace(
-        line, unit="× one GPU", figures=tuple((n, rate / on_one_gpu) for n, rate in line.figures)
+        line, unit="× one rank", figures=tuple((n, rate / on_one_gpu) for n, rate in line.figures)
     )
 
 
