@@ -1,7 +1,7 @@
 """The rules for a finished lab, which `build --check` and the tests apply.
 
-A lab that is still being written need not have all of this, so a build applies only `rules`. Each
-rule here also names line and reason, and says what to do.
+A lab that is still being written may break them, so a build applies only those of `rules`. Here
+too, each fault has its line and its reason, which includes what to do.
 """
 
 import ast
@@ -16,8 +16,8 @@ from course.lessons.lesson import START, Cell, Lesson, scan, script
 from course.lessons.rules import Fault, as_lines
 
 WIDE = 120  # columns
-WORDS = 4  # of prose for each line of code, at the least
-BETWEEN = 150  # lines between two things to do, at the most
+WORDS = 4  # the least number of words of prose for each line of code
+BETWEEN = 150  # the most lines between two things to do
 LEAST_MINUTES = 30
 HEADER = {"minutes", "seconds", "needs"}
 TOP = re.compile(
@@ -26,8 +26,8 @@ TOP = re.compile(
 )
 NEEDED = re.compile(r"^> - \*\*You need\*\* ([^;.]*)", re.MULTILINE)
 NUMBER = re.compile(r"\b\d\d[a-z]?\b")
-NO_PROSE = ("|", "![", "```", "<")  # how lines begin that may be long
-RUN = re.compile(  # in a cell, or on practice nodes
+NO_PROSE = ("|", "![", "```", "<")  # beginnings of lines that may be longer
+RUN = re.compile(  # a launch in a cell or on practice nodes
     r"(?:%(?:why |right )?(?:torchrun|accelerate launch)\b|\.run\(f\").*?(src/\w+\.py)"
 )
 STARTS = re.compile(r"num_workers=[1-9]|mp\.spawn\(")
@@ -37,16 +37,16 @@ TERM = re.compile(r"^### (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Course:
-    """What stands around a lesson: the lessons before it, the next one, the glossary's terms."""
+    """What a lesson is judged with: the earlier lessons, the next one, the glossary's terms."""
 
     root: Path
     earlier: Sequence[Lesson]
     following: Lesson | None
-    terms: frozenset[str]  # as a link names them
+    terms: frozenset[str]  # as anchors of links
 
 
 def faults(root: Path, every: Sequence[Lesson], chosen: Collection[Lesson]) -> list[str]:
-    """What each chosen lesson lacks, as ``course/lessons/NAME.md:LINE: reason``."""
+    """The faults of the chosen lessons, each as ``course/lessons/NAME.md:LINE: reason``."""
     page = root / "labs" / "glossary.md"
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     terms = frozenset(map(place, TERM.findall(text)))
@@ -62,7 +62,7 @@ def faults(root: Path, every: Sequence[Lesson], chosen: Collection[Lesson]) -> l
 
 
 def place(term: str) -> str:
-    """The name by which a link finds a heading of a page, as GitHub makes it."""
+    """The anchor that GitHub gives to a heading: ``data-parallel`` for "Data parallel"."""
     return re.sub(r"[^\w -]", "", term.lower()).replace(" ", "-")
 
 
@@ -97,7 +97,7 @@ def _top(lesson: Lesson, _: Course) -> Iterator[Fault]:
 
 
 def _header(lesson: Lesson, around: Course) -> Iterator[Fault]:
-    """The header has possible minutes, seconds and labs needed, and the lab has an exercise.
+    """The header has plausible minutes, seconds and required labs, and the lab has an exercise.
 
     The map of the labs is drawn from the header.
     """
@@ -173,7 +173,7 @@ def _something_to_do(lesson: Lesson, _: Course) -> Iterator[Fault]:
 
 
 def _acts(cell: Cell) -> bool:
-    """Whether there is something to run and look at, or to write: not only a script to read."""
+    """Whether the learner runs or writes something in a cell, and does not only read a script."""
     return cell.target is None or bool(scan(cell.source.splitlines())[0])
 
 
@@ -192,7 +192,7 @@ def _folded(lesson: Lesson, _: Course) -> Iterator[Fault]:
 
 
 def _importable(lesson: Lesson, _: Course) -> Iterator[Fault]:
-    """Processes that are not forked import the script: on macOS, and from Python 3.14 on."""
+    """Processes that are not forked import the script again: on macOS, and from Python 3.14 on."""
     for cell, text in _scripts(lesson):
         if STARTS.search(text):
             acting = [node for node in ast.parse(text).body if isinstance(node, ast.Expr)][1:]
@@ -207,8 +207,8 @@ def _importable(lesson: Lesson, _: Course) -> Iterator[Fault]:
 def _group_outlives_models(lesson: Lesson, _: Course) -> Iterator[Fault]:
     """A DDP model that is freed after its group can hang over Gloo (pytorch/pytorch issue 56297).
 
-    The model then destroys the group, which joins its threads, and keeps Python's lock meanwhile. A
-    thread that just then frees a tensor of the last collective waits for the lock.
+    The model then destroys the group, which joins the group's threads while it holds the GIL. If a
+    thread is just then freeing a tensor of the last collective, it waits for the GIL.
     """
     for cell, text in _scripts(lesson):
         for node in ast.walk(ast.parse(text)):
@@ -223,7 +223,7 @@ def _group_outlives_models(lesson: Lesson, _: Course) -> Iterator[Fault]:
 
 
 def _scripts(lesson: Lesson) -> Iterator[tuple[Cell, str]]:
-    """The cells that write a script, with the script solved."""
+    """Yield each cell that writes a script, with the text of the solved script."""
     for cell in lesson.cells:
         if cell.target:
             yield cell, script(cell.source)

@@ -1,6 +1,6 @@
-"""The labs as a map: in order, each box with the labs that it builds on.
+"""Draw the labs as a map: a box for each lab, in order, which names the labs it builds on.
 
-The map has no lines, because too many of them would cross for a reader to follow one.
+There are no lines between the boxes, because too many of them would cross.
 """
 
 import re
@@ -32,9 +32,11 @@ def draw(
     following: str = "",
     page: Callable[[Lesson], str] | None = None,
 ) -> svg.Picture:
-    """The map of `labs`; `states` of exercises by name, `following` the lab to continue with.
+    """Draw the map of `labs`.
 
-    If `page` gives the address of a lab's page, its box is a link and does not show exercises.
+    `states` has the state of each exercise by name, and `following` is the number of the lab to
+    continue with. If `page` returns the address of a lab's page, each box is a link and does not
+    show exercises.
     """
     states = states or {}
     parts = [svg.legend(svg.MARGIN, 84, LEGEND[-1:] if page else LEGEND)]
@@ -62,7 +64,7 @@ def _hours(labs: Sequence[Lesson], core: bool = False) -> str:
 
 
 def _direct(lab: Lesson, by_number: Mapping[str, Lesson]) -> list[str]:
-    """The labs that a lab builds on, without those that another of them needs anyway."""
+    """The labs that a lab builds on, without those that another of them already needs."""
     implied = {old for number in lab.needs for old in _all_needs(by_number[number], by_number)}
     return [number for number in lab.needs if number not in implied]
 
@@ -72,7 +74,7 @@ def _all_needs(lab: Lesson, by_number: Mapping[str, Lesson]) -> set[str]:
 
 
 def _place(at: int) -> tuple[float, float]:
-    """The upper left corner of the box of lab number `at`, counted from 0."""
+    """The upper left corner of box `at` (from 0), in pixels."""
     row, column = divmod(at, COLUMNS)
     return svg.MARGIN + column * (WIDE + GAP), TOP + row * (HIGH + GAP)
 

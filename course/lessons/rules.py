@@ -1,6 +1,6 @@
 """The rules for a lesson. Each fault has its line and reason; all are reported together.
 
-A lesson that breaks one is not built. `finished` has the other rules, for a *finished* lab.
+A lesson that breaks a rule is not built. `finished` has further rules, for a finished lab.
 """
 
 import ast
@@ -34,9 +34,9 @@ Fault = tuple[int, str]  # the line in the lesson (from 1), and the reason
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a lesson may refer to: files by path, made by the build or not, and checks by name.
+    """What a lesson may refer to: existing files, those that the build makes, and `checks`.
 
-    `hints` are the fuller hints by exercise, one for each TODO.
+    `hints` has the fuller hints of each exercise, one for each TODO.
     """
 
     root: Path
@@ -45,7 +45,7 @@ class Surroundings:
     hints: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def has(self, link: str) -> bool:
-        """Whether a link relative to ``labs/`` leads somewhere."""
+        """Whether a link relative to ``labs/`` leads to a file."""
         target = (self.root / "labs" / link).resolve()
         return target in self.made or target.exists()
 
@@ -53,10 +53,10 @@ class Surroundings:
 def select(
     root: Path, names: Collection[str], figures: Collection[str], checks: Set[str]
 ) -> list[Lesson]:
-    """The lessons below `root` of these names (all if none is given); apply the rules.
+    """Read the lessons below `root` with these names (all if `names` is empty); apply the rules.
 
     `figures` are the files that the build draws, `checks` the names that `%check` knows. Raises
-    CourseError, which lists all that is wrong with those lessons.
+    `CourseError` for an unknown name, or with a list of all faults of those lessons.
     """
     every = lessons(root)
     known = [lesson.name for lesson in every]
@@ -220,7 +220,7 @@ def _hints(lesson: Lesson, around: Surroundings) -> Iterator[Fault]:
 
 
 def _guesses(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
-    """No test compares what is shown of a guess, because it differs between learners."""
+    """Cells that show a guess are not compared, because guesses differ between learners."""
     for name, cell in lesson.guesses.items():
         later = [other for other in lesson.code if other.line > cell.line]
         answers = [other for other in later if name in lesson_marks.ANSWER.findall(other.source)]
@@ -240,7 +240,7 @@ RULES = (_title, _cells, _options, _markers, _scripts, _python, _magics, _links,
 
 
 def runnable(source: str) -> str:
-    """The cell as Python: magics as calls, the first line of a script blank."""
+    """The cell as Python: magics become calls, and a ``%%writefile`` line becomes blank."""
     if source.startswith("%%writefile"):
         return "\n" + source.partition("\n")[2]
     return TransformerManager().transform_cell(source)
@@ -269,7 +269,7 @@ def _line_of(pattern: str, source: str) -> int:
 
 
 def _targets(cell: Cell) -> Iterator[tuple[int, str]]:
-    """Each link and figure of a prose cell with its line in the lesson."""
+    """Yield each link and figure of a prose cell, with its line in the lesson."""
     for token in MARKDOWN.parse(cell.source):
         line = cell.line + token.map[0] if token.map else cell.line
         if token.type == "html_block":

@@ -1,12 +1,18 @@
-"""The time that a lab takes: one rule for every lab, so that every lab keeps its promise.
+"""Estimate the time that a lab takes, by one rule for all labs.
 
-The rates are for a newcomer: 180 words of prose a minute, 20 lines of code a minute; 3 minutes for
-a TODO and half a minute for each line that solves it, or a whole minute if there are more than six;
-2 minutes for each check, repairs included; half a minute to look at a run, and at a table or
-picture that another cell draws; a minute for 40 printed lines, and a minute to play with an
-explorable. The seconds that its cells run, as its header says, are added. Code that a cell prints
-is read like the lesson's; cells whose input is hidden are not read. A section that is headed
-"If you have time: ..." is not counted. A lab may say more if newcomers took longer.
+The rates are those of a newcomer:
+
+- reading: 180 words of prose, 20 lines of code, or 40 printed lines per minute
+- writing: 3 minutes per TODO, and half a minute per line of its solution, or a whole minute per
+  line if the solution has more than six
+- checking: 2 minutes per check, repairs included
+- looking: half a minute per run, and per table or picture that another cell draws; a minute to
+  play with an explorable
+- waiting: the seconds that the cells run, from the header
+
+Code that a cell prints is read at the rate of code; cells with hidden input are not read. A section
+headed "If you have time: ..." is not counted. A lab may promise more minutes than this estimate if
+newcomers took longer.
 """
 
 import math
@@ -22,7 +28,7 @@ MOST_MINUTES, MOST_TODOS, MOST_CHARACTERS = 70, 8, 45_000
 WORDS_PER_MINUTE, LINES_PER_MINUTE, PRINTED_PER_MINUTE = 180, 20, 40
 SHORT_SOLUTION = 6  # lines
 OPTIONAL = "## If you have time: "
-# A magic, a command on nodes, a job that is watched.
+# A launch by a magic, a command on practice nodes, or a job that is followed.
 RUN = re.compile(
     r"%(?:torchrun|accelerate|python|timeout|why|right|fit)\b|\.(?:run|start)\(f\"|\.follow\("
 )
@@ -34,7 +40,7 @@ PICTURES = {"image/svg+xml", "image/png"}
 
 @dataclass(frozen=True)
 class Sitting:
-    """What a learner does in one lab, counted."""
+    """The amount of each kind of work in one lab."""
 
     words: int  # of prose
     lines: int  # of code that is handed out and shown, without blank ones
@@ -46,17 +52,17 @@ class Sitting:
     checks: int
     runs: int
     explorables: int
-    seconds: int  # that the solved cells run, as its header says
+    seconds: int  # that the solved cells run, from the header
     characters: int  # of the lesson's file
 
     @property
     def minutes(self) -> int:
-        """All of it in minutes, rounded up to five."""
+        """The total in minutes, rounded up to a multiple of five."""
         return 5 * math.ceil(self._exact / 5)
 
     @property
     def too_many_words(self) -> int:
-        """The words of prose to cut so that it fits one sitting; 0 if it does."""
+        """The words of prose to cut to make the lab fit one sitting; 0 if it does."""
         return max(0, math.ceil((self._exact - MOST_MINUTES) * WORDS_PER_MINUTE))
 
     @property
@@ -69,7 +75,7 @@ class Sitting:
 
 
 def sitting(lab: Lesson, solution: Path) -> Sitting:
-    """Count everything there is to do in a lab; `solution` is its solved notebook."""
+    """Count the work in a lab; `solution` is the path of its solved notebook."""
     cells = _promised(lab.cells)
     questions = [cell for cell in cells if cell in lab.guesses.values()]
     prose = [cell for cell in cells if cell.kind == "markdown" or cell in questions]
@@ -95,7 +101,7 @@ def sitting(lab: Lesson, solution: Path) -> Sitting:
 
 
 def _promised(cells: list[Cell]) -> list[Cell]:
-    """The cells; those in a section for learners who have time are empty."""
+    """The cells, with everything in optional sections removed from their sources."""
     promised, optional = [], False
     for cell in cells:
         if cell.kind == "markdown":
@@ -112,7 +118,7 @@ def _promised(cells: list[Cell]) -> list[Cell]:
 
 
 def _built(solution: Path) -> list[nbformat.NotebookNode]:
-    """The promised code cells of the solved notebook, with their outputs."""
+    """The code cells of the solved notebook outside optional sections, with their outputs."""
     cells = nbformat.read(solution, nbformat.NO_CONVERT).cells
     promised = _promised([Cell(cell.cell_type, cell.source, 0) for cell in cells])
     return [
@@ -125,7 +131,7 @@ def _text(cell: nbformat.NotebookNode) -> str:
 
 
 def _draws(cell: nbformat.NotebookNode) -> bool:
-    """Whether a cell is there for a table or a picture."""
+    """Whether a cell draws a table or picture, and is not a run, an explorable or a check."""
     if any(other.search(cell.source) for other in (RUN, PLAYED, CHECKED)):
         return False
     shown = [output.get("data", {}) for output in cell.outputs]

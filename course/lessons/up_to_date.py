@@ -10,11 +10,11 @@ from nbformat import NotebookNode
 from course.lessons.lesson import Lesson
 from course.lessons.notebooks import check_that_fails, code_cells, notebook, text
 
-SCREENSHOT = "lab_03.png"  # the README's, of JupyterLab: the one picture no code draws
+SCREENSHOT = "lab_03.png"  # of JupyterLab, in the README: the only picture no code draws
 
 
 def stale(root: Path, chosen: list[Lesson]) -> list[str]:
-    """Which notebooks are not what these lessons make: one line each, with the reason."""
+    """List the notebooks that differ from what these lessons make, each with the reason."""
     faults = []
     for lesson in chosen:
         lab, solution = (f"{folder}/{lesson.name}.ipynb" for folder in ("labs", "solutions"))
@@ -26,7 +26,7 @@ def stale(root: Path, chosen: list[Lesson]) -> list[str]:
 
 
 def stale_beside(root: Path, known: Collection[str], figures: Mapping[str, str]) -> list[str]:
-    """Figures that are not what the code draws, and files in built folders that nothing makes."""
+    """List outdated figures, and files in the built folders that neither lessons nor code make."""
     faults = [
         f"images/{name} is not what the code draws"
         for name, svg in figures.items()
@@ -41,12 +41,12 @@ def stale_beside(root: Path, known: Collection[str], figures: Mapping[str, str])
 
 
 def _content(path: Path) -> str | None:
-    """A file's text, line ends untouched; None if there is no such file."""
+    """A file's text with its line ends unchanged; None if there is no such file."""
     return path.read_bytes().decode("utf-8", errors="replace") if path.is_file() else None
 
 
 def _solution_fault(content: str | None, lesson: Lesson) -> str | None:
-    """Why a solution on disk is not an executed run of its lesson."""
+    """Why a solution on disk is not a complete run of its lesson; None if it is one."""
     try:
         node = nbformat.reads(content or "", as_version=4)
         nbformat.validate(node)
@@ -65,7 +65,7 @@ def _solution_fault(content: str | None, lesson: Lesson) -> str | None:
 
 
 def _without_outputs(node: NotebookNode) -> NotebookNode:
-    """A copy of a notebook as it was before it was run."""
+    """A copy of a notebook without outputs and execution counts."""
     node = copy.deepcopy(node)
     for cell in node.cells:
         if cell.cell_type == "code":
@@ -74,7 +74,7 @@ def _without_outputs(node: NotebookNode) -> NotebookNode:
 
 
 def _failed(cell: NotebookNode) -> bool:
-    """Whether a cell ended in an error that was not meant."""
+    """Whether a cell ended in an unexpected error."""
     if "raises-exception" in cell.metadata.get("tags", []):
         return False
     return any(output.output_type == "error" for output in cell.outputs)
