@@ -12,7 +12,7 @@ GUESSED = "you guessed"
 
 
 class Claims:
-    """Rows of a claim and what was measured here; a notebook shows a table under the `heads`."""
+    """A table of claims and measurements, with `heads` as its column titles."""
 
     def __init__(self, rows: Sequence[Sequence[str]], heads: Sequence[str] = HEADS) -> None:
         self.rows, self.heads = list(rows), heads
@@ -47,9 +47,9 @@ def _row(tag: str, texts: Sequence[str], styles: Sequence[str]) -> str:
 
 
 def claims(rows: Sequence[Sequence[str]], heads: tuple[str, str] = HEADS) -> Claims:
-    """The table of (claim, what was measured here), or of other pairs under their own `heads`.
+    """Make a table of (claim, measurement) pairs, or of other pairs with their own `heads`.
 
-    A row may name a question as its third part. If one of these was answered, the table has a
+    A third item of a row names a question. If any of these questions was answered, the table has a
     column of guesses.
     """
     guessed = [_guessed(*row[2:]) for row in rows]
@@ -60,6 +60,6 @@ def claims(rows: Sequence[Sequence[str]], heads: tuple[str, str] = HEADS) -> Cla
 
 
 def _guessed(name: str = "") -> str:
-    """What was guessed, "" if nothing was."""
+    """The learner's guess for the question `name`, with its unit; "" if there is none."""
     known = guesses.read(name, SRC) if name else None
     return "" if known is None or known.guess is None else known.shown(known.guess, 4)

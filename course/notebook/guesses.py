@@ -1,7 +1,7 @@
-"""What was guessed before a run, and what the run measured: kept next to what has passed.
+"""Store what was guessed before a run, and what the run measured.
 
 ``src/kept/guesses/growth.json`` holds the question `growth`, the guess and the measurement, with
-their times. There is a file for each question, as there is one for each exercise.
+their times. Each question has its own file, next to the files of `progress`.
 """
 
 import json
@@ -16,14 +16,15 @@ from course.notebook import store
 
 FOLDER = "guesses"  # in the folder `kept`
 MOST = 300  # characters of an answer
-LEAST, LARGEST = 1e-12, 1e15  # numbers but 0 that are written out
+LEAST, LARGEST = 1e-12, 1e15  # the range of the numbers, other than 0, that can be shown
 NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 SECONDS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}  # units of time
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:[ ,_]\d{3})+(?:\.\d+)?")  # 16,000 or 1 234 567.8
 PLAIN = re.compile(r"[+-]?\d*[.,]?\d+(?:e[+-]?\d{1,2})?", re.IGNORECASE)  # 3, 0.5, 3,5 or 1e4
-POINTS, CLOSE, DOUBLE = 0.5, 1.05, 2.0  # below them: the same share, as guessed, said in per cent
+# Below these: two shares count as equal, a factor counts as 1, a difference is given in percent.
+POINTS, CLOSE, DOUBLE = 0.5, 1.05, 2.0
 Answer = float | str
-ANSWERS = ("guess", "value", "best")  # the fields of a guess that hold one
+ANSWERS = ("guess", "value", "best")  # the fields of `Guess` that are answers
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Guess:
     def off(self) -> float | None:
         """The measurement divided by the guess; None if that makes no sense.
 
-        Shares in % are compared by their difference, and so have none.
+        It is None for shares in %, which are compared by their difference.
         """
         numbers = isinstance(self.guess, float) and isinstance(self.value, float)
         if not numbers or self.unit == "%" or self.guess <= 0 or self.value <= 0:
@@ -67,7 +68,7 @@ class Guess:
         return self.value / self.guess
 
     def answer(self, text: str) -> Answer:
-        """What a learner typed or chose as an answer; raises `CourseError` for others."""
+        """Parse what a learner typed or chose; raises `CourseError` if it is no valid answer."""
         text = " ".join(text.split())
         if self.choices:
             if text not in self.choices:
@@ -86,11 +87,11 @@ class Guess:
         if self.unit in SECONDS:
             return words.duration(answer * SECONDS[self.unit], digits)
         if self.unit == "times" and 1 <= answer < DOUBLE:
-            digits = max(3, digits)  # or 1.04 would be told as 1
+            digits = max(3, digits)  # or 1.04 would be shown as 1
         return f"{words.significant(answer, digits)} {self.unit}".strip()
 
     def sentence(self) -> str:
-        """A sentence: the guess, the measurement, and how far they are apart."""
+        """One sentence with the guess, the measurement, and the difference between them."""
         guess = "" if self.guess is None else self._quoted(self.guess, 4)
         if self.value is None:
             skipped = "Skipped." if self.guessed else ""
@@ -125,7 +126,10 @@ class Guess:
 
 
 def number(text: str, unit: str) -> float:
-    """Read a number as people type it: '16,000', '~ 0.5', '3 ms'; raises `CourseError` else."""
+    """Parse a number as people type it: '16,000', '~ 0.5', '3 ms'.
+
+    Raises `CourseError` for any other text.
+    """
     digits = text.removesuffix(unit).strip().lstrip("~≈").lstrip()
     value = math.nan
     if GROUPED.fullmatch(digits):
@@ -143,7 +147,7 @@ def usable(value: float) -> bool:
 
 
 def parse(text: str) -> Guess | None:
-    """Read the text of a file; None if `write` did not write it."""
+    """Parse the text of a stored guess; None if `write` cannot have written it."""
     try:
         fields = json.loads(text)
         guess = Guess(**fields | {"choices": tuple(fields["choices"])})
@@ -158,7 +162,7 @@ def parse(text: str) -> Guess | None:
 
 
 def _plain(answer: object, unit: str) -> Answer | None:
-    """An answer as a file has it; raises `ValueError` for one that does not fit the unit."""
+    """Validate an answer from a file; raises `ValueError` if it does not fit the unit."""
     if answer is None:
         return None
     if unit and isinstance(answer, int | float) and usable(answer):
@@ -169,17 +173,17 @@ def _plain(answer: object, unit: str) -> Answer | None:
 
 
 def path(name: str, src: Path) -> Path:
-    """The file in which a question is kept."""
+    """The file that stores a question."""
     return src / store.FOLDER / FOLDER / f"{name}.json"
 
 
 def read(name: str, src: Path) -> Guess | None:
-    """What is kept of a question, or None; put a broken file aside with a note."""
+    """Read the stored guess of a question, if any; rename a broken file, and print a note."""
     return store.read(path(name, src), parse, "guesses are")
 
 
 def recall(question: Guess, src: Path) -> Guess:
-    """The question with its kept answers; put those of another kind aside with a note."""
+    """Add the stored answers to a question; if they do not fit it, rename their file instead."""
     guess = read(question.name, src)
     if guess is None:
         return question
@@ -191,11 +195,11 @@ def recall(question: Guess, src: Path) -> Guess:
 
 
 def every(src: Path) -> list[Guess]:
-    """All questions that are kept, by name."""
+    """All stored guesses, sorted by name."""
     names = sorted(path.stem for path in (src / store.FOLDER / FOLDER).glob("*.json"))
     return [guess for name in names if NAME.fullmatch(name) and (guess := read(name, src))]
 
 
 def write(guess: Guess, src: Path) -> None:
-    """Write what `read` will read; if that fails, a sentence says so."""
+    """Store a guess for `read`; if that fails, print a sentence."""
     store.write(path(guess.name, src), asdict(guess), "This guess is not kept")

@@ -195,7 +195,7 @@ class CourseMagics(Magics):
 
 
 def _attempt(magic: str, line: str) -> stuck.Attempt:
-    """The attempt at the exercise that a line names; raises `CourseError` for any other line."""
+    """The learner's attempt at the exercise in `line`; raises `CourseError` for another line."""
     words = line.split()
     if len(words) != 1:
         raise CourseError(f"%{magic} takes the name of one exercise: %{magic} start_here.")
@@ -210,7 +210,10 @@ def _words(line: str) -> list[str]:
 
 
 def _show(words: list[str], limit: float | None = None) -> Run:
-    """Launch and show; a failing run of a finished script raises, an open TODO does not."""
+    """Launch a command and show its run.
+
+    Raises `CourseError` if the run fails, unless it met an open TODO or its time `limit`.
+    """
     with watched() as session:
         run = session.run(words, Live(display=CurvesDisplay(), explain=session.ending), limit)
     if run.ok or run.unfinished or (limit and run.reason == Reason.LIMIT):
@@ -221,7 +224,7 @@ def _show(words: list[str], limit: float | None = None) -> Run:
 def _ask(
     tool: str, args: Namespace, judge: Callable[[Run, Path], Judgement | None], **watching: str
 ) -> Judgement | None:
-    """Launch, with the ranks watched, and judge; None if the script has an open TODO."""
+    """Launch a command, watch its ranks, and judge the run; None if it met an open TODO."""
     with watched(args.steps, args.stop, **watching) as session:
         run = session.run(args.command, Live(display=CurvesDisplay(), explain=session.ending))
         answer, ending = judge(run, session.folder), session.ending(run)
@@ -246,7 +249,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def load(shell: InteractiveShell) -> None:
-    """What `%load_ext course` does: define the magics, look around, start the warm server."""
+    """Do the work of `%load_ext course`: magics, working folder, a check of the server, warm-up."""
     shell.register_magics(CourseMagics)
     working_folder.enter(shell.user_ns)
     server.inspect(shell)

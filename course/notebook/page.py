@@ -1,6 +1,6 @@
-"""The page that a learner shows: what passed, what was guessed, what this machine measured.
+"""The learner's page of results: what passed, what was guessed, what this machine measured.
 
-It is one HTML file without anything from elsewhere, made to be printed.
+It is one self-contained HTML file, made to be printed.
 """
 
 import hashlib
@@ -56,7 +56,7 @@ def write(name: str = "", src: Path = SRC) -> Prose:
 
 
 def page(name: str, src: Path) -> str:
-    """The page as HTML; `name` is what the learner typed, "" leaves a line to write it on."""
+    """The page as HTML; `name` is the learner's name, and "" leaves a line to write it on."""
     lessons = labs(ROOT)
     names = [exercise for lab in lessons for exercise in lab.exercises]
     records = {exercise: known for exercise in names if (known := progress.read(exercise, src))}
@@ -88,7 +88,7 @@ def page(name: str, src: Path) -> str:
 def _lab(
     lab: Lesson, records: dict[str, Record], known: dict[str, guesses.Guess], src: Path
 ) -> str:
-    """The results of one lab as HTML, "" if there are none."""
+    """The results of one lab as HTML; "" if there are none."""
     done = "".join(_exercise(records[name], src) for name in lab.exercises if name in records)
     questions = [known[name] for name in lab.guesses if name in known]
     answers = "".join(
@@ -134,7 +134,7 @@ def _exercise(record: Record, src: Path) -> str:
 
 
 def _machine() -> list[str]:
-    """The lines of the machine's card that say what it has."""
+    """The lines of the machine's card, except those about the labs."""
     lines = hardware.card().lines
     return [f"{topic}: {text}" for topic, text in lines.items() if topic != "Labs"]
 
