@@ -1,4 +1,4 @@
-"""Run one function of a check on every rank of a fresh set, and bring back what each returned."""
+"""Run one function of a check on freshly started ranks, and collect the result of each rank."""
 
 import contextlib
 import functools
@@ -24,10 +24,10 @@ from course.launch import Reason, Run, Sandbox, launch, stacks, warm_imports, wa
 
 LIMIT_S = 20.0
 MOST_RANKS = 8  # of a check that runs in a sandbox
-WARM_S = 90.0  # for the warm server to import what it imports, on a busy machine
+WARM_S = 90.0  # for the imports of the warm server, on a busy machine
 FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
 ABSENT = re.compile(r"ModuleNotFoundError: No module named '(\w+)'")
-# What Gloo says of a message that is too long, before it aborts the process.
+# Gloo prints this for a message that is too long, before it aborts the process.
 GLOO_TOO_LONG = "op.preamble.length <= op.nbytes"
 SEGMENTATION_FAULT = "Fatal Python error: Segmentation fault"
 LOST = "The process that watches over your code was killed or stopped: does it send signals?"
@@ -47,16 +47,16 @@ TOO_BUSY = "the machine is too busy: end other programs, and check again"
 UNKNOWN_TORCH = f"{UnknownTorch.__module__}.{UnknownTorch.__name__}: "
 # The checks compare arithmetic, so every box runs them on the CPU with the same library.
 CPU = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-# What torchrun tells a process about itself, which may be alone.
+# The variables that torchrun would set for a single rank.
 ALONE = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}
 SCRIPT = Path(__file__).with_name("on_ranks_script.py")
 
 
 @dataclass(frozen=True)
 class CheckRanks:
-    """The ranks of a check: `src` is first on their import path, and a `sandbox` holds them.
+    """The ranks of a check: `src` is first on their import path, and they run in the `sandbox`.
 
-    `printed` is called with each line that they print, and its rank.
+    `printed` is called with the rank and the text of each line that they print.
     """
 
     src: Path
@@ -76,16 +76,17 @@ class CheckRanks:
     ) -> list[Any]:
         """Call ``function(*args, **kwargs)`` on `world_size` ranks; return the results by rank.
 
-        The ranks are joined in a Gloo group first, unless the function is to do that (`join`
-        False). `alone` starts one plain process, which cannot join a group; it starts in half the
-        time.
+        The ranks join a Gloo group first; with `join=False` the function must do that itself.
+        `alone` starts one plain process, which cannot join a group, in half the time.
 
-        `function` is at the top of its module. Results are plain data, tensors and `Call`s: what a
-        rank hands over is read without executing any of it. With a `salt` the ranks are new
-        interpreters that make with it the hashes of text; without one, ranks forked from a warm
-        server share its salt. Raises `Rejected` if a rank fails, `Deadlock` after `limit` seconds
-        (not counting time spent waiting for a core), `Unwritten` if a TODO is open, `UnfitMachine`
-        if no rank got that far.
+        `function` is defined at the top level of its module. Results are plain data, tensors and
+        `Call`s, and are read without executing any of them. With a `salt` the ranks are new
+        interpreters that use it to hash text; otherwise, ranks forked from a warm server share the
+        server's salt.
+
+        Raises `Rejected` if a rank fails, `Deadlock` after `limit` seconds (time spent waiting for
+        a core does not count), `Unwritten` if a TODO is open, and `UnfitMachine` if no rank reached
+        the learner's code.
         """
         joined = join and not alone
         call = (_module(function), function.__qualname__, args, kwargs, str(self.src), joined)
@@ -109,12 +110,12 @@ class CheckRanks:
             return [_answer(outside, token, run, rank) for rank, token in enumerate(tokens)]
 
     def _launched(self, command: list[str], limit: float, env: dict[str, str]) -> Run:
-        """The run of a command; its folder is gone, and so is a sandbox that may not be clean."""
+        """Run a command, and remove its log folder; end the sandbox if the run ended badly."""
         options = {"patient": True, "place": self.sandbox, "module_folder": self.src}
         run = launch(command, limit=limit, env=env, **options)
         shutil.rmtree(run.log_dir, ignore_errors=True)
         if self.sandbox and (run.reason != Reason.FINISHED or run.left_behind):
-            self.sandbox.end()  # what did not end well might still be there for the next check
+            self.sandbox.end()  # or leftovers might disturb the next check
             await_warm_ranks.cache_clear()
         gone = f" are only in {run.log_dir}"  # which is removed by now
         for line in run.lines:
@@ -125,9 +126,9 @@ class CheckRanks:
 
 @contextmanager
 def _call_files(sandbox: Sandbox | None, world_size: int) -> Iterator[tuple[Path, Path]]:
-    """Make a folder with a file per rank, such as ``rank0``: its path here, and for the ranks.
+    """Provide a folder for a file per rank, ``rank0`` …: its path here, and its path for the ranks.
 
-    A rank reads its call from its file, and writes the answer there. The answer begins with the
+    Each rank reads its call from its file, and writes the answer there. The answer begins with the
     token of the call, which only the script of the ranks knows.
     """
     if sandbox is None:
@@ -140,13 +141,13 @@ def _call_files(sandbox: Sandbox | None, world_size: int) -> Iterator[tuple[Path
 
 
 def _unread(call: Path) -> bool:
-    """Whether a rank has not read its call, and so has not reached the learner's code."""
+    """Whether a rank has not read its call yet, and so cannot have reached the learner's code."""
     with call.open("rb") as file:
         return file.read(1) == pickle.PROTO
 
 
 def _cannot_meet(run: Run, files: list[Path], tokens: list[str], limit: float) -> bool:
-    """Whether all ranks had returned long before the limit, and none came past the barrier."""
+    """Whether all ranks returned long before the limit, but none of them passed the barrier."""
     for file, token in zip(files, tokens, strict=True):
         with file.open("rb") as answer:
             if answer.read(len(token)) != token.encode():
@@ -165,7 +166,7 @@ def _answer(folder: Path, token: str, run: Run, rank: int) -> Any:
     else:
         reason = f"what rank {rank} hands to the check cannot be read: does it write there itself?"
         if written.startswith(token.encode()):
-            with contextlib.suppress(Exception):  # its writer chose what is wrong with it
+            with contextlib.suppress(Exception):  # the learner's code may have written anything
                 return plain_data.decode(written.removeprefix(token.encode()))
     raise Rejected(reason[0].upper() + reason[1:])
 
@@ -174,8 +175,8 @@ def _answer(folder: Path, token: str, run: Run, rank: int) -> Any:
 def await_warm_ranks(sandbox: Sandbox | None = None) -> None:
     """Wait until ranks start with the libraries in memory, if this machine has such ranks.
 
-    So the limit of a check measures the learner's code: soon after a notebook has opened, a rank
-    may spend most of the limit on imports.
+    The limit of a check then measures the learner's code. Otherwise, soon after a notebook has
+    opened, a rank may spend most of the limit on imports.
     """
     end = time.monotonic() + WARM_S
     while (sandbox or warm_ranks_promised()) and time.monotonic() < end:
@@ -201,14 +202,14 @@ def new_folder() -> str:
 
 
 def _module(function: Callable) -> str:
-    """Where the ranks find a function: the name of a module of the course, the path of another."""
+    """The module of a function, for the ranks: a name if it is the course's, otherwise a path."""
     if function.__module__.startswith("course."):
         return function.__module__
     return inspect.getfile(function)
 
 
 def _problem(run: Run, limit: float, src: Path, function_file: str) -> Exception:
-    """What the learner should hear of a run that failed; `function_file` has the function."""
+    """The exception for a failed run; `function_file` is the file of the function it called."""
     if run.reason == Reason.LIMIT:
         if run.processes and run.exit_codes == dict.fromkeys(run.processes, 0):
             return UnfitMachine(f"the ranks had ended, and {limit:.0f} s were over: {TOO_BUSY}")
@@ -226,7 +227,7 @@ def _problem(run: Run, limit: float, src: Path, function_file: str) -> Exception
             run.text(None, "stderr").rpartition("\n")[2] or "The ranks could not be started."
         )
     traceback = run.traceback(first)
-    # A traceback that was written by hand can name any file: only the learner's own are read.
+    # A forged traceback can name any file, so only the learner's own files are read.
     if (script := todo.met(traceback)) and script.parent == src:
         return Unwritten(todo.in_sentences(todo.open_todos(script)))
     if (raised := run.raised(first)).startswith(UNKNOWN_TORCH):
@@ -245,19 +246,19 @@ def _problem(run: Run, limit: float, src: Path, function_file: str) -> Exception
 
 
 def _arrived(run: Run, src: Path, function_file: str) -> bool:
-    """Whether a rank that was ended at the time limit stood in the learner's code or the check."""
+    """Whether a rank that was ended at the limit was in the learner's code or in the check's."""
     files = [Path(file) for rank in run.processes for file, _ in FRAME.findall(run.text(rank))]
     return any(file.parent == src or str(file) == function_file for file in files)
 
 
 def _place(run: Run, rank: int, src: Path) -> str:
-    """The innermost line of the learner's where a rank ended, as " in ring.py:14", "" if none."""
+    """The innermost learner's line where a rank ended, as " in ring.py:14"; "" if there is none."""
     frames = [
         (Path(file), line)
         for file, line in FRAME.findall(run.traceback(rank) or run.text(rank, "stderr"))
     ]
     mine = [f" in {file.name}:{line}" for file, line in frames if file.parent == src]
-    innermost = -1 if run.traceback(rank) else 0  # a fault handler begins with it
+    innermost = -1 if run.traceback(rank) else 0  # faulthandler prints it first
     return mine[innermost] if mine else ""
 
 

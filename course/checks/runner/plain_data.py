@@ -1,8 +1,8 @@
-"""Turn what a rank hands to its check into text: plain values, tensors, and recorded calls.
+"""Turn the results of ranks into text and back: plain values, tensors, and recorded calls.
 
-The text comes from a process in which a learner's code ran, so the reader must not have to trust
-it: it holds no references and no names of code, and a tensor has its bytes written out. So what is
-read takes memory in proportion to the text, and nothing is executed.
+The text comes from a process that ran a learner's code, so it cannot be trusted. It has no
+references and no names of code, and the bytes of a tensor are written in full. So reading it takes
+memory in proportion to its length, and executes nothing.
 """
 
 import base64
@@ -18,7 +18,7 @@ from course.checks.tools.recorder import Call
 from course.core import words
 
 LONGEST = 8 * words.MIB  # of an answer; the longest of the solutions has 2.2 MiB
-MOST_THINGS = 100_000  # in it; a list that holds itself would have no end
+MOST_THINGS = 100_000  # in an answer; a list that contains itself would have no end
 PLAIN = (bool, int, float, str, type(None))
 COLLECTIONS = {"list": list, "tuple": tuple, "set": set}
 
@@ -32,14 +32,14 @@ def encode(thing: Any) -> bytes:
 
 
 def decode(text: bytes) -> Any:
-    """The thing that `encode` wrote; raises any `Exception` for other text."""
+    """The result that `encode` turned into text; raises any `Exception` for other text."""
     if len(text) > LONGEST:
         raise ValueError("the text is too long")
     return _read(json.loads(text))
 
 
 class _Writer:
-    """Turns a thing into JSON: a plain value stays, everything else is an object with its kind."""
+    """Prepares a result for JSON: plain values stay, others become an object with their kind."""
 
     def __init__(self) -> None:
         self._things = 0
