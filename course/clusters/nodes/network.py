@@ -1,7 +1,7 @@
 """A network of hosts on one machine: namespaces joined by virtual Ethernet (Linux, root).
 
 Every host has two interfaces, like a server in a cluster: `eth0`, to which its name resolves, and
-`fast0`. Each link can have a limit.
+`fast0`. The rate of each link can be limited.
 """
 
 import contextlib
@@ -15,10 +15,10 @@ from pathlib import Path
 from course.core import CourseError
 from course.launch import Host
 
-# Each interface and its network, which exists only in the namespaces.
+# Each interface, and the first three bytes of its network, which exists only in the namespaces.
 INTERFACES = {"eth0": "10.209.0", "fast0": "10.210.0"}
 RUN = Path("/run/netns")
-BURST = "3kb"  # what a limited link sends at full speed after a pause: next to nothing
+BURST = "3kb"  # how much a limited link sends at full speed after a pause: next to nothing
 
 
 def obstacle() -> str | None:
@@ -51,13 +51,13 @@ class Network:
         return f"{INTERFACES[interface]}.{host + 1}"
 
     def host(self, number: int) -> Host:
-        """The host as a launch takes it: its name, its namespace and its hosts file."""
+        """The host for a launch: its name, its namespace and its hosts file."""
         return Host(self.names[number], str(RUN / self.space(number)), str(self._hosts(number)))
 
     def limit_links(self, mbit: float | None, delay_ms: float, interface: str) -> None:
-        """Let each host send at most `mbit` · 10⁶ bits/s, and receive as much, `delay_ms` late.
+        """Let each host send and receive at most `mbit` · 10⁶ bits/s, and send `delay_ms` later.
 
-        None sets no limit. What a host receives is limited where its cable leaves the switch.
+        An `mbit` of None sets no limit. What a host receives is limited at its port of the switch.
         Raises `CourseError` if the kernel cannot delay packets.
         """
         for host in range(len(self.names)):
@@ -75,7 +75,7 @@ class Network:
     def write_hosts(self, own: str | None = None) -> None:
         """Write each host's /etc/hosts.
 
-        `own` is the address to which a host resolves its own name, if not its address on eth0.
+        `own` is the address to which each host resolves its own name; None is its eth0 address.
         """
         addresses = {name: self.address(i) for i, name in enumerate(self.names)}
         for host, name in enumerate(self.names):
@@ -84,15 +84,15 @@ class Network:
                 "127.0.0.1 localhost",
                 *(f"{address} {other}" for other, address in known.items()),
             ]
-            # torch's store looks up its clients' names by IPv6-mapped addresses, and warns if
-            # there is none.
+            # torch's store looks up the names of its clients by IPv6-mapped addresses, and warns
+            # if it finds none.
             lines += [
                 f"::ffff:{self.address(i)} {other}.store" for i, other in enumerate(self.names)
             ]
             self._hosts(host).write_text("\n".join(lines) + "\n")
 
     def remove(self) -> None:
-        """Remove the namespaces, and with them their interfaces."""
+        """Remove the namespaces with their interfaces, and the hosts files."""
         _remove(self.prefix)
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -120,7 +120,7 @@ class Network:
         _run(f"ip -n {space} link set {interface} up")
 
     def space(self, host: int | None = None) -> str:
-        """The name of a host's namespace, or of the one where all links meet."""
+        """The name of a host's namespace; for None, of the switch, where all links meet."""
         return f"{self.prefix}-{'switch' if host is None else self.names[host]}"
 
     def _hosts(self, host: int) -> Path:

@@ -10,7 +10,7 @@ from course.core import CourseError
 
 CONTINUED = " \\\n    "
 GRACE_S = 60  # the time in which the ranks of a resumable job save and end
-SIGNAL_S = 2 * GRACE_S  # before the end of its time, such a job gets a signal
+SIGNAL_S = 2 * GRACE_S  # such a job gets a signal this long before its time limit
 LEAST_RESUME = 5  # minutes: the signal may come a minute earlier, and some work should get done
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 MEMORY = re.compile(r"\d+[KMGT]?")
@@ -35,17 +35,18 @@ ADDRESS = (
 
 @dataclass(frozen=True)
 class Request:
-    """A job's request: `script` (a path and its arguments), started in the way of `strategy`.
+    """A request for a job: `script` (a path and its arguments), started by `strategy`.
 
-    It runs on `gpus` GPUs of each of `nodes` nodes, with `cores_per_gpu` cores for each GPU
-    (data loaders need several) and `memory` of each node, such as ``200G`` (``0`` is all of it).
-    `minutes` is the limit after which Slurm ends it. Some clusters want an `account` to charge or
-    a `qos`; `constraint` names features that the nodes must have, such as ``h100``.
+    It asks for `nodes` nodes with `gpus` GPUs each. Each GPU gets `cores_per_gpu` cores (data
+    loaders need several), and each node `memory`, such as ``200G`` (``0`` is all that it has).
+    Slurm ends the job after `minutes`. Some clusters require an `account` to charge, or a `qos`;
+    `constraint` names features that the nodes must have, such as ``h100``.
 
-    With `resume` the job gets a signal two minutes before its end. Its ranks save, and it goes back
-    into the queue, as it does when a node dies. The script must then go on from its checkpoint.
+    With `resume` the job gets a signal two minutes before its time limit. Its ranks save, and the
+    job goes back into the queue, as it does when a node dies. The script must then continue from
+    its checkpoint.
 
-    Raises `CourseError` if a value makes no sense.
+    Raises `CourseError` if a value is invalid.
     """
 
     script: str
@@ -133,7 +134,7 @@ class Request:
         return "\n".join(lines) + "\n"
 
     def _options(self, tasks: int, cores: int) -> list[str]:
-        """The options in the head of the file, with this many tasks per node and cores per task."""
+        """The ``#SBATCH`` options, with this many `tasks` per node and `cores` per task."""
         optional = {
             "partition": self.partition,
             "account": self.account,
@@ -181,11 +182,10 @@ class Request:
 
 @dataclass(frozen=True)
 class StartMethod:
-    """A way of starting the processes: its description in `words`, and its command.
+    """A way to start the processes: a description in `words`, and a function for its `command`.
 
-    It can use up to `most_nodes` nodes. `meets` says whether the processes find each other by
-    MASTER_ADDR, `task_per_gpu` whether Slurm starts one task per GPU; otherwise it starts one per
-    node.
+    It can use up to `most_nodes` nodes. If it `meets`, the processes find each other by
+    MASTER_ADDR. Slurm starts one task per GPU if `task_per_gpu` is true, otherwise one per node.
     """
 
     words: str
@@ -234,7 +234,7 @@ def _tasks(request: Request, srun: str) -> list[str]:
 
 
 def _everywhere(srun: str, *parts: str) -> list[str]:
-    """A command that each of srun's tasks reads with its own variables, one line per part."""
+    """The lines of a command in which each of srun's tasks expands its own variables."""
     quoted = [part.replace("'", "'\\''") for part in parts]
     return f"{srun} bash -c '{CONTINUED.join(quoted)}'".splitlines()
 

@@ -12,7 +12,7 @@ from course.core import CourseError
 from course.drawing import card, palette, widget_view
 
 WIDE = {"description_width": "110px"}
-SITE = ("partition", "account", "qos", "constraint", "memory")  # what depends on the cluster
+SITE = ("partition", "account", "qos", "constraint", "memory")  # fields that depend on the cluster
 FILE_STYLE = "padding:10px 14px;font-size:12px;line-height:1.45;overflow-x:auto;white-space:pre"
 
 
@@ -38,13 +38,13 @@ class Form:
 
     @property
     def request(self) -> Request:
-        """The request in the controls; raises `CourseError` if that makes no sense."""
+        """The request with the controls' values; raises `CourseError` if it is invalid."""
         return Request(
             **self._fixed, **{name: control.value for name, control in self.controls.items()}
         )
 
     def submit(self) -> SubmittedJob | None:
-        """Submit what the controls ask for, and show the job's number or why there is none."""
+        """Submit the request, and show the job's number, or why it was refused."""
         try:
             self.job = self.cluster.submit(self.request)
         except CourseError as error:
@@ -80,7 +80,7 @@ class Form:
 
 
 def form(cluster: Cluster, **values: Any) -> Form:
-    """The form for jobs on a cluster; `values` fill it in at first, such as ``nodes=2``."""
+    """Make a form for jobs on a cluster; `values`, such as ``nodes=2``, fill it in at first."""
     return Form(cluster, **values)
 
 
@@ -117,7 +117,7 @@ def _controls(cluster: Cluster, first: Request) -> dict[str, widgets.DOMWidget]:
 
 
 def _optional(name: str, value: str) -> widgets.Text:
-    """A text field; while it is empty, the file has no such line."""
+    """A text field for an option that is left out of the file while the field is empty."""
     return widgets.Text(
         value,
         description="QOS" if name == "qos" else name.capitalize(),

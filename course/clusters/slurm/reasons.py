@@ -1,4 +1,4 @@
-"""The reason why a job waits, and until when, in words."""
+"""Say in words why a job waits, and until when."""
 
 from course.clusters.slurm.records import Job
 from course.core import words

@@ -1,8 +1,8 @@
 """Parse the output of Slurm's commands into plain records.
 
-Nodes, partitions and reservations come from `scontrol`, jobs from `squeue --json`. The formats are
-those of Slurm 21.08 and later. `squeue --json` has changed once: since 23.11 a number is
-``{"set": true, "infinite": false, "number": 5}`` and a state is a list; both forms are understood.
+Nodes, partitions and reservations come from `scontrol`, and jobs from `squeue --json`, in the
+formats of Slurm 21.08 and later. `squeue --json` has changed once: since 23.11 a number is
+``{"set": true, "infinite": false, "number": 5}`` and a state is a list. Both forms are parsed.
 """
 
 import re
@@ -27,7 +27,7 @@ OUT = ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "UNKNOWN")  # states in which 
 
 @dataclass(frozen=True)
 class Node:
-    """A server: its number of GPUs and its state; `reason` is why it is out, if it is out."""
+    """A node: its number of GPUs and its state; `reason` is why it is out of service, if it is."""
 
     name: str
     state: str
@@ -43,7 +43,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Partition:
-    """A queue: its nodes, its longest time in minutes (None: no limit)."""
+    """A queue: its nodes, and the longest time of its jobs in minutes (None: no limit)."""
 
     name: str
     default: bool
@@ -64,11 +64,11 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Job:
-    """A job as the queue has it; times in seconds since the epoch, 0 where there is none yet.
+    """A job in the queue; times are in seconds since the epoch, or 0 if they are not known yet.
 
-    `gpus` are the indices of the GPUs it holds on each of its nodes (known while it runs),
-    `gpus_per_node` is what it asked for; `start` and `end` of a job that waits are what the
-    scheduler expects. `signal` is the one that ended it, 0 if none did.
+    `gpus` has the indices of the GPUs that it holds on each of its nodes, known while it runs, and
+    `gpus_per_node` is what it asked for. `start` and `end` of a job that waits are what the
+    scheduler expects. `signal` is the number of the signal that ended it, 0 if none did.
     """
 
     id: int
@@ -251,14 +251,14 @@ def _exit_code(value: object) -> int:
 
 
 def _signal(value: object) -> int:
-    """The signal in an exit code: a field since 23.11, before that the low bits of a status."""
+    """The signal in an exit code: a field since 23.11, the low bits of the status before."""
     if isinstance(value, dict):
         return int(_number((value.get("signal") or {}).get("id")) or 0)
     return value & 0x7F if isinstance(value, int) else 0
 
 
 def _output(record: dict) -> str:
-    """The path of the job's log; Slurm's patterns are filled in, as squeue does since 24.05."""
+    """The path of the job's log, with Slurm's patterns filled in, as squeue does since 24.05."""
     if record.get("stdout_expanded"):
         return record["stdout_expanded"]
     values = {
