@@ -12,7 +12,7 @@ from course.lessons.rules import Surroundings, problems, select
 
 
 def faults(root: Path, *texts: str, checks: Set[str] = frozenset()) -> list[str]:
-    """The faults of lessons in order, without the path: ``LINE: reason``."""
+    """The faults of lessons in order, each as ``LINE: reason`` without the path."""
     every = lessons(course(root, **{f"n{number}": text for number, text in enumerate(texts)}))
     made = {(root / "labs" / "01_next.ipynb").resolve(), (root / "images" / "sum.svg").resolve()}
     return [

@@ -1,4 +1,4 @@
-"""The form of a guess: answered, skipped, changed, refused; and what the run's line then says."""
+"""The form of a guess: answered, skipped, changed or refused, and the line that follows a run."""
 
 import time
 from pathlib import Path
@@ -14,12 +14,12 @@ IT_WAS = "from course.notebook import it_was\nit_was('growth', 900.4)"
 
 
 def form(name: str = "growth") -> GuessForm:
-    """The form that a cell has shown."""
+    """The form that a cell of the question has shown."""
     return guess_form._forms[name][0]
 
 
 def tell(name: str = "growth", after: float = 0.0, **content: object) -> None:
-    """What a click in the form sends, this many seconds later."""
+    """Send the form what a click sends, as if this many seconds later."""
     form(name)._handle_custom_msg(content | {"at": (time.time() + after) * 1000}, [])
 
 

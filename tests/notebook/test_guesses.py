@@ -1,4 +1,4 @@
-"""What was guessed is read as people type it, kept, and shown next to what was measured."""
+"""A guess is read as people type it, stored, and shown next to the measurement."""
 
 import json
 from dataclasses import asdict, replace

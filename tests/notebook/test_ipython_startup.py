@@ -18,12 +18,12 @@ from course.notebook.magics import CourseMagics
 
 pytestmark = pytest.mark.slow
 
-IPYTHONS_OWN = {"reset"}  # which the course replaces when it is loaded
+IPYTHONS_OWN = {"reset"}  # the course replaces these when it is loaded
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Callable[[str], str]]:
-    """Runs cells in a kernel as `make lab` starts it, and returns what they print and show."""
+    """A function that runs cells in a kernel of `make lab`, and returns their output."""
     env = kernel_environment() | {"IPYTHONDIR": str(tmp_path)}
     manager, client = start_new_kernel(
         kernel_name="python3",

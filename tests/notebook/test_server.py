@@ -24,7 +24,7 @@ Start = Callable[..., subprocess.Popen]
 
 @pytest.fixture
 def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An environment with JupyterLab alone; the kernel's own has all that a page needs."""
+    """An environment with JupyterLab only; the kernel's environment has all that a page needs."""
     prefix = tmp_path / "server"
     (prefix / "bin").mkdir(parents=True)
     (prefix / "bin" / "python").symlink_to(sys.executable)
@@ -43,7 +43,7 @@ def install(folder: Path, *names: str) -> None:
 
 @pytest.fixture
 def start(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    """Starts the process that is to be the parent of this kernel."""
+    """A function that starts the process that becomes the parent of this kernel."""
     started = []
 
     def start(*command: str, **settings: object) -> subprocess.Popen:
@@ -61,7 +61,7 @@ def start(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
 @pytest.fixture
 def shell() -> SimpleNamespace:
-    """The parts of a shell that are needed."""
+    """The parts of a shell that `inspect` needs."""
     return SimpleNamespace(display_formatter=DisplayFormatter())
 
 

@@ -1,4 +1,4 @@
-"""`course run` typed on each of two machines: one network, one process table, one name each."""
+"""`course run` typed on each of two machines, with their own networks, processes and names."""
 
 import json
 import subprocess
