@@ -35,12 +35,12 @@ def fields(outputs: Iterable[NotebookNode]) -> dict[str, list[str]]:
     return values | {name: [OVERWRITTEN.sub("", text)] for name, text in streams.items()}
 
 
-def says_the_same(old: NotebookNode, new: NotebookNode) -> bool:
+def have_same_outputs(old: NotebookNode, new: NotebookNode) -> bool:
     """Whether two runs of the same code agree in everything that is compared."""
-    return _parts(old) == _parts(new)
+    return _compared_parts(old) == _compared_parts(new)
 
 
-def _parts(node: NotebookNode) -> list[tuple]:
+def _compared_parts(node: NotebookNode) -> list[tuple]:
     """Each code cell's source, execution count and outputs; only the errors if outputs vary."""
     parts = []
     for cell in (cell for cell in node.cells if cell.cell_type == "code"):

@@ -159,11 +159,11 @@ def opened(sources: Iterable[str]) -> list[str]:
 
 def read(path: Path) -> Lesson:
     """Read a lesson; raises `CourseError`, with the line, if its header or options are invalid."""
-    return _understood(path, path.read_text(encoding="utf-8"))
+    return _parse(path, path.read_text(encoding="utf-8"))
 
 
 @functools.cache  # by text as well; parsing takes a tenth of a second, and has many callers
-def _understood(path: Path, text: str) -> Lesson:
+def _parse(path: Path, text: str) -> Lesson:
     lines = text.splitlines()
     try:
         notebook = myst_to_notebook(text, add_source_map=True)
@@ -177,12 +177,12 @@ def _understood(path: Path, text: str) -> Lesson:
     cells = []
     for cell, start in zip(notebook.cells, notebook.metadata["source_map"], strict=True):
         line = _first_line(lines, cell.source, start)
-        source = cell.source if cells else _with_numbers(cell.source, header)
+        source = cell.source if cells else _with_header_values(cell.source, header)
         cells.append(Cell(cell.cell_type, source, line, dict(cell.metadata)))
     return Lesson(path, lines, cells, header)
 
 
-def _with_numbers(source: str, header: dict) -> str:
+def _with_header_values(source: str, header: dict) -> str:
     """Replace each ``{{ name }}`` in the first cell by its value in the header."""
     for name, value in header.items():
         source = source.replace(f"{{{{ {name} }}}}", str(value))
@@ -219,28 +219,28 @@ def _first_line(lines: list[str], source: str, start: int) -> int:
 
 def scan(lines: list[str]) -> tuple[list[Solution], list[tuple[int, str]]]:
     """Find the solutions in a cell's lines; also return faults, as (line from 0, reason)."""
-    blocks, wrong, opened = [], [], None
+    blocks, faults, opened = [], [], None
     for number, line in enumerate(lines):
         if match := BEGIN.fullmatch(line):
             hint = (match["hint"] or "").strip()
             if opened:
-                wrong.append((number, NESTED))
+                faults.append((number, NESTED))
             else:
                 opened = number, match["indent"], hint
                 if not hint:
-                    wrong.append((number, NO_HINT))
+                    faults.append((number, NO_HINT))
         elif END.fullmatch(line):
             if opened:
                 begin, indent, hint = opened
                 blocks.append(Solution(begin, number, indent, hint))
             else:
-                wrong.append((number, NO_BEGIN))
+                faults.append((number, NO_BEGIN))
             opened = None
         elif MARKER_LIKE.search(line):
-            wrong.append((number, NO_MARKER))
+            faults.append((number, NO_MARKER))
     if opened:
-        wrong.append((opened[0], NO_END))
-    return blocks, wrong
+        faults.append((opened[0], NO_END))
+    return blocks, faults
 
 
 def blank(source: str, blocks: list[Solution], first: int) -> str:

@@ -19,13 +19,13 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 
 from course.core import lesson_marks, write_whole
-from course.lessons.compared import WIDGET, says_the_same
+from course.lessons.compared import WIDGET, have_same_outputs
 from course.lessons.lesson import Cell, Lesson
-from course.lessons.scripts import KEPT, put_aside
+from course.lessons.scripts import KEPT, move_to_kept
 
 STARTUP_TIMEOUT_S = 180  # for a kernel on a busy machine
 CELL_TIMEOUT_S = 300  # nbval has the same limit, so a notebook that builds also validates
-STARTS = 3  # attempts: a kernel dies if another program takes its ports before it opens them
+START_ATTEMPTS = 3  # a kernel dies if another program takes its ports before it opens them
 DIED_EARLY = "Kernel died before replying"  # in the plain RuntimeError of jupyter_client
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -47,12 +47,12 @@ def notebook(lesson: Lesson, *, solved: bool) -> NotebookNode:
     for number, (cell, source) in enumerate(sources, 1):
         new, shown = nbformat.v4.new_code_cell, source
         if cell.kind == "markdown":
-            new, shown = nbformat.v4.new_markdown_cell, _unbroken(source)
+            new, shown = nbformat.v4.new_markdown_cell, _join_percent_signs(source)
         cells.append(new(shown, id=f"cell-{number:02}", metadata=_metadata(cell)))
     return nbformat.v4.new_notebook(cells=cells, metadata=METADATA)
 
 
-def _unbroken(prose: str) -> str:
+def _join_percent_signs(prose: str) -> str:
     """Join numbers in the prose to their percent signs, so that no line ends between them."""
     parts = CODE_IN_PROSE.split(prose)  # every second one is code
     parts[::2] = [BEFORE_PERCENT.sub("\N{NO-BREAK SPACE}", part) for part in parts[::2]]
@@ -94,7 +94,7 @@ def build(root: Path, chosen: list[Lesson], say: Callable[[str], None]) -> list[
             continue
         path = root / "solutions" / f"{lesson.name}.ipynb"
         say(f"{lesson.name}: built in {time.monotonic() - start:.0f} s")
-        if _says_the_same(path, solved):
+        if _has_same_outputs(path, solved):
             rewrite_prose(root, [lesson])
             say(f"  its outputs say the same as before, so they stay; for new ones, remove {path}")
         else:
@@ -106,24 +106,24 @@ def _write_lab(root: Path, lesson: Lesson) -> None:
     """Write the notebook with open exercises; move one that somebody has worked in aside."""
     path = root / "labs" / f"{lesson.name}.ipynb"
     if path.exists() and _was_worked_in(path):
-        put_aside(root, path)
+        move_to_kept(root, path)
     write_whole(path, text(notebook(lesson, solved=False)))
 
 
 def _was_worked_in(path: Path) -> bool:
     """Whether Jupyter has saved the notebook, which adds metadata, or cells have been run."""
     try:
-        there = nbformat.read(path, 4)
-        ran = any(cell.outputs or cell.execution_count for cell in code_cells(there))
-        return ran or there.metadata != METADATA
+        saved = nbformat.read(path, 4)
+        ran = any(cell.outputs or cell.execution_count for cell in code_cells(saved))
+        return ran or saved.metadata != METADATA
     except (OSError, nbformat.reader.NotJSONError, KeyError, AttributeError):
         return True
 
 
-def _says_the_same(path: Path, solved: NotebookNode) -> bool:
+def _has_same_outputs(path: Path, solved: NotebookNode) -> bool:
     """Whether the notebook on disk has the same compared outputs as this run."""
     try:
-        return says_the_same(nbformat.read(path, 4), solved)
+        return have_same_outputs(nbformat.read(path, 4), solved)
     except (OSError, nbformat.reader.NotJSONError, KeyError, AttributeError):
         return False
 
@@ -140,19 +140,21 @@ def rewrite_prose(root: Path, chosen: list[Lesson]) -> list[str]:
         solved = notebook(lesson, solved=True)
         old = nbformat.read(path, 4) if path.is_file() else nbformat.v4.new_notebook()
         cells, ran = code_cells(solved), code_cells(old)
-        reworded = _reworded(cells, ran)
+        reworded = _reworded_questions(cells, ran)
         if reworded is None:
             failures.append(f"{lesson.name}: its code has changed since it was run: build it")
             continue
         for cell, before in zip(cells, ran, strict=True):
             cell.outputs, cell.execution_count = before.outputs, before.execution_count
-            _ask_anew(cell, reworded)
+            _replace_questions(cell, reworded)
         _write_lab(root, lesson)
         write_whole(path, text(solved))
     return failures
 
 
-def _reworded(cells: list[NotebookNode], ran: list[NotebookNode]) -> dict[str, str] | None:
+def _reworded_questions(
+    cells: list[NotebookNode], ran: list[NotebookNode]
+) -> dict[str, str] | None:
     """Map the old text of each reworded question to the new one; None if any code differs.
 
     The words of a question count as prose, because no answer depends on them. Both texts are HTML,
@@ -164,7 +166,7 @@ def _reworded(cells: list[NotebookNode], ran: list[NotebookNode]) -> dict[str, s
     reworded = {}
     for cell, before in zip(cells, ran, strict=True):
         (line, _, new), (line_before, _, old) = (
-            _below_its_comments(version.source).partition("\n") for version in (cell, before)
+            _without_leading_comments(version.source).partition("\n") for version in (cell, before)
         )
         if line != line_before or (new != old and not lesson_marks.GUESS.match(line)):
             return None
@@ -174,12 +176,12 @@ def _reworded(cells: list[NotebookNode], ran: list[NotebookNode]) -> dict[str, s
     return reworded
 
 
-def _below_its_comments(source: str) -> str:
+def _without_leading_comments(source: str) -> str:
     lines = source.splitlines(keepends=True)
     return "".join(itertools.dropwhile(lambda line: line.startswith("#"), lines))
 
 
-def _ask_anew(cell: NotebookNode, reworded: Mapping[str, str]) -> None:
+def _replace_questions(cell: NotebookNode, reworded: Mapping[str, str]) -> None:
     """Replace the text of reworded questions in a cell's HTML outputs."""
     for output in cell.outputs:
         shown = output.get("data", {})
@@ -208,11 +210,11 @@ def execute(lesson: Lesson, root: Path) -> NotebookNode:
     node = notebook(lesson, solved=True)
     _run(node, lesson, root / "solutions")
     for index, cell in enumerate(node.cells):
-        if error := check_that_fails(cell):
+        if error := failing_verdict(cell):
             raise Failed(f"{_place(lesson, index)}: its solution is not right: {error}")
     node.metadata = nbformat.from_dict(METADATA)  # nbclient adds more
-    _leave_pictures_of_widgets(node)
-    return _without_this_machine(node, root)
+    _remove_widget_views(node)
+    return _without_local_paths(node, root)
 
 
 def _run(node: NotebookNode, lesson: Lesson, folder: Path) -> None:
@@ -229,17 +231,17 @@ def _run(node: NotebookNode, lesson: Lesson, folder: Path) -> None:
         resources={"metadata": {"path": str(folder)}},
         on_cell_execute=lambda cell, cell_index: running.append(cell_index),
     )
-    if not _started(client):
-        raise Failed(f"solutions/{lesson.name}.ipynb: its kernel died at {STARTS} starts")
+    if not _start_kernel(client):
+        raise Failed(f"solutions/{lesson.name}.ipynb: its kernel died at {START_ATTEMPTS} starts")
     try:
         client.execute()
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         raise Failed(f"{_place(lesson, running[-1])} failed: {_reason(error)}") from error
 
 
-def _started(client: NotebookClient) -> bool:
+def _start_kernel(client: NotebookClient) -> bool:
     """Start the kernel; return False if it died before its first reply at every attempt."""
-    for _ in range(STARTS):
+    for _ in range(START_ATTEMPTS):
         client.create_kernel_manager()
         if zmq.has("curve") and client.km.has_trait("transport_encryption"):
             client.km.transport_encryption = "auto"  # or the kernel warns that it is not encrypted
@@ -259,7 +261,7 @@ def _place(lesson: Lesson, index: int) -> str:
     return f"solutions/{lesson.name}.ipynb: the cell at course/lessons/{lesson.path.name}:{line}"
 
 
-def check_that_fails(cell: NotebookNode) -> str:
+def failing_verdict(cell: NotebookNode) -> str:
     """The verdict of a failing `%check`; "" for every other cell."""
     if cell.cell_type != "code" or not cell.source.startswith("%check"):
         return ""
@@ -277,14 +279,14 @@ def _reason(error: Exception) -> str:
     return "\n  ".join([f"{error.ename}: {error.evalue}", *lines[-6:-1]])
 
 
-def _leave_pictures_of_widgets(node: NotebookNode) -> None:
+def _remove_widget_views(node: NotebookNode) -> None:
     """Remove the live view of each widget; its picture or text, which needs no kernel, stays."""
     for cell in code_cells(node):
         for output in cell.outputs:
             output.get("data", {}).pop(WIDGET, None)
 
 
-def _without_this_machine(node: NotebookNode, root: Path) -> NotebookNode:
+def _without_local_paths(node: NotebookNode, root: Path) -> NotebookNode:
     """The notebook without this machine's paths to the course and to Python."""
     python = Path(sysconfig.get_path("stdlib"))
     content = text(node).replace(f"{root}/", "./").replace(f"{python}/", f"…/{python.name}/")

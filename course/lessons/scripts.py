@@ -18,13 +18,13 @@ def write_scripts(root: Path, chosen: list[Lesson]) -> None:
         for target, script in lesson.scripts(solved=False).items():
             path = root / "labs" / target
             if path.exists() and path.read_bytes() != script.encode():
-                put_aside(root, path)
+                move_to_kept(root, path)
             write_whole(path, script)
         for target, script in lesson.scripts(solved=True).items():
             write_whole(root / "solutions" / target, script)
 
 
-def put_aside(root: Path, path: Path) -> None:
+def move_to_kept(root: Path, path: Path) -> None:
     """Move a file of labs/ to labs/src/kept, and print where it is."""
     name = f"{path.stem}-{datetime.now():%Y-%m-%d-%H%M%S}{path.suffix}"
     kept = root / "labs" / "src" / KEPT / name

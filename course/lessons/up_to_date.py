@@ -8,7 +8,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from course.lessons.lesson import Lesson
-from course.lessons.notebooks import check_that_fails, code_cells, notebook, text
+from course.lessons.notebooks import code_cells, failing_verdict, notebook, text
 
 SCREENSHOT = "lab_03.png"  # of JupyterLab, in the README: the only picture no code draws
 
@@ -32,11 +32,11 @@ def stale_beside(root: Path, known: Collection[str], figures: Mapping[str, str])
         for name, svg in figures.items()
         if _content(root / "images" / name) != svg
     ]
-    made = {f"{name}.ipynb" for name in known} | set(figures) | {SCREENSHOT}
+    expected = {f"{name}.ipynb" for name in known} | set(figures) | {SCREENSHOT}
     for folder, pattern in (("labs", "*.ipynb"), ("solutions", "*.ipynb"), ("images", "[!.]*")):
-        there = sorted(path.name for path in (root / folder).glob(pattern))
+        present = sorted(path.name for path in (root / folder).glob(pattern))
         reason = "is made by no lesson and no figure: remove it"
-        faults += [f"{folder}/{name} {reason}" for name in there if name not in made]
+        faults += [f"{folder}/{name} {reason}" for name in present if name not in expected]
     return faults
 
 
@@ -57,9 +57,9 @@ def _solution_fault(content: str | None, lesson: Lesson) -> str | None:
     code = code_cells(node)
     if [cell.execution_count for cell in code] != list(range(1, len(code) + 1)):
         return "was not run from the first cell to the last"
-    if any(_failed(cell) for cell in code):
+    if any(_has_unexpected_error(cell) for cell in code):
         return "has a cell that failed"
-    if any(check_that_fails(cell) for cell in code):
+    if any(failing_verdict(cell) for cell in code):
         return "has a check that does not hold"
     return None
 
@@ -73,7 +73,7 @@ def _without_outputs(node: NotebookNode) -> NotebookNode:
     return node
 
 
-def _failed(cell: NotebookNode) -> bool:
+def _has_unexpected_error(cell: NotebookNode) -> bool:
     """Whether a cell ended in an unexpected error."""
     if "raises-exception" in cell.metadata.get("tags", []):
         return False
