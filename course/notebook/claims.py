@@ -52,14 +52,14 @@ def claims(rows: Sequence[Sequence[str]], heads: tuple[str, str] = HEADS) -> Cla
     A third item of a row names a question. If any of these questions was answered, the table has a
     column of guesses.
     """
-    guessed = [_guessed(*row[2:]) for row in rows]
-    if not any(guessed):
+    guesses_shown = [_guess_text(*row[2:]) for row in rows]
+    if not any(guesses_shown):
         return Claims([tuple(row[:2]) for row in rows], heads)
-    every = [(row[0], guess, row[1]) for row, guess in zip(rows, guessed, strict=True)]
-    return Claims(every, (heads[0], GUESSED, heads[1]))
+    with_guesses = [(row[0], guess, row[1]) for row, guess in zip(rows, guesses_shown, strict=True)]
+    return Claims(with_guesses, (heads[0], GUESSED, heads[1]))
 
 
-def _guessed(name: str = "") -> str:
+def _guess_text(name: str = "") -> str:
     """The learner's guess for the question `name`, with its unit; "" if there is none."""
-    known = guesses.read(name, SRC) if name else None
-    return "" if known is None or known.guess is None else known.shown(known.guess, 4)
+    stored = guesses.read(name, SRC) if name else None
+    return "" if stored is None or stored.guess is None else stored.shown(stored.guess, 4)

@@ -27,7 +27,7 @@ from course.notebook.guesses import Guess
 from course.notebook.store import SRC
 
 STORED = "What the stored run showed"
-TAKES = "%%guess takes a name, then a unit or choices: %%guess growth times."
+USAGE = "%%guess takes a name, then a unit or choices: %%guess growth times."
 
 
 class GuessForm(anywidget.AnyWidget):
@@ -53,10 +53,10 @@ class GuessForm(anywidget.AnyWidget):
         """Show `guess` in its current state."""
         self.guess = guess
         measured = guess.value is not None
-        again = "" if measured else "Guess" if guess.guess is None else "Change"
+        button = "" if measured else "Guess" if guess.guess is None else "Change"
         with self.hold_sync():
             self.sentence = guess.sentence() if guess.guessed else ""
-            self.change, self.fault = again, ""
+            self.change, self.fault = button, ""
             self.stored = replace(guess, guess=None).sentence() if measured else ""
             self.turn += 1
 
@@ -81,9 +81,9 @@ class GuessForm(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(**options)
-        return {**data, "text/html": self._without_a_kernel(), "text/plain": repr(self)}, metadata
+        return {**data, "text/html": self._static_html(), "text/plain": repr(self)}, metadata
 
-    def _without_a_kernel(self) -> str:
+    def _static_html(self) -> str:
         """The form as plain HTML: the guess, or else what the stored run showed, folded."""
         if self.sentence or not self.stored:
             return f"<p>{html.escape(self.sentence)}</p>" if self.sentence else ""
@@ -99,7 +99,7 @@ def ask(line: str, cell: str) -> None:
     text, kind = " ".join(cell.split()), kind.strip()
     choices = tuple(choice.strip() for choice in kind.split("|")) if "|" in kind else ()
     if not guesses.NAME.fullmatch(name) or not text or "" in choices:
-        raise CourseError(TAKES)
+        raise CourseError(USAGE)
     question = Guess(name, text, "" if choices else kind, choices)
     form = GuessForm(guesses.recall(question, SRC))
     _forms[name] = form, display(form, display_id=True)

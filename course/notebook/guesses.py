@@ -16,13 +16,14 @@ from course.notebook import store
 
 FOLDER = "guesses"  # in the folder `kept`
 MOST = 300  # characters of an answer
-LEAST, LARGEST = 1e-12, 1e15  # the range of the numbers, other than 0, that can be shown
+SMALLEST, LARGEST = 1e-12, 1e15  # the range of the numbers, other than 0, that can be shown
 NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 SECONDS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}  # units of time
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:[ ,_]\d{3})+(?:\.\d+)?")  # 16,000 or 1 234 567.8
 PLAIN = re.compile(r"[+-]?\d*[.,]?\d+(?:e[+-]?\d{1,2})?", re.IGNORECASE)  # 3, 0.5, 3,5 or 1e4
-# Below these: two shares count as equal, a factor counts as 1, a difference is given in percent.
-POINTS, CLOSE, DOUBLE = 0.5, 1.05, 2.0
+EQUAL_POINTS = 0.5  # shares that differ by fewer percentage points count as equal
+CLOSE = 1.05  # a measurement off by a smaller factor counts as guessed
+DOUBLE = 2.0  # a smaller factor is shown as a difference in percent
 Answer = float | str
 ANSWERS = ("guess", "value", "best")  # the fields of `Guess` that are answers
 
@@ -57,7 +58,7 @@ class Guess:
         return bool(self.measured and self.guess is not None and self.guessed > self.measured)
 
     @property
-    def off(self) -> float | None:
+    def ratio(self) -> float | None:
         """The measurement divided by the guess; None if that makes no sense.
 
         It is None for shares in %, which are compared by their difference.
@@ -99,30 +100,32 @@ class Guess:
         value = self._quoted(self.value)
         if not guess:
             return f"It was {value}."
-        apart = self._apart()
+        difference = self._difference()
         late = " (You guessed after a run.)" if self.late else ""
-        return f"You guessed {guess}, it was {value}{f': {apart}' if apart else ''}.{late}"
+        return (
+            f"You guessed {guess}, it was {value}{f': {difference}' if difference else ''}.{late}"
+        )
 
     def _quoted(self, answer: Answer, digits: int = 2) -> str:
         return f"“{answer}”" if isinstance(answer, str) else self.shown(answer, digits)
 
-    def _apart(self) -> str:
+    def _difference(self) -> str:
         if isinstance(self.guess, str):
             return "as you guessed" if self.guess.lower() == self.value.lower() else ""
         if self.unit == "%":
             points = self.value - self.guess
-            if abs(points) < POINTS:
+            if abs(points) < EQUAL_POINTS:
                 return "as you guessed"
             return f"{abs(points):.0f} points {'more' if points > 0 else 'less'}"
-        if self.off is None:
+        if self.ratio is None:
             return ""
-        factor = max(self.off, 1 / self.off)
+        factor = max(self.ratio, 1 / self.ratio)
         if factor < CLOSE:
             return "as you guessed" if factor == 1 else "as you guessed, within 5 %"
         if factor < DOUBLE:
-            share = abs(self.off - 1)
-            return f"{100 * share:.0f} % {'more' if self.off > 1 else 'less'}"
-        return f"{words.significant(factor)} times {'as much' if self.off > 1 else 'less'}"
+            share = abs(self.ratio - 1)
+            return f"{100 * share:.0f} % {'more' if self.ratio > 1 else 'less'}"
+        return f"{words.significant(factor)} times {'as much' if self.ratio > 1 else 'less'}"
 
 
 def number(text: str, unit: str) -> float:
@@ -143,7 +146,7 @@ def number(text: str, unit: str) -> float:
 
 def usable(value: float) -> bool:
     """Whether a number can be shown and drawn: it is finite, and neither huge nor tiny."""
-    return value == 0 or LEAST <= abs(value) <= LARGEST
+    return value == 0 or SMALLEST <= abs(value) <= LARGEST
 
 
 def parse(text: str) -> Guess | None:
@@ -154,14 +157,14 @@ def parse(text: str) -> Guess | None:
         for when in (guess.guessed, guess.measured):
             datetime.fromisoformat(when or "2000-01-01")
         texts = (guess.name, guess.question, guess.unit, *guess.choices)
-        right = {type(text) for text in texts} == {str} and bool(NAME.fullmatch(guess.name))
-        plain = {name: _plain(getattr(guess, name), guess.unit) for name in ANSWERS}
-        return replace(guess, **plain) if right else None
+        is_valid = {type(text) for text in texts} == {str} and bool(NAME.fullmatch(guess.name))
+        answers = {name: _valid_answer(getattr(guess, name), guess.unit) for name in ANSWERS}
+        return replace(guess, **answers) if is_valid else None
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
 
-def _plain(answer: object, unit: str) -> Answer | None:
+def _valid_answer(answer: object, unit: str) -> Answer | None:
     """Validate an answer from a file; raises `ValueError` if it does not fit the unit."""
     if answer is None:
         return None
@@ -189,12 +192,12 @@ def recall(question: Guess, src: Path) -> Guess:
         return question
     if (guess.unit, guess.choices) != (question.unit, question.choices):
         note = f"The question {question.name} was another one before: that guess is now in {{}}."
-        store.put_aside(path(question.name, src), note)
+        store.rename_as_broken(path(question.name, src), note)
         return question
     return replace(guess, question=question.question)
 
 
-def every(src: Path) -> list[Guess]:
+def read_all(src: Path) -> list[Guess]:
     """All stored guesses, sorted by name."""
     names = sorted(path.stem for path in (src / store.FOLDER / FOLDER).glob("*.json"))
     return [guess for name in names if NAME.fullmatch(name) and (guess := read(name, src))]

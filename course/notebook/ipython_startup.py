@@ -6,7 +6,7 @@ PYTHONSTARTUP names this file, so each `python` that someone types in a terminal
 
 if "get_ipython" in globals():
 
-    def _load_at_the_first(name, kind="line"):
+    def _load_on_first_use(name, kind="line"):
         shell = get_ipython()  # noqa: F821
 
         def magic(*arguments):
@@ -34,6 +34,6 @@ if "get_ipython" in globals():
         "why",
     )
     for _name in _NAMES:  # all except `%reset`, because IPython has its own
-        _load_at_the_first(_name)
-    _load_at_the_first("guess", "cell")
-    del _load_at_the_first, _NAMES, _name
+        _load_on_first_use(_name)
+    _load_on_first_use("guess", "cell")
+    del _load_on_first_use, _NAMES, _name

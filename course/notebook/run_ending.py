@@ -50,7 +50,7 @@ def _failure(run: Run) -> list[str]:
         return [todo.sentence(script)]
     traceback = run.traceback(first)
     which = f"Rank {first} failed first" if len(run.processes) > 1 else "The script failed"
-    how = how_it_ended(run.exit_codes[first])
+    how = describe_exit(run.exit_codes[first])
     if run.ended_by_launcher(first):  # it had raised an exception, and was still exiting
         how = "ended by the launcher"
     ended = f"{which} ({how})"
@@ -68,6 +68,6 @@ def _failure(run: Run) -> list[str]:
     return parts
 
 
-def how_it_ended(code: int) -> str:
+def describe_exit(code: int) -> str:
     """An exit code in words: 'exit code 3', 'killed by SIGKILL'."""
     return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"

@@ -44,7 +44,7 @@ def inspect(shell: InteractiveShell) -> None:
     They become widgets again once the package is installed. Nothing happens if the server is
     unknown, as in another editor or if it runs on another machine.
     """
-    if server := incomplete():
+    if server := incomplete_server():
         import anywidget  # slow to import
 
         print(server.sentence())
@@ -54,12 +54,12 @@ def inspect(shell: InteractiveShell) -> None:
 def _bundle(widget: object) -> object:
     """The MIME bundle for the page: the widget, or only its picture for an incomplete server."""
     data, metadata = widget._repr_mimebundle_()
-    if incomplete():
+    if incomplete_server():
         data = {kind: text for kind, text in data.items() if kind != widget_view.MIMETYPE}
     return data, metadata
 
 
-def incomplete() -> Server | None:
+def incomplete_server() -> Server | None:
     """The server if it lacks a package; None if it has all of them, or if it is unknown."""
     if "JPY_SESSION_NAME" not in os.environ:  # set by Jupyter servers, not by other programs
         return None
@@ -69,17 +69,17 @@ def incomplete() -> Server | None:
         return None
     if python is None:
         return None
-    kernels_own = {str(Path(sys.prefix, "share", "jupyter"))}
-    everybodys = [Path(path) for path in paths.jupyter_path() if path not in kernels_own]
-    folders = [python.parents[1] / "share" / "jupyter", *everybodys]
+    kernel_folder = str(Path(sys.prefix, "share", "jupyter"))
+    shared = [Path(path) for path in paths.jupyter_path() if path != kernel_folder]
+    folders = [python.parents[1] / "share" / "jupyter", *shared]
     if not any((folder / "lab").is_dir() for folder in folders):
         return None
-    there = {
+    present = {
         package
         for package, name in EXTENSIONS.items()
         if any((folder / "labextensions" / name).is_dir() for folder in folders)
     }
-    lacks = tuple(package for package in EXTENSIONS if package not in there)
+    lacks = tuple(package for package in EXTENSIONS if package not in present)
     return Server(python, lacks) if lacks else None
 
 

@@ -26,7 +26,7 @@ def _labs() -> list[Lesson]:
 def picture(src: Path = SRC) -> Picture:
     """Draw the map of the labs, with the exercises that have passed or are begun."""
     states = _states(src)
-    following = go_on_with(states)
+    following = next_lab(states)
     return labs_map.draw(_labs(), states, following.number if states and following else "")
 
 
@@ -45,27 +45,27 @@ def table(src: Path = SRC) -> Prose:
 def go_on(src: Path = SRC) -> Prose:
     """A sentence on where to continue, with a link."""
     states = _states(src)
-    lab = go_on_with(states)
+    lab = next_lab(states)
     if lab is None:
         return Prose(f"All {len(states)} exercises have passed. There is nothing left to write.")
-    left = [name for name in lab.exercises if states.get(name) != labs_map.PASSED]
+    unfinished = [name for name in lab.exercises if states.get(name) != labs_map.PASSED]
     link = f"**[Lab {lab.number}: {lab.title}]({lab.name}.ipynb)**"
     begun = any(states.get(name) for name in lab.exercises)
     begin, first = ("Go on with", "next") if begun else ("Begin with", "first")
-    return Prose(f"{begin} {link} Its {first} exercise is `{left[0]}`.")
+    return Prose(f"{begin} {link} Its {first} exercise is `{unfinished[0]}`.")
 
 
-def go_on_with(states: Mapping[str, str]) -> Lesson | None:
+def next_lab(states: Mapping[str, str]) -> Lesson | None:
     """The lab to continue with; None if every exercise has passed.
 
     It is the first lab that the learner has begun and not finished. If there is none, it is the
     first unfinished lab of the core, and after the core the first unfinished lab.
     """
     passed = {name for name, state in states.items() if state == labs_map.PASSED}
-    left = [lab for lab in _labs() if not passed.issuperset(lab.exercises)]
-    begun = [lab for lab in left if states.keys() & set(lab.exercises)]
-    core = [lab for lab in left if lab.number in CORE]
-    return next(iter([*begun, *core, *left]), None)
+    unfinished = [lab for lab in _labs() if not passed.issuperset(lab.exercises)]
+    begun = [lab for lab in unfinished if states.keys() & set(lab.exercises)]
+    core = [lab for lab in unfinished if lab.number in CORE]
+    return next(iter([*begun, *core, *unfinished]), None)
 
 
 def count() -> str:

@@ -34,19 +34,21 @@ def read(path: Path, parse: Callable[[str], Record | None], what: str) -> Record
         text = ""
     record = parse(text)
     if record is None:
-        put_aside(path, f"{path} could not be read. It is now {{}}, and {what} kept from here on.")
+        rename_as_broken(
+            path, f"{path} could not be read. It is now {{}}, and {what} kept from here on."
+        )
     return record
 
 
-def put_aside(path: Path, note: str) -> None:
+def rename_as_broken(path: Path, note: str) -> None:
     """Rename a file, and print the note with the new name for its ``{}``."""
-    aside = path.with_name(f"{path.name}.broken-{datetime.now():%Y-%m-%d-%H%M%S}")
+    renamed = path.with_name(f"{path.name}.broken-{datetime.now():%Y-%m-%d-%H%M%S}")
     try:
-        path.rename(aside)
+        path.rename(renamed)
     except OSError as error:
         print(f"{path} cannot be read and is left out: {error.strerror}.")
         return
-    print(note.format(aside.name))
+    print(note.format(renamed.name))
 
 
 def write(path: Path, record: dict, lost: str) -> None:
@@ -58,5 +60,5 @@ def write(path: Path, record: dict, lost: str) -> None:
     try:
         write_whole(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     except (OSError, UnicodeEncodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "its text is not UTF-8"
-        print(f"{lost}: {path} cannot be written: {why}.")
+        reason = error.strerror if isinstance(error, OSError) else "its text is not UTF-8"
+        print(f"{lost}: {path} cannot be written: {reason}.")

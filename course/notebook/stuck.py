@@ -57,13 +57,13 @@ class Attempt:
         """
         hints = self.exercise.hints
         if number is not None and number not in hints:
-            there = ", ".join(map(str, hints))
-            raise CourseError(f"{self.name} has no TODO {number}; it has {there}.")
+            known = ", ".join(map(str, hints))
+            raise CourseError(f"{self.name} has no TODO {number}; it has {known}.")
         still_open = [n for n in todo.numbers(self.written()) if n in hints]
         shown = [number] if number is not None else still_open[:1] or list(hints)
         parts = [f"**TODO {n}.** {hints[n]}" for n in shown]
         if others := [n for n in hints if n not in shown]:
-            commands = _either(f"`%hint {self.name} {n}`" for n in others)
+            commands = _or_list(f"`%hint {self.name} {n}`" for n in others)
             parts.append(f"For another TODO: {commands}.")
         return Prose("\n\n".join(parts))
 
@@ -113,13 +113,13 @@ class Attempt:
         return Diff(before.script.splitlines(), self.written().splitlines(), names, context=2)
 
 
-def _either(commands: Iterable[str]) -> str:
+def _or_list(commands: Iterable[str]) -> str:
     """Join commands to a list in words: `a`, `b` or `c`."""
-    *most, last = commands
-    return f"{', '.join(most)} or {last}" if most else last
+    *first_ones, last = commands
+    return f"{', '.join(first_ones)} or {last}" if first_ones else last
 
 
-def say_when_it_passed(attempt: Attempt) -> None:
+def print_last_pass(attempt: Attempt) -> None:
     """Print when this exercise last passed, above a check that fails now; nothing if never."""
     record = progress.read(attempt.name, attempt.src)
     if not record or not record.passed:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-FIRST = "labs/start.ipynb"  # exists only in the folder of the whole course
+START_NOTEBOOK = "labs/start.ipynb"  # exists only in the folder of the whole course
 
 
 def enter(names: Mapping[str, object]) -> None:
@@ -21,7 +21,7 @@ def enter(names: Mapping[str, object]) -> None:
         if notebook.parent.resolve() != here.resolve():
             os.chdir(notebook.parent)
             print(f"The working folder is now that of the notebook: {notebook.parent}")
-    elif (here / FIRST).is_file():
+    elif (here / START_NOTEBOOK).is_file():
         print(
             f"This notebook runs in {here}, so its scripts would go there. "
             "Run `%cd labs` (or `%cd solutions`, for a notebook from there) before you go on."

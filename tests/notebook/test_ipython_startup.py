@@ -64,7 +64,7 @@ def test_a_guess_loads_it_too(run):
 
 def test_the_first_cell_of_a_lab_prints_nothing_and_no_name_is_left_behind(run):
     assert run("%load_ext course") == ""
-    left = {"_load_at_the_first", "_NAMES", "_name"}
+    left = {"_load_on_first_use", "_NAMES", "_name"}
     assert run(f"print({left} & set(dir()))") == "set()\n"
     assert run("%solution ring").startswith("The solution of `ring` ends")
 
