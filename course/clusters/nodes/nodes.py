@@ -14,7 +14,7 @@ from course.drawing import card, palette
 from course.launch import Run
 
 PORT = 29400  # torchrun's default for a rendezvous; in a namespace no other process uses it
-MOST = 8
+MOST_NODES = 8
 LIMIT_S = 900.0  # of a run, by default
 
 
@@ -143,7 +143,7 @@ class Nodes:
                 f"{interface} {self.network.address(i, interface)}"
                 for interface in network.INTERFACES
             )
-            shell = f"ip netns exec {self.network.space(i)} bash"
+            shell = f"ip netns exec {self.network.namespace(i)} bash"
             lines.append(f"{name}   {addresses}   a shell there: {shell}")
         return "\n".join(lines)
 
@@ -163,8 +163,8 @@ def start(count: int = 2, loopback: bool = False) -> Nodes:
     Otherwise, or with `loopback`, they are agents on this machine's loopback. Raises `CourseError`
     for a number of nodes that one machine cannot pretend to be.
     """
-    if not 1 <= count <= MOST:
-        raise CourseError(f"This machine can pretend to be 1 to {MOST} nodes, not {count}.")
+    if not 1 <= count <= MOST_NODES:
+        raise CourseError(f"This machine can pretend to be 1 to {MOST_NODES} nodes, not {count}.")
     return Nodes(count, loopback)
 
 

@@ -21,7 +21,7 @@ from course.launch import (
 )
 from course.notebook import CurvesDisplay, Live
 
-LOOK_S = 0.2  # the longest wait for an event, before a look at whether any node still runs
+POLL_S = 0.2  # the longest wait for an event, before a look at whether any node still runs
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class RunningOnNodes:
         self._killed: set[int] = set()
         self._error: Exception | None = None
         self._live = Live(limit, CurvesDisplay())
-        self._began = time.monotonic()
+        self._started_at = time.monotonic()
         for node in on:
             self.restart(node)
             if port is not None:
@@ -83,7 +83,7 @@ class RunningOnNodes:
         """Wait until a rank has logged at least this value (``until(step=20)``), or for the end."""
         name, value = next(iter(reached.items()))
         while not any(row.get(name, value - 1) >= value for row in self.run.rows):
-            if not self._alive():
+            if not self._is_running():
                 break
             self._take_event()
         return self
@@ -103,7 +103,7 @@ class RunningOnNodes:
         Raises `CourseError` if a script without open TODOs fails, unless it `may_fail`, and
         `Interrupted` after an interrupt.
         """
-        while self._alive() or not self._events.empty():
+        while self._is_running() or not self._events.empty():
             self._take_event()
         if self._error:
             raise self._error
@@ -120,25 +120,25 @@ class RunningOnNodes:
         """Take the worst end of all nodes as the end of the run."""
         runs = [run for node, run in self.launches.items() if node not in self._killed]
         worst = next((run for run in runs if not run.ok), runs[0])
-        self.run.log_dir, self.run.wall_s = worst.log_dir, time.monotonic() - self._began
+        self.run.log_dir, self.run.wall_s = worst.log_dir, time.monotonic() - self._started_at
         self.run.reason, self.run.launcher_code = worst.reason, worst.launcher_code
         self._live(self.run, Done())
 
     def _wait_for(self, port: int) -> None:
         """Wait until a process listens at a port of this machine, or all launches have ended."""
-        while self._alive():
+        while self._is_running():
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     return
             self._take_event()
 
-    def _alive(self) -> bool:
+    def _is_running(self) -> bool:
         return any(thread.is_alive() for thread in self._threads.values())
 
     def _take_event(self) -> None:
-        """Record and show one event; return if none comes within `LOOK_S` seconds."""
+        """Record and show one event; return if none comes within `POLL_S` seconds."""
         try:
-            event = self._events.get(timeout=LOOK_S)
+            event = self._events.get(timeout=POLL_S)
             if not isinstance(event, (RunEnded, Done)):  # of one node; the others go on
                 self.run.take(event)
                 self._live(self.run, event)

@@ -36,8 +36,8 @@ def live(
     horizon = max([60.0, *(min(end, WEEK_S) for end in ends)])
     unit, unit_s = next((unit, unit_s) for most, unit, unit_s in AXES if horizon <= most)
     bars = [
-        *_held(running, now, horizon / 200, unit_s, mine),
-        *_reserved(reservations, nodes, now, unit_s),
+        *_job_bars(running, now, horizon / 200, unit_s, mine),
+        *_reservation_bars(reservations, nodes, now, unit_s),
     ]
     return drawn.draw(
         _title(nodes, running, now),
@@ -61,7 +61,7 @@ def waiting(jobs: Sequence[Job], now: float) -> list[str]:
     return lines
 
 
-def _held(
+def _job_bars(
     running: Sequence[Job], now: float, least_s: float, unit_s: float, mine: int | None
 ) -> list[drawn.Bar]:
     """Bars for the GPUs of running jobs, each at least `least_s` seconds long, to be visible."""
@@ -80,7 +80,7 @@ def _held(
     ]
 
 
-def _reserved(
+def _reservation_bars(
     reservations: Sequence[Reservation], nodes: Sequence[Node], now: float, unit_s: float
 ) -> list[drawn.Bar]:
     """Bars for all GPUs of the reserved nodes."""

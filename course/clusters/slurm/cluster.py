@@ -94,14 +94,14 @@ class Cluster:
         except Refused as refusal:
             if "accounting storage is disabled" not in refusal.stderr:
                 raise
-            return self._remembered()
+            return self._controller_history()
         rows = [dict(zip(HISTORY, line.split("|"), strict=True)) for line in text.splitlines()]
         for row in rows:
             for name in ("Start", "End"):  # a word, such as Unknown, if there is none yet
-                row[name] = _clock(float(row[name])) if row[name].isdigit() else ""
+                row[name] = _time_text(float(row[name])) if row[name].isdigit() else ""
         return pd.DataFrame(rows, columns=HISTORY).set_index("JobID")
 
-    def _remembered(self) -> pd.DataFrame:
+    def _controller_history(self) -> pd.DataFrame:
         """A table of the jobs that the controller remembers: ended jobs only for MinJobAge."""
         answer = self.commands.run("squeue", "--json", "--states=all")
         jobs = map(records.job, json.loads(answer)["jobs"])
@@ -111,8 +111,8 @@ class Cluster:
                 "JobName": job.name,
                 "User": job.user,
                 "State": job.state,
-                "Start": _clock(job.start),
-                "End": _clock(job.end),
+                "Start": _time_text(job.start),
+                "End": _time_text(job.end),
                 "NNodes": job.node_count,
                 "Restarts": job.restarts,
                 "ExitCode": f"{job.exit_code}:{job.signal}",
@@ -232,5 +232,5 @@ def connect(find: Callable[[], Commands] = Commands) -> Cluster:
     return Cluster(commands)
 
 
-def _clock(when: float) -> str:
+def _time_text(when: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(when)) if when else ""

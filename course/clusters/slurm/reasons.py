@@ -33,7 +33,7 @@ def why(job: Job) -> str:
     return NEVER.get(job.reason) or WAITING.get(job.reason) or job.reason
 
 
-def hopeless(job: Job) -> bool:
+def never_starts(job: Job) -> bool:
     """Whether the job waits for something that will never come."""
     return job.state == "PENDING" and job.reason in NEVER
 

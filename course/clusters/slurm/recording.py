@@ -13,8 +13,8 @@ from pathlib import Path
 from course.clusters.slurm.commands import Commands, Refused, meaning
 
 FILE = Path(__file__).with_name("recording.json")
-# The commands that change nothing: their answers depend on the clock.
-LOOKS = ("squeue --json", "scontrol --oneliner show", "scontrol ping", "sacct")
+# The beginnings of commands that change nothing, whose answers depend on the clock.
+READ_ONLY = ("squeue --json", "scontrol --oneliner show", "scontrol ping", "sacct")
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Recording(Commands):
             raise Refused(
                 f"This is a recording, and `{key}` is not in it: that takes a real Slurm.", ""
             )
-        if not key.startswith(LOOKS):
+        if not key.startswith(READ_ONLY):
             self.clock = entry["at"]
         if entry.get("error"):
             raise Refused(meaning(words[0], entry["error"]), entry["error"])
@@ -79,7 +79,7 @@ class Recording(Commands):
         A command that changes something has only one answer, whatever its time.
         """
         entries = [entry for entry in self.entries if entry["key"] == key]
-        if key.startswith(LOOKS):
+        if key.startswith(READ_ONLY):
             entries = [entry for entry in entries if entry["at"] <= self.clock]
         return entries[-1] if entries else None
 

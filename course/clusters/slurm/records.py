@@ -22,7 +22,8 @@ ENDED = {
     "DEADLINE",
     "PREEMPTED",
 }
-OUT = ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "UNKNOWN")  # states in which a node runs no jobs
+# The states in which a node runs no jobs.
+OUT_OF_SERVICE = ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "UNKNOWN")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Node:
     @property
     def up(self) -> bool:
         """Whether jobs can run on it."""
-        return not any(word in self.state for word in OUT)
+        return not any(word in self.state for word in OUT_OF_SERVICE)
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def reservations(text: str) -> list[Reservation]:
 def job(record: dict) -> Job:
     """Parse one element of the list "jobs" in the output of ``squeue --json``."""
     names = expand(record.get("nodes") or "")
-    held = record.get("gres_detail") or []
+    gpu_details = record.get("gres_detail") or []
     count = int(_number(record.get("node_count")) or len(names) or 1)
     return Job(
         id=int(record["job_id"]),
@@ -155,7 +156,7 @@ def job(record: dict) -> Job:
         nodes=names,
         node_count=count,
         gpus_per_node=_gpus_per_node(record, count),
-        gpus={name: _indices(detail) for name, detail in zip(names, held, strict=False)},
+        gpus={name: _indices(detail) for name, detail in zip(names, gpu_details, strict=False)},
         submitted=_number(record.get("submit_time")) or 0,
         start=_number(record.get("start_time")) or 0,
         end=_number(record.get("end_time")) or 0,

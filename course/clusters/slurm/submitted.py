@@ -81,25 +81,25 @@ class SubmittedJob:
         This takes at most `limit` seconds. It shows the changes of the job's state, its curves,
         and at the end the last lines of its log. It stops at once if the job can never start.
         """
-        shown = _Shown() if show else None
+        display = _JobDisplay() if show else None
         end = self._commands.now() + limit
         while True:
             job = self.now
-            if shown:
-                shown.tell(story(job, self._commands.now()), self._commands.now())
-                shown.curves.show(self._rows(), {}, ended=job.state == "COMPLETED")
+            if display:
+                display.print_change(story(job, self._commands.now()), self._commands.now())
+                display.curves.show(self._rows(), {}, ended=job.state == "COMPLETED")
             if job.state == until:
                 return job
-            if job.ended or reasons.hopeless(job) or self._commands.now() >= end:
+            if job.ended or reasons.never_starts(job) or self._commands.now() >= end:
                 break
             self._commands.pause(POLL_S)
-        if shown:
-            self._conclude(job)
+        if display:
+            self._show_end(job)
         return job
 
-    def _conclude(self, job: Job) -> None:
+    def _show_end(self, job: Job) -> None:
         """Show the last lines of the log, or why there are none."""
-        if reasons.hopeless(job):
+        if reasons.never_starts(job):
             print(f"It will never start: cancel it with scancel {self.number}, and ask for less.")
         elif not job.ended:
             print(f"Job {self.number} goes on without being watched.")
@@ -119,37 +119,37 @@ class SubmittedJob:
         return story(self.now, self._commands.now())
 
 
-class _Shown:
+class _JobDisplay:
     """The output of a cell that follows a job: a line for every change, and the curves."""
 
     def __init__(self) -> None:
         self.curves = CurvesDisplay()
         self._line = ""
 
-    def tell(self, line: str, now: float) -> None:
+    def print_change(self, line: str, now: float) -> None:
         """Print the line and the time, unless it is the same as the last one."""
-        if _gist(line) != _gist(self._line):
+        if _stable_part(line) != _stable_part(self._line):
             print(f"{time.strftime('%H:%M:%S', time.localtime(now))}  {line}")
             self._line = line
 
 
-def _gist(line: str) -> str:
+def _stable_part(line: str) -> str:
     """The part of a line that does not change from second to second."""
     return line.partition(";")[0]
 
 
 def story(job: Job, now: float) -> str:
     """Describe a job in one line: its state, where it runs and for how long, or why it waits."""
-    again = f", after {words.plural(job.restarts, 'restart')}" if job.restarts else ""
+    restarts = f", after {words.plural(job.restarts, 'restart')}" if job.restarts else ""
     if job.state == "PENDING":
         expected = f"; expected to start {reasons.when(job, now)}" if job.start > now else ""
-        return f"job {job.id} waits: {reasons.why(job)}{expected}{again}"
+        return f"job {job.id} waits: {reasons.why(job)}{expected}{restarts}"
     if job.state == "RUNNING":
         where = ", ".join(job.nodes)
-        return f"job {job.id} runs on {where}{again}; its time ends {reasons.when(job, now)}"
-    took = ""
+        return f"job {job.id} runs on {where}{restarts}; its time ends {reasons.when(job, now)}"
+    duration = ""
     if job.end > job.start > 0:
-        took = f" after {words.long_duration(job.end - job.start)}"
+        duration = f" after {words.long_duration(job.end - job.start)}"
     code = f", exit code {job.exit_code}" if job.exit_code else ""
     signal = f", ended by signal {job.signal}" if job.signal else ""
-    return f"job {job.id} is {job.state.lower()}{took}{again}{code}{signal}"
+    return f"job {job.id} is {job.state.lower()}{duration}{restarts}{code}{signal}"

@@ -38,8 +38,8 @@ def ms_of_three_senders(four: nodes.Nodes) -> float:
     """The milliseconds in which node0 receives 1 MiB from each other node at the same time."""
 
     def enter(host: int, script: str) -> subprocess.Popen:
-        space = four.network.space(host)
-        command = ["ip", "netns", "exec", space, sys.executable, "-c", script]
+        namespace = four.network.namespace(host)
+        command = ["ip", "netns", "exec", namespace, sys.executable, "-c", script]
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     receiver = enter(0, RECEIVE)
