@@ -65,8 +65,8 @@ def test_ranks_that_ended_well_are_not_refused_for_a_launcher_that_was_late(tmp_
     processes = dict.fromkeys((0, 1), (0, 0.0))
     run = Run(["torchrun"], tmp_path, wall_s=20.0, reason=Reason.LIMIT, processes=processes)
     run._ended.update({0: 0, 1: 0})
-    problem = on_ranks._problem(run, 20.0, tmp_path, "check.py")
-    assert isinstance(problem, UnfitMachine) and "too busy" in str(problem)
+    failure = on_ranks._failure(run, 20.0, tmp_path, "check.py")
+    assert isinstance(failure, UnfitMachine) and "too busy" in str(failure)
 
 
 @pytest.mark.rest

@@ -26,7 +26,7 @@ LIMIT_S = 20.0
 MOST_RANKS = 8  # of a check that runs in a sandbox
 WARM_S = 90.0  # for the imports of the warm server, on a busy machine
 FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
-ABSENT = re.compile(r"ModuleNotFoundError: No module named '(\w+)'")
+MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)'")
 # Gloo prints this for a message that is too long, before it aborts the process.
 GLOO_TOO_LONG = "op.preamble.length <= op.nbytes"
 SEGMENTATION_FAULT = "Fatal Python error: Segmentation fault"
@@ -35,7 +35,7 @@ ENDED_TOO_EARLY = (
     "the launcher exited before any rank reached your code: "
     "`python -m course doctor` says whether this machine can run the checks"
 )
-TOO_MUCH = (
+TOO_MUCH_MEMORY = (
     f"Your code used more than {words.size(isolation.TOGETHER)} of memory, over all its processes, "
     "and was stopped: does something grow without bound?"
 )
@@ -48,7 +48,7 @@ UNKNOWN_TORCH = f"{UnknownTorch.__module__}.{UnknownTorch.__name__}: "
 # The checks compare arithmetic, so every box runs them on the CPU with the same library.
 CPU = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
 # The variables that torchrun would set for a single rank.
-ALONE = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}
+SINGLE_RANK = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}
 SCRIPT = Path(__file__).with_name("on_ranks_script.py")
 
 
@@ -88,28 +88,28 @@ class CheckRanks:
         a core does not count), `Unwritten` if a TODO is open, and `UnfitMachine` if no rank reached
         the learner's code.
         """
-        joined = join and not alone
-        call = (_module(function), function.__qualname__, args, kwargs, str(self.src), joined)
+        joins = join and not alone
+        call = (_module(function), function.__qualname__, args, kwargs, str(self.src), joins)
         with _call_files(self.sandbox, world_size) as (outside, inside):
             tokens = [secrets.token_hex() for _ in range(world_size)]
             for rank, token in enumerate(tokens):
                 (outside / f"rank{rank}").write_bytes(pickle.dumps((token, *call)))
             command, env = ["torchrun", "--standalone", "--nproc-per-node", str(world_size)], CPU
             if alone:
-                command, env = ["python"], CPU | ALONE
+                command, env = ["python"], CPU | SINGLE_RANK
             if salt is not None:
                 env = env | {"PYTHONHASHSEED": str(salt)}
-            run = self._launched([*command, str(SCRIPT), str(inside)], limit, env)
+            run = self._launch([*command, str(SCRIPT), str(inside)], limit, env)
             if not run.ok:
                 files = [outside / f"rank{rank}" for rank in range(world_size)]
-                if run.reason == Reason.LOST and all(map(_unread, files)):
+                if run.reason == Reason.LOST and all(map(_is_unread, files)):
                     raise UnfitMachine(ENDED_TOO_EARLY)
                 if run.reason == Reason.LIMIT and _cannot_meet(run, files, tokens, limit):
                     raise Deadlock(CANNOT_MEET)
-                raise _problem(run, limit, self.src, inspect.getfile(function))
+                raise _failure(run, limit, self.src, inspect.getfile(function))
             return [_answer(outside, token, run, rank) for rank, token in enumerate(tokens)]
 
-    def _launched(self, command: list[str], limit: float, env: dict[str, str]) -> Run:
+    def _launch(self, command: list[str], limit: float, env: dict[str, str]) -> Run:
         """Run a command, and remove its log folder; end the sandbox if the run ended badly."""
         options = {"patient": True, "place": self.sandbox, "module_folder": self.src}
         run = launch(command, limit=limit, env=env, **options)
@@ -140,7 +140,7 @@ def _call_files(sandbox: Sandbox | None, world_size: int) -> Iterator[tuple[Path
         yield sandbox.outside, sandbox.inside
 
 
-def _unread(call: Path) -> bool:
+def _is_unread(call: Path) -> bool:
     """Whether a rank has not read its call yet, and so cannot have reached the learner's code."""
     with call.open("rb") as file:
         return file.read(1) == pickle.PROTO
@@ -152,8 +152,8 @@ def _cannot_meet(run: Run, files: list[Path], tokens: list[str], limit: float) -
         with file.open("rb") as answer:
             if answer.read(len(token)) != token.encode():
                 return False
-    since = time.time() - max(file.stat().st_mtime for file in files)
-    return 0 not in run.exit_codes.values() and since > limit / 2
+    waited_s = time.time() - max(file.stat().st_mtime for file in files)
+    return 0 not in run.exit_codes.values() and waited_s > limit / 2
 
 
 def _answer(folder: Path, token: str, run: Run, rank: int) -> Any:
@@ -208,19 +208,19 @@ def _module(function: Callable) -> str:
     return inspect.getfile(function)
 
 
-def _problem(run: Run, limit: float, src: Path, function_file: str) -> Exception:
+def _failure(run: Run, limit: float, src: Path, function_file: str) -> Exception:
     """The exception for a failed run; `function_file` is the file of the function it called."""
     if run.reason == Reason.LIMIT:
         if run.processes and run.exit_codes == dict.fromkeys(run.processes, 0):
             return UnfitMachine(f"the ranks had ended, and {limit:.0f} s were over: {TOO_BUSY}")
         elsewhere = run.exit_codes.keys() - stacks.call_sites(run, src)
-        if not elsewhere and not _arrived(run, src, function_file):
+        if not elsewhere and not _reached_code(run, src, function_file):
             return UnfitMachine(f"no rank reached your code within {run.wall_s:.0f} s: {TOO_BUSY}")
         return Deadlock(stacks.report(run, limit, src))
     if run.reason == Reason.LOST:
         return Rejected(LOST)
     if run.reason == Reason.MEMORY:
-        return Rejected(TOO_MUCH)
+        return Rejected(TOO_MUCH_MEMORY)
     first = run.first_failed
     if first is None:
         return Rejected(
@@ -232,9 +232,9 @@ def _problem(run: Run, limit: float, src: Path, function_file: str) -> Exception
         return Unwritten(todo.in_sentences(todo.open_todos(script)))
     if (raised := run.raised(first)).startswith(UNKNOWN_TORCH):
         return UnfitMachine(f"not judged on this torch: {raised.removeprefix(UNKNOWN_TORCH)}")
-    if (absent := ABSENT.fullmatch(raised)) and absent[1] in exercises():
+    if (missing := MISSING_MODULE.fullmatch(raised)) and missing[1] in exercises():
         return Unwritten(
-            f"your code builds on another exercise: {src / absent[1]}.py is not there yet, so run "
+            f"your code builds on another exercise: {src / missing[1]}.py is not there yet, so run "
             "the cell that writes it"
         )
     ranks = (
@@ -245,7 +245,7 @@ def _problem(run: Run, limit: float, src: Path, function_file: str) -> Exception
     return Rejected(f"{ranks} failed{_place(run, first, src)}: {_cause(run, first)}")
 
 
-def _arrived(run: Run, src: Path, function_file: str) -> bool:
+def _reached_code(run: Run, src: Path, function_file: str) -> bool:
     """Whether a rank that was ended at the limit was in the learner's code or in the check's."""
     files = [Path(file) for rank in run.processes for file, _ in FRAME.findall(run.text(rank))]
     return any(file.parent == src or str(file) == function_file for file in files)
@@ -257,9 +257,9 @@ def _place(run: Run, rank: int, src: Path) -> str:
         (Path(file), line)
         for file, line in FRAME.findall(run.traceback(rank) or run.text(rank, "stderr"))
     ]
-    mine = [f" in {file.name}:{line}" for file, line in frames if file.parent == src]
+    lines_of_src = [f" in {file.name}:{line}" for file, line in frames if file.parent == src]
     innermost = -1 if run.traceback(rank) else 0  # faulthandler prints it first
-    return mine[innermost] if mine else ""
+    return lines_of_src[innermost] if lines_of_src else ""
 
 
 def _cause(run: Run, rank: int) -> str:

@@ -56,7 +56,7 @@ def main(folder: Path) -> None:
         dist.init_process_group("gloo")
     torch.manual_seed(rank)  # no verdict depends on chance
     result = function(*args, **kwargs)
-    if changed_name := untouched.replaced(before):
+    if changed_name := untouched.first_replaced(before):
         # Not an `AssertionError`, because the hint of the check would not fit.
         raise RuntimeError(f"it puts something else in the place of {changed_name}")
     mine.write_bytes(token.encode() + encode(result))

@@ -41,7 +41,7 @@ def outcome(error: BaseException | None) -> tuple[Outcome, str, bool]:
             return Outcome.FAILED, f"{type(error).__name__}: {error}", False
 
 
-def is_found_by_the_check(error: BaseException | None) -> bool:
+def hint_fits(error: BaseException | None) -> bool:
     """Whether a check found a fault by comparing, so that its hint fits.
 
     A typo, a hang or an exception on the way there is reported without the hint.

@@ -25,7 +25,7 @@ COLLECTIONS = {"list": list, "tuple": tuple, "set": set}
 
 def encode(thing: Any) -> bytes:
     """A rank's result as text; raises `TypeError` or `ValueError` if that is impossible."""
-    text = json.dumps(_Writer().written(thing)).encode()
+    text = json.dumps(_Writer().for_json(thing)).encode()
     if len(text) > LONGEST:
         raise ValueError(f"more than {words.size(LONGEST)} cannot be handed to a check")
     return text
@@ -35,7 +35,7 @@ def decode(text: bytes) -> Any:
     """The result that `encode` turned into text; raises any `Exception` for other text."""
     if len(text) > LONGEST:
         raise ValueError("the text is too long")
-    return _read(json.loads(text))
+    return _result(json.loads(text))
 
 
 class _Writer:
@@ -44,28 +44,28 @@ class _Writer:
     def __init__(self) -> None:
         self._things = 0
 
-    def written(self, thing: Any) -> Any:
+    def for_json(self, thing: Any) -> Any:
         self._things += 1
         if self._things > MOST_THINGS:
             raise ValueError(f"more than {MOST_THINGS:,} things cannot be handed to a check")
         if isinstance(thing, Tensor):
-            return {"tensor": _tensor_written(thing.detach())}
+            return {"tensor": _tensor_for_json(thing.detach())}
         if isinstance(thing, torch.dtype):
             return {"dtype": str(thing)}
         if isinstance(thing, Call):
-            return {"call": [self.written(getattr(thing, field.name)) for field in fields(Call)]}
+            return {"call": [self.for_json(getattr(thing, field.name)) for field in fields(Call)]}
         if isinstance(thing, dict):
             pairs = thing.items()
-            return {"dict": [[self.written(key), self.written(value)] for key, value in pairs]}
+            return {"dict": [[self.for_json(key), self.for_json(value)] for key, value in pairs]}
         for name, kind in COLLECTIONS.items():
             if isinstance(thing, kind):
-                return {name: [self.written(item) for item in thing]}
+                return {name: [self.for_json(item) for item in thing]}
         if isinstance(thing, PLAIN):
             return thing
         raise TypeError(f"a {type(thing).__name__} cannot be handed to a check")
 
 
-def _tensor_written(tensor: Tensor) -> list:
+def _tensor_for_json(tensor: Tensor) -> list:
     if tensor.nbytes > LONGEST:
         size = words.size(tensor.nbytes)
         raise ValueError(f"a tensor of {size} is too large to be handed to a check")
@@ -73,22 +73,22 @@ def _tensor_written(tensor: Tensor) -> list:
     return [str(tensor.dtype), list(tensor.shape), base64.b64encode(content).decode()]
 
 
-def _read(written: Any) -> Any:
-    if isinstance(written, PLAIN):
-        return written
-    ((kind, content),) = written.items()
+def _result(data: Any) -> Any:
+    if isinstance(data, PLAIN):
+        return data
+    ((kind, content),) = data.items()
     if kind == "tensor":
-        return _tensor_read(*content)
+        return _tensor(*content)
     if kind == "dtype":
         return _dtype(content)
     if kind == "call":
-        return Call(*map(_read, content))
+        return Call(*map(_result, content))
     if kind == "dict":
-        return {_read(key): _read(value) for key, value in content}
-    return COLLECTIONS[kind](map(_read, content))
+        return {_result(key): _result(value) for key, value in content}
+    return COLLECTIONS[kind](map(_result, content))
 
 
-def _tensor_read(dtype: str, shape: list[int], content: str) -> Tensor:
+def _tensor(dtype: str, shape: list[int], content: str) -> Tensor:
     kind, memory = _dtype(dtype), bytearray(base64.b64decode(content, validate=True))
     if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != len(memory):
         raise ValueError("a tensor has other bytes than its shape says")

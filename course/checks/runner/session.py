@@ -25,7 +25,7 @@ from course.checks.runner.outcomes import (
     Deadlock,
     Undecided,
     Unwritten,
-    is_found_by_the_check,
+    hint_fits,
     outcome,
 )
 from course.core import CourseError, todo, write_whole
@@ -73,8 +73,8 @@ class ChecksPlugin:
     def _report(self, name: str) -> Report:
         items = [item for item in self._items if _exercise(item) == name]
         results = self._results.get(name, [])
-        missing = map(_not_reached, items[len(results) :])
-        return Report(name, [item.originalname for item in items], [*results, *missing])
+        unjudged = map(_unjudged, items[len(results) :])
+        return Report(name, [item.originalname for item in items], [*results, *unjudged])
 
     @pytest.fixture(scope="module")
     def sandbox(self) -> Iterator[Sandbox | None]:
@@ -89,14 +89,14 @@ class ChecksPlugin:
     def ranks(self, sandbox: Sandbox | None, request: pytest.FixtureRequest) -> Callable:
         """`CheckRanks.call` with the learner's folder first on the import path."""
         await_warm_ranks(sandbox)
-        ranks = CheckRanks(self._src, sandbox, self._note)
+        ranks = CheckRanks(self._src, sandbox, self._keep_line)
         hung = self._hangs[_exercise(request.node)]
-        most = self._limit or (AFTER_A_HANG_S if hung else math.inf)
+        longest_s = self._limit or (AFTER_A_HANG_S if hung else math.inf)
 
-        def called(*args: Any, limit: float = LIMIT_S, **kwargs: Any) -> list[Any]:
-            return ranks.call(*args, limit=min(limit, most), **kwargs)
+        def call_ranks(*args: Any, limit: float = LIMIT_S, **kwargs: Any) -> list[Any]:
+            return ranks.call(*args, limit=min(limit, longest_s), **kwargs)
 
-        return called
+        return call_ranks
 
     @pytest.fixture
     def alone(self, ranks: Callable) -> Callable:
@@ -117,8 +117,8 @@ class ChecksPlugin:
         which = f" (exercise {names.index(name) + 1} of {len(names)})" if len(names) > 1 else ""
         return f"{name}{which}: check {items.index(item) + 1} of {len(items)}"
 
-    def _note(self, rank: int, line: str) -> None:
-        self._printed[f"rank {rank} │ {_visible(line)}"] = None
+    def _keep_line(self, rank: int, line: str) -> None:
+        self._printed[f"rank {rank} │ {_printable(line)}"] = None
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Keep the collected checks, and save a report that has none of them judged yet."""
@@ -156,13 +156,13 @@ class ChecksPlugin:
 
     def _result(self, item: pytest.Item, error: BaseException | None) -> Result:
         result, message, again = outcome(error)
-        hint = getattr(error, "hint", item.function.hint) if is_found_by_the_check(error) else ""
+        hint = getattr(error, "hint", item.function.hint) if hint_fits(error) else ""
         printed = [] if result == Outcome.PASSED else list(self._printed)[-PRINTED_LINES:]
         return Result(
             check=item.originalname,
             claim=_claim(item),
             outcome=result,
-            message=_visible(message[:LONGEST]),
+            message=_printable(message[:LONGEST]),
             hint=hint,
             printed="\n".join(printed),
             again=again,
@@ -178,13 +178,13 @@ def _claim(item: pytest.Item) -> str:
     return " ".join(item.function.__doc__.split())
 
 
-def _not_reached(item: pytest.Item) -> Result:
+def _unjudged(item: pytest.Item) -> Result:
     """The result of a check that has not run; it stays if the checks end early."""
     why = "the checks ended before this one"
     return Result(item.originalname, _claim(item), Outcome.NOT_JUDGED, why, again=True)
 
 
-def _visible(text: str) -> str:
+def _printable(text: str) -> str:
     """Replace characters in a learner's text that would move a terminal's cursor or break XML."""
     return "".join(char if char.isprintable() or char in "\n\t" else "�" for char in text)
 

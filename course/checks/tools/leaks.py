@@ -9,24 +9,24 @@ from torch.distributed import distributed_c10d
 
 from course.core import insides
 
-FIRST, CALLS = 2, 10  # the first calls may create objects that are kept for later calls
+WARM_UP_CALLS, CALLS = 2, 10  # the first calls may create objects that are kept for later calls
 LEAST = CALLS // 2  # fewer tensors than this are no leak
 PATIENCE_S, PAUSE_S = 5.0, 0.01
 
 
 def left_by(call: Callable[[int], object]) -> tuple[int, int]:
-    """How many tensors and how many process groups `CALLS` calls leave, after the `FIRST` ones.
+    """How many tensors and how many process groups `CALLS` calls leave, after the `WARM_UP_CALLS`.
 
     `call` gets its number.
     """
-    for number in range(FIRST):
+    for number in range(WARM_UP_CALLS):
         call(number)
     time.sleep(PAUSE_S)
     tensors, groups = _tensors(), process_groups()
-    for number in range(FIRST, FIRST + CALLS):
+    for number in range(WARM_UP_CALLS, WARM_UP_CALLS + CALLS):
         call(number)
-    more = settled(lambda: _tensors() - tensors, most=LEAST - 1)
-    return (more if more >= LEAST else 0), process_groups() - groups
+    new_tensors = settled(lambda: _tensors() - tensors, most=LEAST - 1)
+    return (new_tensors if new_tensors >= LEAST else 0), process_groups() - groups
 
 
 def settled(count: Callable[[], int], most: int) -> int:

@@ -34,10 +34,10 @@ class LateWork:
     def __init__(self, name: str, begin: Callable[..., Any], args: tuple, kwargs: dict) -> None:
         self.name, self.stopped, self.arrived, self.changed = name, False, False, False
         self._tensors: list[tuple[Tensor, Tensor]] = []  # the caller's, and what travels instead
-        args, kwargs = tree_map_only(Tensor, self._instead_of, (args, kwargs))
+        args, kwargs = tree_map_only(Tensor, self._stand_in, (args, kwargs))
         self._work = begin(*args, **kwargs)
 
-    def _instead_of(self, tensor: Tensor) -> Tensor:
+    def _stand_in(self, tensor: Tensor) -> Tensor:
         self._tensors.append((tensor, tensor.clone()))
         return self._tensors[-1][1]
 
@@ -56,7 +56,7 @@ class LateWork:
 
     def get_future(self) -> torch.futures.Future:
         """A future of the call; once it is done, the caller's tensors have the received data."""
-        future = _FutureOf(self)
+        future = _NotingFuture(self)
 
         def pass_on(done: torch.futures.Future) -> None:
             self._arrive()
@@ -79,7 +79,7 @@ class LateWork:
                 tensor.detach().copy_(travelled)
 
 
-class _FutureOf(torch.futures.Future):
+class _NotingFuture(torch.futures.Future):
     """A future that notes in the handle of its call when code blocks on it."""
 
     def __init__(self, handle: LateWork) -> None:

@@ -25,14 +25,14 @@ def same_groups() -> Iterator[None]:
     A group with `use_local_synchronization` is not compared, since only its own ranks make it.
     """
 
-    def together(name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def compare_first(name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         arguments = inspect.signature(real).bind(*args, **kwargs).arguments
         if not arguments.get("use_local_synchronization"):
             ranks = arguments.get("ranks")
             _compare(range(dist.get_world_size()) if ranks is None else ranks)
         return real(*args, **kwargs)
 
-    with interceptor.intercepted(together, ["new_group"]):
+    with interceptor.intercepted(compare_first, ["new_group"]):
         yield
     _compare([])  # a rank that makes no more groups
 

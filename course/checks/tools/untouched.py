@@ -29,14 +29,14 @@ def functions() -> dict[str, object]:
     return {name: value for name, value in watched.items() if name.partition(".")[2] not in ALLOWED}
 
 
-def replaced(before: dict[str, object]) -> str:
+def first_replaced(before: dict[str, object]) -> str:
     """The first name whose function is not the one in `before`; "" if there is none.
 
     The functions that the pretended GPUs replace are allowed.
     """
     now, pretended = functions(), sys.modules.get("course.pretended.tensors")
-    known = pretended.ours if pretended else []
+    allowed = pretended.ours if pretended else []
     changed = (name for name, value in before.items() if now.get(name) is not value)
     return next(
-        (name for name in changed if not any(now.get(name) is function for function in known)), ""
+        (name for name in changed if not any(now.get(name) is function for function in allowed)), ""
     )
