@@ -27,6 +27,8 @@ STARTUP_TIMEOUT_S = 180  # for a kernel on a busy machine
 CELL_TIMEOUT_S = 300  # nbval has the same limit, so a notebook that builds also validates
 START_ATTEMPTS = 3  # a kernel dies if another program takes its ports before it opens them
 DIED_EARLY = "Kernel died before replying"  # in the plain RuntimeError of jupyter_client
+# Raised by reads of a file that is not a notebook, and of its cells.
+NO_NOTEBOOK = (OSError, nbformat.reader.NotJSONError, KeyError, AttributeError)
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"file_extension": ".py", "name": "python", "pygments_lexer": "ipython3"},
@@ -116,7 +118,7 @@ def _was_worked_in(path: Path) -> bool:
         saved = nbformat.read(path, 4)
         ran = any(cell.outputs or cell.execution_count for cell in code_cells(saved))
         return ran or saved.metadata != METADATA
-    except (OSError, nbformat.reader.NotJSONError, KeyError, AttributeError):
+    except NO_NOTEBOOK:
         return True
 
 
@@ -124,7 +126,7 @@ def _has_same_outputs(path: Path, solved: NotebookNode) -> bool:
     """Whether the notebook on disk has the same compared outputs as this run."""
     try:
         return have_same_outputs(nbformat.read(path, 4), solved)
-    except (OSError, nbformat.reader.NotJSONError, KeyError, AttributeError):
+    except NO_NOTEBOOK:
         return False
 
 

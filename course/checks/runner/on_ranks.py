@@ -92,8 +92,9 @@ class CheckRanks:
         call = (_module(function), function.__qualname__, args, kwargs, str(self.src), joins)
         with _call_files(self.sandbox, world_size) as (outside, inside):
             tokens = [secrets.token_hex() for _ in range(world_size)]
-            for rank, token in enumerate(tokens):
-                (outside / f"rank{rank}").write_bytes(pickle.dumps((token, *call)))
+            files = [outside / f"rank{rank}" for rank in range(world_size)]
+            for file, token in zip(files, tokens, strict=True):
+                file.write_bytes(pickle.dumps((token, *call)))
             command, env = ["torchrun", "--standalone", "--nproc-per-node", str(world_size)], CPU
             if alone:
                 command, env = ["python"], CPU | SINGLE_RANK
@@ -101,13 +102,12 @@ class CheckRanks:
                 env = env | {"PYTHONHASHSEED": str(salt)}
             run = self._launch([*command, str(SCRIPT), str(inside)], limit, env)
             if not run.ok:
-                files = [outside / f"rank{rank}" for rank in range(world_size)]
-                if run.reason == Reason.LOST and all(map(_is_unread, files)):
+                if run.reason == Reason.LOST and all(map(plain_data.is_call, files)):  # none read
                     raise UnfitMachine(ENDED_TOO_EARLY)
                 if run.reason == Reason.LIMIT and _cannot_meet(run, files, tokens, limit):
                     raise Deadlock(CANNOT_MEET)
                 raise _failure(run, limit, self.src, inspect.getfile(function))
-            return [_answer(outside, token, run, rank) for rank, token in enumerate(tokens)]
+            return [_answer(files[rank], tokens[rank], run, rank) for rank in range(world_size)]
 
     def _launch(self, command: list[str], limit: float, env: dict[str, str]) -> Run:
         """Run a command, and remove its log folder; end the sandbox if the run ended badly."""
@@ -140,34 +140,31 @@ def _call_files(sandbox: Sandbox | None, world_size: int) -> Iterator[tuple[Path
         yield sandbox.outside, sandbox.inside
 
 
-def _is_unread(call: Path) -> bool:
-    """Whether a rank has not read its call yet, and so cannot have reached the learner's code."""
-    with call.open("rb") as file:
-        return file.read(1) == pickle.PROTO
-
-
 def _cannot_meet(run: Run, files: list[Path], tokens: list[str], limit: float) -> bool:
     """Whether all ranks returned long before the limit, but none of them passed the barrier."""
-    for file, token in zip(files, tokens, strict=True):
-        with file.open("rb") as answer:
-            if answer.read(len(token)) != token.encode():
-                return False
+    if None in map(_returned, files, tokens):
+        return False
     waited_s = time.time() - max(file.stat().st_mtime for file in files)
     return 0 not in run.exit_codes.values() and waited_s > limit / 2
 
 
-def _answer(folder: Path, token: str, run: Run, rank: int) -> Any:
-    """What a rank returned; raises `Rejected` if it ended without an answer."""
-    with (folder / f"rank{rank}").open("rb") as file:
-        written = file.read(len(token) + plain_data.LONGEST + 1)
-    if not written:
+def _returned(file: Path, token: str) -> bytes | None:
+    """What a rank wrote after the token of its call; None if its file has no such token."""
+    with file.open("rb") as answer:
+        written = answer.read(len(token) + plain_data.LONGEST + 1)
+    return written.removeprefix(token.encode()) if written.startswith(token.encode()) else None
+
+
+def _answer(file: Path, token: str, run: Run, rank: int) -> Any:
+    """The result of a rank; raises `Rejected` if the rank ended without an answer."""
+    if not file.stat().st_size:
         which = f"rank {rank}" if len(run.exit_codes) > 1 else "your code"
         reason = f"{which} ended before the check had its answer: does it call sys.exit()?"
     else:
         reason = f"what rank {rank} hands to the check cannot be read: does it write there itself?"
-        if written.startswith(token.encode()):
+        if (returned := _returned(file, token)) is not None:
             with contextlib.suppress(Exception):  # the learner's code may have written anything
-                return plain_data.decode(written.removeprefix(token.encode()))
+                return plain_data.decode(returned)
     raise Rejected(reason[0].upper() + reason[1:])
 
 

@@ -15,7 +15,7 @@ from types import ModuleType
 import torch
 import torch.distributed as dist
 
-from course.checks.runner.plain_data import encode
+from course.checks.runner.plain_data import encode, is_call
 from course.checks.tools import untouched
 
 
@@ -27,12 +27,6 @@ def load(module: str) -> ModuleType:
     loaded = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
     return loaded
-
-
-def is_call(path: Path) -> bool:
-    """Whether a file still holds the call of a rank: a pickle, which an answer is not."""
-    with path.open("rb") as file:
-        return file.read(1) == pickle.PROTO
 
 
 def main(folder: Path) -> None:

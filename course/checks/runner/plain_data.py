@@ -8,7 +8,9 @@ memory in proportion to its length, and executes nothing.
 import base64
 import json
 import math
+import pickle
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,6 +23,12 @@ LONGEST = 8 * words.MIB  # of an answer; the longest of the solutions has 2.2 Mi
 MOST_THINGS = 100_000  # in an answer; a list that contains itself would have no end
 PLAIN = (bool, int, float, str, type(None))
 COLLECTIONS = {"list": list, "tuple": tuple, "set": set}
+
+
+def is_call(file: Path) -> bool:
+    """Whether the file of a rank still has its call, a pickle, which an answer is not."""
+    with file.open("rb") as content:
+        return content.read(1) == pickle.PROTO
 
 
 def encode(thing: Any) -> bytes:
