@@ -268,7 +268,7 @@ def failing_verdict(cell: NotebookNode) -> str:
     if cell.cell_type != "code" or not cell.source.startswith("%check"):
         return ""
     text = "".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
-    return "" if lesson_marks.ALL_HOLD.search(text) else text or "no verdict"
+    return "" if lesson_marks.ALL_PASSED.search(text) else text or "no verdict"
 
 
 def _reason(error: Exception) -> str:
