@@ -15,8 +15,8 @@ WRITES = re.compile(r"%%writefile\b[ \t]*(.*)")  # the first line of a cell that
 GUESS = re.compile(r"^%%guess (\w+)")  # a cell that asks a question before a run
 EXPLORABLE = re.compile(r"\bexplore\.([a-z]\w*)\(")  # not the quiz: it is a class, and runs ranks
 ANSWER = re.compile(r"\bit_was\(\s*[\"'](\w+)")  # shows the run's answer to that question
-HOLD = "{} of {} checks hold"  # the verdict's count of the checks that hold
-ALL_HOLD = re.compile(HOLD.format(r"\b(\d+)", r"\1"))
+PASSED_COUNT = "{} of {} checks hold"  # how a verdict, also a stored one, counts passed checks
+ALL_PASSED = re.compile(PASSED_COUNT.format(r"\b(\d+)", r"\1"))
 CODE, EMPHASIS = re.compile(r"`([^`]+)`"), re.compile(r"\*([^*]+)\*")  # in a sentence
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"  # around the part that a learner writes
 

@@ -29,7 +29,7 @@ class Report:
     @property
     def ok(self) -> bool:
         """Whether every check has passed."""
-        return bool(self.checks) and self.held == len(self.checks)
+        return bool(self.checks) and self.passed_count == len(self.checks)
 
     @property
     def judged(self) -> bool:
@@ -40,14 +40,14 @@ class Report:
         return complete and not any(result.again for result in self.results)
 
     @property
-    def held(self) -> int:
+    def passed_count(self) -> int:
         """How many checks passed."""
         return self.count(Outcome.PASSED)
 
     @property
     def share(self) -> float:
-        """The part of the checks that hold, from 0 to 1."""
-        return self.held / max(len(self.checks), 1)
+        """The share of the checks that passed, from 0 to 1."""
+        return self.passed_count / max(len(self.checks), 1)
 
     @property
     def begun(self) -> bool:
@@ -57,7 +57,8 @@ class Report:
     @property
     def verdict(self) -> str:
         """One line."""
-        counts = [lesson_marks.HOLD.format(self.held, len(self.checks))] if self.begun else []
+        passed = lesson_marks.PASSED_COUNT.format(self.passed_count, len(self.checks))
+        counts = [passed] if self.begun else []
         if left := len(self.checks) - len(self.results) + self.count(Outcome.NOT_JUDGED):
             counts.append(f"{left} not judged")
         summary = ", ".join(counts)
@@ -98,7 +99,7 @@ class Report:
         return verdict_card.as_html(self.verdict, self._shown())
 
     def _headline(self) -> str:
-        """The verdict, and what comes next if all checks hold."""
+        """The verdict, and what comes next if all checks passed."""
         known = exercises()
         if self.ok and self.exercise in known:
             return f"{self.verdict} {known[self.exercise].next(self.passed)}"

@@ -1,4 +1,4 @@
-"""The source of every notebook, the rules that it keeps, and the build of the notebooks."""
+"""The lessons, the rules they follow, and the build that turns them into notebooks."""
 
 from course.lessons.hints import read as read_hints
 from course.lessons.lesson import CORE, Lesson, labs, lessons, opened, read

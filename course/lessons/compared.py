@@ -1,4 +1,4 @@
-"""Select what nbval compares of a notebook's outputs: what two runs must have in common."""
+"""Select the parts of a notebook's outputs that nbval compares, which must agree between runs."""
 
 import json
 import re
@@ -11,15 +11,16 @@ from course.lessons.lesson import IGNORED
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 OVERWRITTEN = re.compile(r"^.*\r(?=[^\n])", re.MULTILINE)  # a line's text before a lone return
-# What no two runs have in common, and the pictures, whose numbers a cell can print.
+# Bookkeeping, what varies from run to run, and pictures, whose numbers a cell can print instead.
 NOT_COMPARED = {"output_type", "data", "metadata", "execution_count", "traceback", "name"}
 NOT_COMPARED |= {"image/png", "image/jpeg", WIDGET}
 
 
 def fields(outputs: Iterable[NotebookNode]) -> dict[str, list[str]]:
-    """The contents of each kind of output (a mime type, a stream), in order, as texts.
+    """The contents of each kind of output (a MIME type or a stream) as texts, in order.
 
-    A stream is one text, however often the cell wrote to it. The order of kinds does not count.
+    A stream is one text, however often the cell wrote to it. The order of the kinds does not
+    matter.
     """
     values, streams = defaultdict(list), defaultdict(str)
     for output in outputs:
@@ -34,13 +35,13 @@ def fields(outputs: Iterable[NotebookNode]) -> dict[str, list[str]]:
     return values | {name: [OVERWRITTEN.sub("", text)] for name, text in streams.items()}
 
 
-def says_the_same(old: NotebookNode, new: NotebookNode) -> bool:
-    """Whether two runs of the same code gave the same in all that is compared."""
-    return _parts(old) == _parts(new)
+def have_same_outputs(old: NotebookNode, new: NotebookNode) -> bool:
+    """Whether two runs of the same code agree in everything that is compared."""
+    return _compared_parts(old) == _compared_parts(new)
 
 
-def _parts(node: NotebookNode) -> list[tuple]:
-    """Each cell's code, its place in the run, and its outputs; if these vary, its errors."""
+def _compared_parts(node: NotebookNode) -> list[tuple]:
+    """Each code cell's source, execution count and outputs; only the errors if outputs vary."""
     parts = []
     for cell in (cell for cell in node.cells if cell.cell_type == "code"):
         varies = IGNORED in cell.metadata.get("tags", [])

@@ -1,7 +1,7 @@
 """The rules for a finished lab, which `build --check` and the tests apply.
 
-A lab that is still being written need not have all of this, so a build applies only `rules`. Each
-rule here also names line and reason, and says what to do.
+A lab that is still being written may break them, so a build applies only those of `rules`. Here
+too, each fault has its line and its reason, which includes what to do.
 """
 
 import ast
@@ -15,58 +15,58 @@ from course.lessons import sitting
 from course.lessons.lesson import START, Cell, Lesson, scan, script
 from course.lessons.rules import Fault, as_lines
 
-WIDE = 120  # columns
-WORDS = 4  # of prose for each line of code, at the least
-BETWEEN = 150  # lines between two things to do, at the most
+MOST_COLUMNS = 120
+LEAST_WORDS_PER_LINE = 4  # of prose, for each line of code
+MOST_IDLE_LINES = 150  # between two things to do
 LEAST_MINUTES = 30
-HEADER = {"minutes", "seconds", "needs"}
+HEADER_FIELDS = {"minutes", "seconds", "needs"}
 TOP = re.compile(
     r"> - \*\*After this lab\*\* .+\n(?:>.*\n)*"
     r"> - \*\*You need\*\* .+\n(?:>.*\n)*> - \*\*Time:\*\* .+"
 )
 NEEDED = re.compile(r"^> - \*\*You need\*\* ([^;.]*)", re.MULTILINE)
 NUMBER = re.compile(r"\b\d\d[a-z]?\b")
-NO_PROSE = ("|", "![", "```", "<")  # how lines begin that may be long
-RUN = re.compile(  # in a cell, or on practice nodes
+MAY_BE_LONG = ("|", "![", "```", "<")  # beginnings of lines that may be longer
+LAUNCH = re.compile(  # a launch in a cell or on practice nodes
     r"(?:%(?:why |right )?(?:torchrun|accelerate launch)\b|\.run\(f\").*?(src/\w+\.py)"
 )
-STARTS = re.compile(r"num_workers=[1-9]|mp\.spawn\(")
+STARTS_PROCESSES = re.compile(r"num_workers=[1-9]|mp\.spawn\(")
 GLOSSARY = re.compile(r"\]\(\.\./labs/glossary\.md(?:#([^)]*))?\)")
 TERM = re.compile(r"^### (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Course:
-    """What stands around a lesson: the lessons before it, the next one, the glossary's terms."""
+class CourseContext:
+    """What a lesson is judged with: the earlier lessons, the next one, the glossary's terms."""
 
     root: Path
     earlier: Sequence[Lesson]
     following: Lesson | None
-    terms: frozenset[str]  # as a link names them
+    terms: frozenset[str]  # as anchors of links
 
 
 def faults(root: Path, every: Sequence[Lesson], chosen: Collection[Lesson]) -> list[str]:
-    """What each chosen lesson lacks, as ``course/lessons/NAME.md:LINE: reason``."""
+    """The faults of the chosen lessons, each as ``course/lessons/NAME.md:LINE: reason``."""
     page = root / "labs" / "glossary.md"
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
-    terms = frozenset(map(place, TERM.findall(text)))
+    terms = frozenset(map(anchor, TERM.findall(text)))
     lines = []
     for at, lesson in enumerate(every):
         if lesson not in chosen:
             continue
         following = every[at + 1] if at + 1 < len(every) else None
-        around = Course(root, every[:at], following, terms)
+        context = CourseContext(root, every[:at], following, terms)
         rules = OF_EVERY_LESSON + OF_A_LAB * (lesson.name != START)
-        lines += as_lines(lesson, {fault for rule in rules for fault in rule(lesson, around)})
+        lines += as_lines(lesson, {fault for rule in rules for fault in rule(lesson, context)})
     return lines
 
 
-def place(term: str) -> str:
-    """The name by which a link finds a heading of a page, as GitHub makes it."""
+def anchor(term: str) -> str:
+    """The anchor that GitHub gives to a heading: ``data-parallel`` for "Data parallel"."""
     return re.sub(r"[^\w -]", "", term.lower()).replace(" ", "-")
 
 
-def _glossary(lesson: Lesson, around: Course) -> Iterator[Fault]:
+def _glossary(lesson: Lesson, context: CourseContext) -> Iterator[Fault]:
     links = [
         (number, link)
         for number, line in enumerate(lesson.lines, 1)
@@ -75,19 +75,19 @@ def _glossary(lesson: Lesson, around: Course) -> Iterator[Fault]:
     if not links:
         yield 1, "no link to labs/glossary.md: link each word that a newcomer may not know"
     for number, link in links:
-        if link and link not in around.terms:
+        if link and link not in context.terms:
             yield number, f"labs/glossary.md has no entry #{link}: write one, or mend the link"
 
 
-def _next(lesson: Lesson, around: Course) -> Iterator[Fault]:
+def _next(lesson: Lesson, context: CourseContext) -> Iterator[Fault]:
     """The last cell ends with a link to the next lab."""
-    if around.following:
-        link = f"Next: [{around.following.title}]({around.following.name}.ipynb)"
+    if context.following:
+        link = f"Next: [{context.following.title}]({context.following.name}.ipynb)"
         if not lesson.cells[-1].source.endswith(f"\n\n{link}"):
             yield lesson.cells[-1].line, f"the last cell ends with a paragraph of its own: `{link}`"
 
 
-def _top(lesson: Lesson, _: Course) -> Iterator[Fault]:
+def _top(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
     """The first cell says what the reader can do afterwards, what it needs, and how long it is."""
     if not TOP.search(lesson.cells[0].source):
         yield (
@@ -96,13 +96,13 @@ def _top(lesson: Lesson, _: Course) -> Iterator[Fault]:
         )
 
 
-def _header(lesson: Lesson, around: Course) -> Iterator[Fault]:
-    """The header has possible minutes, seconds and labs needed, and the lab has an exercise.
+def _header(lesson: Lesson, context: CourseContext) -> Iterator[Fault]:
+    """The header has plausible minutes, seconds and required labs, and the lab has an exercise.
 
     The map of the labs is drawn from the header.
     """
-    earlier = {lab.number for lab in around.earlier if lab.name != START}
-    if set(lesson.header) != HEADER:
+    earlier = {lab.number for lab in context.earlier if lab.name != START}
+    if set(lesson.header) != HEADER_FIELDS:
         yield 1, "the header has minutes, seconds and needs below `course:`, and nothing else there"
         return
     if not LEAST_MINUTES <= lesson.minutes <= sitting.MOST_MINUTES:
@@ -118,7 +118,7 @@ def _header(lesson: Lesson, around: Course) -> Iterator[Fault]:
         yield 1, "a lab has an exercise: a script with a TODO, and `%check NAME`"
 
 
-def _first_cell(lesson: Lesson, _: Course) -> Iterator[Fault]:
+def _first_cell(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
     text, line = lesson.cells[0].source, lesson.cells[0].line
     needed = NEEDED.search(text)
     named = NUMBER.findall(needed[1]) if needed else []
@@ -132,8 +132,8 @@ def _first_cell(lesson: Lesson, _: Course) -> Iterator[Fault]:
             )
 
 
-def _sitting(lesson: Lesson, around: Course) -> Iterator[Fault]:
-    solution = around.root / "solutions" / f"{lesson.name}.ipynb"
+def _sitting(lesson: Lesson, context: CourseContext) -> Iterator[Fault]:
+    solution = context.root / "solutions" / f"{lesson.name}.ipynb"
     if not solution.is_file():  # what its cells print is not known before it is built
         return
     counted = sitting.sitting(lesson, solution)
@@ -148,67 +148,68 @@ def _sitting(lesson: Lesson, around: Course) -> Iterator[Fault]:
         yield 1, f"the file has {more} characters more than {sitting.MOST_CHARACTERS}"
 
 
-def _wrapped(lesson: Lesson, _: Course) -> Iterator[Fault]:
+def _wrapped(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
     for number, line in enumerate(lesson.lines, 1):
         shown = re.sub(r"{{ \w+ }}", "00", line)
-        prose = not shown.lstrip("> ").startswith(NO_PROSE) and " " in shown[:WIDE]
-        if len(shown) > WIDE and prose:
-            yield number, f"{len(shown)} columns: wrap prose and code at {WIDE}"
+        prose = not shown.lstrip("> ").startswith(MAY_BE_LONG) and " " in shown[:MOST_COLUMNS]
+        if len(shown) > MOST_COLUMNS and prose:
+            yield number, f"{len(shown)} columns: wrap prose and code at {MOST_COLUMNS}"
 
 
-def _explained(lesson: Lesson, _: Course) -> Iterator[Fault]:
+def _explained(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
     code = "\n".join(cell.source for cell in lesson.code)
     lines = sum(bool(line.strip()) for line in code.splitlines())
     words = sum(len(cell.source.split()) for cell in lesson.cells if cell.kind == "markdown")
-    if words < WORDS * lines:
-        yield 1, f"{words} words of prose for {lines} lines of code: {WORDS} words a line at least"
+    if words < LEAST_WORDS_PER_LINE * lines:
+        counts = f"{words} words of prose for {lines} lines of code"
+        yield 1, f"{counts}: {LEAST_WORDS_PER_LINE} words a line at least"
 
 
-def _something_to_do(lesson: Lesson, _: Course) -> Iterator[Fault]:
-    to_do = [1, *(cell.line for cell in lesson.code if _acts(cell))]
+def _something_to_do(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
+    to_do = [1, *(cell.line for cell in lesson.code if _is_hands_on(cell))]
     for before, line in pairwise(to_do):
-        if line - before > BETWEEN:
+        if line - before > MOST_IDLE_LINES:
             gap = f"the {line - before} lines before this cell have nothing to run or to write"
-            yield line, f"{gap}: {BETWEEN} at most"
+            yield line, f"{gap}: {MOST_IDLE_LINES} at most"
 
 
-def _acts(cell: Cell) -> bool:
-    """Whether there is something to run and look at, or to write: not only a script to read."""
+def _is_hands_on(cell: Cell) -> bool:
+    """Whether the learner runs or writes something in a cell, and does not only read a script."""
     return cell.target is None or bool(scan(cell.source.splitlines())[0])
 
 
-def _runs(lesson: Lesson, _: Course) -> Iterator[Fault]:
+def _runs(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
     """A lab writes a script of its own and runs it on ranks."""
-    launched = {path for cell in lesson.code for path in RUN.findall(cell.source)}
+    launched = {path for cell in lesson.code for path in LAUNCH.findall(cell.source)}
     if not launched & {cell.target for cell in lesson.code}:
         yield 1, "a lab writes a script and runs it on ranks from a cell: `%torchrun … src/NAME.py`"
 
 
-def _folded(lesson: Lesson, _: Course) -> Iterator[Fault]:
+def _folded(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
     """JupyterLab shows the first line of a folded cell."""
     for cell in lesson.cells:
         if cell.folded and not cell.source.startswith(("%%writefile", "# ")):
             yield cell.line, "a folded cell begins with a comment that says what it shows"
 
 
-def _importable(lesson: Lesson, _: Course) -> Iterator[Fault]:
-    """Processes that are not forked import the script: on macOS, and from Python 3.14 on."""
+def _importable(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
+    """Processes that are not forked import the script again: on macOS, and from Python 3.14 on."""
     for cell, text in _scripts(lesson):
-        if STARTS.search(text):
-            acting = [node for node in ast.parse(text).body if isinstance(node, ast.Expr)][1:]
-            if acting:
+        if STARTS_PROCESSES.search(text):
+            actions = [node for node in ast.parse(text).body if isinstance(node, ast.Expr)][1:]
+            if actions:
                 yield (
-                    cell.line + acting[0].lineno,
+                    cell.line + actions[0].lineno,
                     "the processes that it starts import this script, so nothing may act here: "
                     'put it under `if __name__ == "__main__":`',
                 )
 
 
-def _group_outlives_models(lesson: Lesson, _: Course) -> Iterator[Fault]:
+def _group_outlives_models(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
     """A DDP model that is freed after its group can hang over Gloo (pytorch/pytorch issue 56297).
 
-    The model then destroys the group, which joins its threads, and keeps Python's lock meanwhile. A
-    thread that just then frees a tensor of the last collective waits for the lock.
+    The model then destroys the group, which joins the group's threads while it holds the GIL. If a
+    thread is just then freeing a tensor of the last collective, it waits for the GIL.
     """
     for cell, text in _scripts(lesson):
         for node in ast.walk(ast.parse(text)):
@@ -223,7 +224,7 @@ def _group_outlives_models(lesson: Lesson, _: Course) -> Iterator[Fault]:
 
 
 def _scripts(lesson: Lesson) -> Iterator[tuple[Cell, str]]:
-    """The cells that write a script, with the script solved."""
+    """Yield each cell that writes a script, with the text of the solved script."""
     for cell in lesson.cells:
         if cell.target:
             yield cell, script(cell.source)

@@ -9,7 +9,10 @@ ITEM = re.compile(r"^\d+\. ", re.MULTILINE)
 
 
 def read(root: Path) -> dict[str, list[str]]:
-    """The hints of the course below `root` as Markdown, by exercise, in the order of its TODOs."""
+    """The hints of the course below `root`: for each exercise, the Markdown for its TODOs in order.
+
+    Empty if the course has no file of hints.
+    """
     path = root / "course" / "lessons" / FILE
     if not path.is_file():  # a course without exercises needs no hints
         return {}

@@ -1,7 +1,7 @@
-"""One lesson: its MyST Markdown as cells, and what a learner sees where its solutions stand.
+"""Read one lesson: its MyST Markdown as cells, and the TODOs that replace its solutions.
 
-A lesson is the only source of two notebooks, and of the scripts that they write. This file only
-reads it: `rules` says what is wrong with a lesson, `notebooks` writes the files.
+A lesson is the only source of two notebooks, and of the scripts that they write. This module only
+reads it: `rules` finds its faults, and `notebooks` writes the files.
 """
 
 import functools
@@ -15,7 +15,8 @@ import yaml
 
 from course.core import CourseError, imports, lesson_marks
 
-# jsonschema would have the first make a grammar, and jupytext prepare for a server with the second.
+# Both are slow and not needed: jsonschema would build a grammar with the first, and jupytext would
+# prepare for a server with the second.
 with imports.without("rfc3987_syntax", "jupyter_server"):
     from jupytext.myst import MystMetadataParsingError, myst_to_notebook
     from nbformat import ValidationError
@@ -31,10 +32,10 @@ NO_END = "BEGIN SOLUTION without an END SOLUTION after it in this cell"
 NO_MARKER = (
     "not a marker: write `### BEGIN SOLUTION hint: ...` or `### END SOLUTION`, and nothing else"
 )
-# The core of the course; the other labs go on from there.
+# The labs of the core; the other labs continue from there.
 CORE = ("00", "01", "02", "03", "03b", "05", "06", "07", "07b")
 IGNORED, FOLDED = "nbval-ignore-output", "hide-input"  # tags: the output varies; input is hidden
-START = "start"  # the lesson that is not a lab: where a learner begins, and comes back to
+START = "start"  # the only lesson that is not a lab: learners begin here, and come back
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Solution:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell as the lesson has it, solutions included; ``line`` is its first line (from 1)."""
+    """One cell of the lesson, solutions included; ``line`` is its first line (from 1)."""
 
     kind: str
     source: str
@@ -64,7 +65,7 @@ class Cell:
 
     @property
     def tags(self) -> list[str]:
-        """What Jupyter and nbval do with the cell."""
+        """The tags, which control what Jupyter and nbval do with the cell."""
         return self.options.get("tags", [])
 
     @property
@@ -75,10 +76,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson file, read: its name is that of its notebooks.
+    """A parsed lesson file; its notebooks have the same name.
 
-    `header` is the part ``course`` of its YAML. The first cell shows its numbers, as in
-    ``about {{ minutes }} minutes``.
+    `header` is the section ``course`` of its YAML header. The first cell shows values from it, as
+    in ``about {{ minutes }} minutes``.
     """
 
     path: Path
@@ -103,12 +104,12 @@ class Lesson:
 
     @property
     def minutes(self) -> int:
-        """The minutes that it takes a newcomer; 0 if its header does not say."""
+        """The minutes that a newcomer needs; 0 if the header does not have them."""
         return self.header.get("minutes", 0)
 
     @property
     def seconds(self) -> int:
-        """The seconds that its solved cells run; 0 if its header does not say."""
+        """The seconds that the solved cells run; 0 if the header does not have them."""
         return self.header.get("seconds", 0)
 
     @property
@@ -118,12 +119,12 @@ class Lesson:
 
     @property
     def code(self) -> list[Cell]:
-        """Its cells of code, in order."""
+        """The code cells, in order."""
         return [cell for cell in self.cells if cell.kind == "code"]
 
     @property
     def exercises(self) -> list[str]:
-        """The exercises that it asks to check, in order."""
+        """The names of the exercises that its cells check, in order."""
         matches = (lesson_marks.CHECK.match(cell.source) for cell in self.code)
         return [match[1] for match in matches if match]
 
@@ -139,7 +140,7 @@ class Lesson:
         return {cell.target: script(source) for cell, source in sources if cell.target}
 
     def sources(self, *, solved: bool) -> list[str]:
-        """The cells' sources, as they stand or with a numbered TODO for each solution."""
+        """The sources of all cells, solved or with a numbered TODO for each solution."""
         if solved:
             return [cell.source for cell in self.cells]
         code = iter(opened(cell.source for cell in self.code))
@@ -147,7 +148,7 @@ class Lesson:
 
 
 def opened(sources: Iterable[str]) -> list[str]:
-    """Code with a TODO in the place of each solution, numbered through all the sources."""
+    """Replace each solution by a TODO; the numbers run on through all the sources."""
     blanks, todo = [], 1
     for source in sources:
         blocks, _ = scan(source.splitlines())
@@ -157,12 +158,12 @@ def opened(sources: Iterable[str]) -> list[str]:
 
 
 def read(path: Path) -> Lesson:
-    """Read a lesson; CourseError names the line of a header or of options that make no sense."""
-    return _understood(path, path.read_text(encoding="utf-8"))
+    """Read a lesson; raises `CourseError`, with the line, if its header or options are invalid."""
+    return _parse(path, path.read_text(encoding="utf-8"))
 
 
-@functools.cache  # by text as well: to parse it takes a tenth of a second, and many ask for it
-def _understood(path: Path, text: str) -> Lesson:
+@functools.cache  # by text as well; parsing takes a tenth of a second, and has many callers
+def _parse(path: Path, text: str) -> Lesson:
     lines = text.splitlines()
     try:
         notebook = myst_to_notebook(text, add_source_map=True)
@@ -176,13 +177,13 @@ def _understood(path: Path, text: str) -> Lesson:
     cells = []
     for cell, start in zip(notebook.cells, notebook.metadata["source_map"], strict=True):
         line = _first_line(lines, cell.source, start)
-        source = cell.source if cells else _with_numbers(cell.source, header)
+        source = cell.source if cells else _with_header_values(cell.source, header)
         cells.append(Cell(cell.cell_type, source, line, dict(cell.metadata)))
     return Lesson(path, lines, cells, header)
 
 
-def _with_numbers(source: str, header: dict) -> str:
-    """The first cell with what the header says in the place of ``{{ name }}``."""
+def _with_header_values(source: str, header: dict) -> str:
+    """Replace each ``{{ name }}`` in the first cell by its value in the header."""
     for name, value in header.items():
         source = source.replace(f"{{{{ {name} }}}}", str(value))
     return source
@@ -207,7 +208,7 @@ def _bad_tags(line: str) -> bool:
 def _first_line(lines: list[str], source: str, start: int) -> int:
     """The line (from 1) where the source begins; options and blank lines may precede it.
 
-    ``start`` (from 0) is the first that it may be.
+    ``start`` (from 0) is the earliest line that it can be.
     """
     original = source.splitlines()
     for place in range(start, len(lines) - len(original) + 1):
@@ -217,33 +218,33 @@ def _first_line(lines: list[str], source: str, start: int) -> int:
 
 
 def scan(lines: list[str]) -> tuple[list[Solution], list[tuple[int, str]]]:
-    """Find the solutions in a cell's lines: blocks, and what is wrong as (line from 0, reason)."""
-    blocks, wrong, opened = [], [], None
+    """Find the solutions in a cell's lines; also return faults, as (line from 0, reason)."""
+    blocks, faults, opened = [], [], None
     for number, line in enumerate(lines):
         if match := BEGIN.fullmatch(line):
             hint = (match["hint"] or "").strip()
             if opened:
-                wrong.append((number, NESTED))
+                faults.append((number, NESTED))
             else:
                 opened = number, match["indent"], hint
                 if not hint:
-                    wrong.append((number, NO_HINT))
+                    faults.append((number, NO_HINT))
         elif END.fullmatch(line):
             if opened:
                 begin, indent, hint = opened
                 blocks.append(Solution(begin, number, indent, hint))
             else:
-                wrong.append((number, NO_BEGIN))
+                faults.append((number, NO_BEGIN))
             opened = None
         elif MARKER_LIKE.search(line):
-            wrong.append((number, NO_MARKER))
+            faults.append((number, NO_MARKER))
     if opened:
-        wrong.append((opened[0], NO_END))
-    return blocks, wrong
+        faults.append((opened[0], NO_END))
+    return blocks, faults
 
 
 def blank(source: str, blocks: list[Solution], first: int) -> str:
-    """Put a TODO in the place of each block, numbered from ``first``."""
+    """Replace each solution by a TODO, numbered from ``first``."""
     lines = source.splitlines()
     for number, block in reversed(list(enumerate(blocks, first))):
         text = f"TODO {number}: {block.hint}"
@@ -253,7 +254,7 @@ def blank(source: str, blocks: list[Solution], first: int) -> str:
 
 
 def script(source: str) -> str:
-    """What a ``%%writefile`` cell writes into its file."""
+    """The text that a ``%%writefile`` cell writes to its file."""
     return source.partition("\n")[2] + "\n"
 
 
@@ -265,5 +266,5 @@ def lessons(root: Path) -> list[Lesson]:
 
 
 def labs(root: Path) -> list[Lesson]:
-    """The labs of the course below ``root``, in order: the lessons but the start notebook."""
+    """The labs of the course below ``root``, in order: all lessons except the start notebook."""
     return [lesson for lesson in lessons(root) if lesson.name != START]

@@ -1,7 +1,7 @@
-"""Lessons become notebooks: labs/ with the exercises open, solutions/ solved and executed.
+"""Build two notebooks from each lesson: labs/ with open exercises, solutions/ solved and executed.
 
-The same lesson makes the same bytes outside the outputs, so that a test can tell whether what is
-committed is current.
+Apart from the outputs, the same lesson always makes the same bytes, so a test can tell whether the
+committed notebooks are current.
 """
 
 import itertools
@@ -19,14 +19,16 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 
 from course.core import lesson_marks, write_whole
-from course.lessons.compared import WIDGET, says_the_same
+from course.lessons.compared import WIDGET, have_same_outputs
 from course.lessons.lesson import Cell, Lesson
-from course.lessons.scripts import KEPT, put_aside
+from course.lessons.scripts import KEPT, move_to_kept
 
 STARTUP_TIMEOUT_S = 180  # for a kernel on a busy machine
-CELL_TIMEOUT_S = 300  # as long as nbval gives a cell: what is built can be validated
-STARTS = 3  # of a kernel: it dies if another program takes its ports before it opens them
-DIED_EARLY = "Kernel died before replying"  # jupyter_client says so by a plain RuntimeError
+CELL_TIMEOUT_S = 300  # nbval has the same limit, so a notebook that builds also validates
+START_ATTEMPTS = 3  # a kernel dies if another program takes its ports before it opens them
+DIED_EARLY = "Kernel died before replying"  # in the plain RuntimeError of jupyter_client
+# Raised by reads of a file that is not a notebook, and of its cells.
+NO_NOTEBOOK = (OSError, nbformat.reader.NotJSONError, KeyError, AttributeError)
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"file_extension": ".py", "name": "python", "pygments_lexer": "ipython3"},
@@ -37,7 +39,7 @@ BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%(?!\w))")
 
 
 class Failed(Exception):
-    """A solution that does not run: which cell, and why."""
+    """A solution failed; the message names the cell and the reason."""
 
 
 def notebook(lesson: Lesson, *, solved: bool) -> NotebookNode:
@@ -47,39 +49,39 @@ def notebook(lesson: Lesson, *, solved: bool) -> NotebookNode:
     for number, (cell, source) in enumerate(sources, 1):
         new, shown = nbformat.v4.new_code_cell, source
         if cell.kind == "markdown":
-            new, shown = nbformat.v4.new_markdown_cell, _unbroken(source)
+            new, shown = nbformat.v4.new_markdown_cell, _join_percent_signs(source)
         cells.append(new(shown, id=f"cell-{number:02}", metadata=_metadata(cell)))
     return nbformat.v4.new_notebook(cells=cells, metadata=METADATA)
 
 
-def _unbroken(prose: str) -> str:
-    """The prose, in which no line can end between a number and its percent sign."""
+def _join_percent_signs(prose: str) -> str:
+    """Join numbers in the prose to their percent signs, so that no line ends between them."""
     parts = CODE_IN_PROSE.split(prose)  # every second one is code
     parts[::2] = [BEFORE_PERCENT.sub("\N{NO-BREAK SPACE}", part) for part in parts[::2]]
     return "".join(parts)
 
 
 def _metadata(cell: Cell) -> dict:
-    """A cell's options; where its input is hidden, JupyterLab folds it behind one click."""
+    """A cell's options; JupyterLab folds a hidden input behind one click."""
     return cell.options | ({"jupyter": {"source_hidden": True}} if cell.folded else {})
 
 
 def text(node: NotebookNode) -> str:
-    """A notebook as it is on disk."""
+    """The text of a notebook's file."""
     return nbformat.writes(node, version=4) + "\n"
 
 
 def write_figures(root: Path, figures: Mapping[str, str]) -> None:
-    """Write the SVG of each figure, by its file's name."""
+    """Write the figures, SVG by file name, to images/."""
     for name, svg in figures.items():
         write_whole(root / "images" / name, svg)
 
 
 def build(root: Path, chosen: list[Lesson], say: Callable[[str], None]) -> list[str]:
-    """Write both notebooks of each lesson; returns the failures.
+    """Write both notebooks of each lesson, and return the failures.
 
-    If a solution fails, the old one stays in place. If all compared outputs are the same as before,
-    the old outputs stay, so that a review shows only what changed.
+    If a solution fails, the old notebook stays. If all compared outputs are the same as before, the
+    old outputs stay, so that a review shows only what changed. `say` is called with each message.
     """
     failures = []
     for number, lesson in enumerate(chosen, 1):
@@ -94,7 +96,7 @@ def build(root: Path, chosen: list[Lesson], say: Callable[[str], None]) -> list[
             continue
         path = root / "solutions" / f"{lesson.name}.ipynb"
         say(f"{lesson.name}: built in {time.monotonic() - start:.0f} s")
-        if _says_the_same(path, solved):
+        if _has_same_outputs(path, solved):
             rewrite_prose(root, [lesson])
             say(f"  its outputs say the same as before, so they stay; for new ones, remove {path}")
         else:
@@ -103,35 +105,36 @@ def build(root: Path, chosen: list[Lesson], say: Callable[[str], None]) -> list[
 
 
 def _write_lab(root: Path, lesson: Lesson) -> None:
-    """Write the notebook with the exercises open; one in which somebody has worked is kept."""
+    """Write the notebook with open exercises; move one that somebody has worked in aside."""
     path = root / "labs" / f"{lesson.name}.ipynb"
     if path.exists() and _was_worked_in(path):
-        put_aside(root, path)
+        move_to_kept(root, path)
     write_whole(path, text(notebook(lesson, solved=False)))
 
 
 def _was_worked_in(path: Path) -> bool:
-    """Whether Jupyter has saved a notebook: it adds to its metadata, and runs leave outputs."""
+    """Whether Jupyter has saved the notebook, which adds metadata, or cells have been run."""
     try:
-        there = nbformat.read(path, 4)
-        ran = any(cell.outputs or cell.execution_count for cell in code_cells(there))
-        return ran or there.metadata != METADATA
-    except (OSError, nbformat.reader.NotJSONError, KeyError, AttributeError):
+        saved = nbformat.read(path, 4)
+        ran = any(cell.outputs or cell.execution_count for cell in code_cells(saved))
+        return ran or saved.metadata != METADATA
+    except NO_NOTEBOOK:
         return True
 
 
-def _says_the_same(path: Path, solved: NotebookNode) -> bool:
-    """Whether the file on disk is a notebook that says the same as this run."""
+def _has_same_outputs(path: Path, solved: NotebookNode) -> bool:
+    """Whether the notebook on disk has the same compared outputs as this run."""
     try:
-        return says_the_same(nbformat.read(path, 4), solved)
-    except (OSError, nbformat.reader.NotJSONError, KeyError, AttributeError):
+        return have_same_outputs(nbformat.read(path, 4), solved)
+    except NO_NOTEBOOK:
         return False
 
 
 def rewrite_prose(root: Path, chosen: list[Lesson]) -> list[str]:
-    """Write both notebooks of each lesson again around the outputs that are there; run nothing.
+    """Write both notebooks of each lesson with the stored outputs; run nothing.
 
-    Returns the lessons whose code is not that of their outputs; these stay as they are.
+    Returns a message for each lesson whose code has changed since it was run; its notebooks stay
+    as they are.
     """
     failures = []
     for lesson in chosen:
@@ -139,30 +142,33 @@ def rewrite_prose(root: Path, chosen: list[Lesson]) -> list[str]:
         solved = notebook(lesson, solved=True)
         old = nbformat.read(path, 4) if path.is_file() else nbformat.v4.new_notebook()
         cells, ran = code_cells(solved), code_cells(old)
-        reworded = _reworded(cells, ran)
+        reworded = _reworded_questions(cells, ran)
         if reworded is None:
             failures.append(f"{lesson.name}: its code has changed since it was run: build it")
             continue
         for cell, before in zip(cells, ran, strict=True):
             cell.outputs, cell.execution_count = before.outputs, before.execution_count
-            _ask_anew(cell, reworded)
+            _replace_questions(cell, reworded)
         _write_lab(root, lesson)
         write_whole(path, text(solved))
     return failures
 
 
-def _reworded(cells: list[NotebookNode], ran: list[NotebookNode]) -> dict[str, str] | None:
-    """The new words of each reworded question by its old ones; None if code differs.
+def _reworded_questions(
+    cells: list[NotebookNode], ran: list[NotebookNode]
+) -> dict[str, str] | None:
+    """Map the old text of each reworded question to the new one; None if any code differs.
 
-    A question is prose, because no answer depends on its words. Both are as an output shows them.
-    The comments at the beginning of a cell, which a folded cell shows, are prose as well.
+    The words of a question count as prose, because no answer depends on them. Both texts are HTML,
+    as in an output. The comments at the top of a cell, which a folded cell shows, are prose as
+    well.
     """
     if len(cells) != len(ran):
         return None
     reworded = {}
     for cell, before in zip(cells, ran, strict=True):
         (line, _, new), (line_before, _, old) = (
-            _below_its_comments(version.source).partition("\n") for version in (cell, before)
+            _without_leading_comments(version.source).partition("\n") for version in (cell, before)
         )
         if line != line_before or (new != old and not lesson_marks.GUESS.match(line)):
             return None
@@ -172,13 +178,13 @@ def _reworded(cells: list[NotebookNode], ran: list[NotebookNode]) -> dict[str, s
     return reworded
 
 
-def _below_its_comments(source: str) -> str:
+def _without_leading_comments(source: str) -> str:
     lines = source.splitlines(keepends=True)
     return "".join(itertools.dropwhile(lambda line: line.startswith("#"), lines))
 
 
-def _ask_anew(cell: NotebookNode, reworded: Mapping[str, str]) -> None:
-    """Put the new words of questions into what a cell shows."""
+def _replace_questions(cell: NotebookNode, reworded: Mapping[str, str]) -> None:
+    """Replace the text of reworded questions in a cell's HTML outputs."""
     for output in cell.outputs:
         shown = output.get("data", {})
         for old, new in reworded.items():
@@ -187,14 +193,14 @@ def _ask_anew(cell: NotebookNode, reworded: Mapping[str, str]) -> None:
 
 
 def code_cells(node: NotebookNode) -> list[NotebookNode]:
-    """The cells of a notebook that run."""
+    """The code cells of a notebook."""
     return [cell for cell in node.cells if cell.cell_type == "code"]
 
 
 def _remove_scripts(root: Path, lesson: Lesson) -> None:
     """Remove a solution's scripts and what checks kept there, so that it runs as in a new clone.
 
-    Nothing in labs/src is removed, because somebody's answers may lie there.
+    Nothing in labs/src is removed, because it may have somebody's answers.
     """
     for target in lesson.scripts(solved=True):
         (root / "solutions" / target).unlink(missing_ok=True)
@@ -202,15 +208,15 @@ def _remove_scripts(root: Path, lesson: Lesson) -> None:
 
 
 def execute(lesson: Lesson, root: Path) -> NotebookNode:
-    """Run the solved notebook in solutions/; Failed says which cell does not do its job."""
+    """Run the solved notebook in solutions/; raises `Failed` if a cell or a check fails."""
     node = notebook(lesson, solved=True)
     _run(node, lesson, root / "solutions")
     for index, cell in enumerate(node.cells):
-        if error := check_that_fails(cell):
+        if error := failing_verdict(cell):
             raise Failed(f"{_place(lesson, index)}: its solution is not right: {error}")
     node.metadata = nbformat.from_dict(METADATA)  # nbclient adds more
-    _leave_pictures_of_widgets(node)
-    return _without_this_machine(node, root)
+    _remove_widget_views(node)
+    return _without_local_paths(node, root)
 
 
 def _run(node: NotebookNode, lesson: Lesson, folder: Path) -> None:
@@ -227,17 +233,17 @@ def _run(node: NotebookNode, lesson: Lesson, folder: Path) -> None:
         resources={"metadata": {"path": str(folder)}},
         on_cell_execute=lambda cell, cell_index: running.append(cell_index),
     )
-    if not _started(client):
-        raise Failed(f"solutions/{lesson.name}.ipynb: its kernel died at {STARTS} starts")
+    if not _start_kernel(client):
+        raise Failed(f"solutions/{lesson.name}.ipynb: its kernel died at {START_ATTEMPTS} starts")
     try:
         client.execute()
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         raise Failed(f"{_place(lesson, running[-1])} failed: {_reason(error)}") from error
 
 
-def _started(client: NotebookClient) -> bool:
-    """Start the kernel; return False if it died before its first answer each time."""
-    for _ in range(STARTS):
+def _start_kernel(client: NotebookClient) -> bool:
+    """Start the kernel; return False if it died before its first reply at every attempt."""
+    for _ in range(START_ATTEMPTS):
         client.create_kernel_manager()
         if zmq.has("curve") and client.km.has_trait("transport_encryption"):
             client.km.transport_encryption = "auto"  # or the kernel warns that it is not encrypted
@@ -252,21 +258,21 @@ def _started(client: NotebookClient) -> bool:
 
 
 def _place(lesson: Lesson, index: int) -> str:
-    """Say where a cell is, in the notebook and in the lesson."""
+    """The place of a cell, in the notebook and in the lesson."""
     line = lesson.cells[index].line
     return f"solutions/{lesson.name}.ipynb: the cell at course/lessons/{lesson.path.name}:{line}"
 
 
-def check_that_fails(cell: NotebookNode) -> str:
-    """The verdict of a `%check` that does not hold; "" for every other cell."""
+def failing_verdict(cell: NotebookNode) -> str:
+    """The verdict of a failing `%check`; "" for every other cell."""
     if cell.cell_type != "code" or not cell.source.startswith("%check"):
         return ""
     text = "".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
-    return "" if lesson_marks.ALL_HOLD.search(text) else text or "no verdict"
+    return "" if lesson_marks.ALL_PASSED.search(text) else text or "no verdict"
 
 
 def _reason(error: Exception) -> str:
-    """The last few lines of what the kernel said."""
+    """Why a notebook stopped; after an exception, with the last lines of its traceback."""
     if isinstance(error, CellTimeoutError):
         return f"it took more than {CELL_TIMEOUT_S} s"
     if isinstance(error, DeadKernelError):
@@ -275,14 +281,14 @@ def _reason(error: Exception) -> str:
     return "\n  ".join([f"{error.ename}: {error.evalue}", *lines[-6:-1]])
 
 
-def _leave_pictures_of_widgets(node: NotebookNode) -> None:
-    """Keep of each widget what a reader sees without a kernel: its picture or its text."""
+def _remove_widget_views(node: NotebookNode) -> None:
+    """Remove the live view of each widget; its picture or text, which needs no kernel, stays."""
     for cell in code_cells(node):
         for output in cell.outputs:
             output.get("data", {}).pop(WIDGET, None)
 
 
-def _without_this_machine(node: NotebookNode, root: Path) -> NotebookNode:
+def _without_local_paths(node: NotebookNode, root: Path) -> NotebookNode:
     """The notebook without this machine's paths to the course and to Python."""
     python = Path(sysconfig.get_path("stdlib"))
     content = text(node).replace(f"{root}/", "./").replace(f"{python}/", f"…/{python.name}/")

@@ -1,6 +1,6 @@
 """The rules for a lesson. Each fault has its line and reason; all are reported together.
 
-A lesson that breaks one is not built. `finished` has the other rules, for a *finished* lab.
+A lesson that breaks a rule is not built. `finished` has further rules, for a finished lab.
 """
 
 import ast
@@ -33,10 +33,10 @@ Fault = tuple[int, str]  # the line in the lesson (from 1), and the reason
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What a lesson may refer to: files by path, made by the build or not, and checks by name.
+class BuildContext:
+    """What a lesson may refer to: existing files, those that the build makes, and `checks`.
 
-    `hints` are the fuller hints by exercise, one for each TODO.
+    `hints` has the fuller hints of each exercise, one for each TODO.
     """
 
     root: Path
@@ -44,8 +44,8 @@ class Surroundings:
     checks: Set[str]
     hints: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def has(self, link: str) -> bool:
-        """Whether a link relative to ``labs/`` leads somewhere."""
+    def has_link_target(self, link: str) -> bool:
+        """Whether a link relative to ``labs/`` leads to a file."""
         target = (self.root / "labs" / link).resolve()
         return target in self.made or target.exists()
 
@@ -53,10 +53,10 @@ class Surroundings:
 def select(
     root: Path, names: Collection[str], figures: Collection[str], checks: Set[str]
 ) -> list[Lesson]:
-    """The lessons below `root` of these names (all if none is given); apply the rules.
+    """Read the lessons below `root` with these names (all if `names` is empty); apply the rules.
 
     `figures` are the files that the build draws, `checks` the names that `%check` knows. Raises
-    CourseError, which lists all that is wrong with those lessons.
+    `CourseError` for an unknown name, or with a list of all faults of those lessons.
     """
     every = lessons(root)
     known = [lesson.name for lesson in every]
@@ -65,8 +65,8 @@ def select(
             listed = ", ".join(known) or "none yet"
             raise CourseError(f"No lesson is called {name}; the lessons are: {listed}.")
     chosen = [lesson for lesson in every if not names or lesson.name in names]
-    around = Surroundings(root, _made(root, known, figures), checks, hints.read(root))
-    faults = problems(every, around)
+    context = BuildContext(root, _made(root, known, figures), checks, hints.read(root))
+    faults = problems(every, context)
     if wrong := [line for lesson, line in faults if lesson in chosen]:
         raise CourseError("\n".join(wrong))
     return chosen
@@ -78,11 +78,11 @@ def _made(root: Path, names: Collection[str], figures: Collection[str]) -> set[P
     return {path.resolve() for path in (*notebooks, *(root / "images" / name for name in figures))}
 
 
-def problems(every: list[Lesson], around: Surroundings) -> list[tuple[Lesson, str]]:
+def problems(every: list[Lesson], context: BuildContext) -> list[tuple[Lesson, str]]:
     """Every fault, as ``course/lessons/NAME.md:LINE: reason``, in order of lesson and line."""
     lines = []
     for number, lesson in enumerate(every):
-        faults = {fault for rule in RULES for fault in rule(lesson, around)}
+        faults = {fault for rule in RULES for fault in rule(lesson, context)}
         faults |= set(_clashes(lesson, every[:number]))
         lines += [(lesson, line) for line in as_lines(lesson, faults)]
     return lines
@@ -94,13 +94,13 @@ def as_lines(lesson: Lesson, faults: Set[Fault]) -> list[str]:
     return [f"{place}:{line}: {why}" for line, why in sorted(faults)]
 
 
-def _title(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
+def _title(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
     first = lesson.cells[0] if lesson.cells else None
     if not first or first.kind != "markdown" or not re.match(r"# \S", first.source):
         yield first.line if first else 1, "a lesson begins with its title: `# Title`"
 
 
-def _cells(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
+def _cells(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
     for cell in lesson.cells:
         if cell.kind == "raw":
             yield cell.line, "a raw cell: lessons are made of prose and code cells"
@@ -111,7 +111,7 @@ def _cells(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
             yield line, INSIDE
 
 
-def _options(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
+def _options(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
     for cell in lesson.cells:
         allowed = {"tags"} if cell.kind == "code" else set()
         for option in sorted(set(cell.options) - allowed):
@@ -122,7 +122,7 @@ def _options(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
                 yield cell.line, f"unknown tag {tag!r}: known are {_listed(TAGS)}"
 
 
-def _markers(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
+def _markers(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
     in_code = set()
     for cell in lesson.code:
         lines = cell.source.splitlines()
@@ -133,7 +133,7 @@ def _markers(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
             yield number, "a SOLUTION marker outside a code cell"
 
 
-def _scripts(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
+def _scripts(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
     for cell in lesson.code:
         if cell.target is None:
             continue
@@ -163,7 +163,7 @@ def _clashes(lesson: Lesson, earlier: list[Lesson]) -> Iterator[Fault]:
         yield lesson.guesses[name].line, why
 
 
-def _python(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
+def _python(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
     for cell, blanked in zip(lesson.cells, lesson.sources(solved=False), strict=True):
         if cell.kind != "code":
             continue
@@ -176,7 +176,7 @@ def _python(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
             yield cell.line + block.begin, why
 
 
-def _magics(lesson: Lesson, around: Surroundings) -> Iterator[Fault]:
+def _magics(lesson: Lesson, context: BuildContext) -> Iterator[Fault]:
     for cell in lesson.code:
         tree = _parsed(runnable(cell.source))
         if isinstance(tree, SyntaxError):
@@ -185,12 +185,12 @@ def _magics(lesson: Lesson, around: Surroundings) -> Iterator[Fault]:
             line = cell.line + _line_of(rf"%{name}\b\s*{re.escape(argument)}", cell.source)
             if name not in MAGICS:
                 yield line, f"unknown magic %{name}: known are {_listed(MAGICS)}"
-            elif name == "check" and argument not in around.checks:
-                known = _listed(around.checks) or "none yet"
+            elif name == "check" and argument not in context.checks:
+                known = _listed(context.checks) or "none yet"
                 yield line, f"no check is called {argument!r}: known are {known}"
 
 
-def _links(lesson: Lesson, around: Surroundings) -> Iterator[Fault]:
+def _links(lesson: Lesson, context: BuildContext) -> Iterator[Fault]:
     scripts = {cell.target for cell in lesson.cells}
     for cell in lesson.cells:
         if cell.kind != "markdown":
@@ -202,25 +202,25 @@ def _links(lesson: Lesson, around: Surroundings) -> Iterator[Fault]:
                 continue
             if path.startswith("/"):
                 yield line, f"{path} is a path of one machine: links are relative to labs/"
-            elif not around.has(path):
+            elif not context.has_link_target(path):
                 yield line, f"{path} does not exist (links are relative to labs/)"
 
 
-def _hints(lesson: Lesson, around: Surroundings) -> Iterator[Fault]:
+def _hints(lesson: Lesson, context: BuildContext) -> Iterator[Fault]:
     scripts = lesson.scripts(solved=False)
     for cell in lesson.code:
         name = Path(cell.target or "").stem
-        if name not in around.checks:
+        if name not in context.checks:
             continue
         todos = len(todo.numbers(scripts[cell.target]))
-        fuller = len(around.hints.get(name, []))
+        fuller = len(context.hints.get(name, []))
         if todos != fuller:
-            has = f"{name} has {todos} TODOs and {fuller} fuller hints"
-            yield cell.line, f"{has}: write one for each in course/lessons/{hints.FILE}"
+            counts = f"{name} has {todos} TODOs and {fuller} fuller hints"
+            yield cell.line, f"{counts}: write one for each in course/lessons/{hints.FILE}"
 
 
-def _guesses(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
-    """No test compares what is shown of a guess, because it differs between learners."""
+def _guesses(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
+    """Cells that show a guess are not compared, because guesses differ between learners."""
     for name, cell in lesson.guesses.items():
         later = [other for other in lesson.code if other.line > cell.line]
         answers = [other for other in later if name in lesson_marks.ANSWER.findall(other.source)]
@@ -240,7 +240,7 @@ RULES = (_title, _cells, _options, _markers, _scripts, _python, _magics, _links,
 
 
 def runnable(source: str) -> str:
-    """The cell as Python: magics as calls, the first line of a script blank."""
+    """The cell as Python: magics become calls, and a ``%%writefile`` line becomes blank."""
     if source.startswith("%%writefile"):
         return "\n" + source.partition("\n")[2]
     return TransformerManager().transform_cell(source)
@@ -269,7 +269,7 @@ def _line_of(pattern: str, source: str) -> int:
 
 
 def _targets(cell: Cell) -> Iterator[tuple[int, str]]:
-    """Each link and figure of a prose cell with its line in the lesson."""
+    """Yield each link and figure of a prose cell, with its line in the lesson."""
     for token in MARKDOWN.parse(cell.source):
         line = cell.line + token.map[0] if token.map else cell.line
         if token.type == "html_block":

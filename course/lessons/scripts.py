@@ -1,4 +1,4 @@
-"""Write the scripts of the lessons, and keep what somebody has made of a file in labs/."""
+"""Write the scripts of the lessons, and keep files in labs/ that somebody has changed."""
 
 from datetime import datetime
 from pathlib import Path
@@ -6,26 +6,26 @@ from pathlib import Path
 from course.core import write_whole
 from course.lessons.lesson import Lesson
 
-KEPT = "kept"  # beside the scripts: what the notebook keeps of a learner (course.notebook.store)
+KEPT = "kept"  # next to the scripts, for a learner's work; `course.notebook.store` has it as well
 
 
 def write_scripts(root: Path, chosen: list[Lesson]) -> None:
-    """Write what the cells would write, both blank and solved, and run nothing.
+    """Write the scripts that the cells would write, both blank and solved; run nothing.
 
-    A script in labs/src that somebody has changed is kept.
+    A script in labs/src that somebody has changed is moved aside first.
     """
     for lesson in chosen:
         for target, script in lesson.scripts(solved=False).items():
             path = root / "labs" / target
             if path.exists() and path.read_bytes() != script.encode():
-                put_aside(root, path)
+                move_to_kept(root, path)
             write_whole(path, script)
         for target, script in lesson.scripts(solved=True).items():
             write_whole(root / "solutions" / target, script)
 
 
-def put_aside(root: Path, path: Path) -> None:
-    """Move a file of labs/ to where the notebook keeps a learner's work, and say so."""
+def move_to_kept(root: Path, path: Path) -> None:
+    """Move a file of labs/ to labs/src/kept, and print where it is."""
     name = f"{path.stem}-{datetime.now():%Y-%m-%d-%H%M%S}{path.suffix}"
     kept = root / "labs" / "src" / KEPT / name
     kept.parent.mkdir(parents=True, exist_ok=True)

@@ -1,12 +1,18 @@
-"""The time that a lab takes: one rule for every lab, so that every lab keeps its promise.
+"""Estimate the time that a lab takes, by one rule for all labs.
 
-The rates are for a newcomer: 180 words of prose a minute, 20 lines of code a minute; 3 minutes for
-a TODO and half a minute for each line that solves it, or a whole minute if there are more than six;
-2 minutes for each check, repairs included; half a minute to look at a run, and at a table or
-picture that another cell draws; a minute for 40 printed lines, and a minute to play with an
-explorable. The seconds that its cells run, as its header says, are added. Code that a cell prints
-is read like the lesson's; cells whose input is hidden are not read. A section that is headed
-"If you have time: ..." is not counted. A lab may say more if newcomers took longer.
+The rates are those of a newcomer:
+
+- reading: 180 words of prose, 20 lines of code, or 40 printed lines per minute
+- writing: 3 minutes per TODO, and half a minute per line of its solution, or a whole minute per
+  line if the solution has more than six
+- checking: 2 minutes per check, repairs included
+- looking: half a minute per run, and per table or picture that another cell draws; a minute to
+  play with an explorable
+- waiting: the seconds that the cells run, from the header
+
+Code that a cell prints is read at the rate of code; cells with hidden input are not read. A section
+headed "If you have time: ..." is not counted. A lab may promise more minutes than this estimate if
+newcomers took longer.
 """
 
 import math
@@ -22,19 +28,19 @@ MOST_MINUTES, MOST_TODOS, MOST_CHARACTERS = 70, 8, 45_000
 WORDS_PER_MINUTE, LINES_PER_MINUTE, PRINTED_PER_MINUTE = 180, 20, 40
 SHORT_SOLUTION = 6  # lines
 OPTIONAL = "## If you have time: "
-# A magic, a command on nodes, a job that is watched.
+# A launch by a magic, a command on practice nodes, or a job that is followed.
 RUN = re.compile(
     r"%(?:torchrun|accelerate|python|timeout|why|right|fit)\b|\.(?:run|start)\(f\"|\.follow\("
 )
 PRINTS_CODE = re.compile(r"^ *print\(inspect\.getsource\(", re.MULTILINE)
-PLAYED = re.compile(r"^explore\.\w+\(", re.MULTILINE)
-CHECKED = re.compile(r"^%check\b", re.MULTILINE)
+EXPLORABLE = re.compile(r"^explore\.\w+\(", re.MULTILINE)
+CHECK = re.compile(r"^%check\b", re.MULTILINE)
 PICTURES = {"image/svg+xml", "image/png"}
 
 
 @dataclass(frozen=True)
 class Sitting:
-    """What a learner does in one lab, counted."""
+    """The amount of each kind of work in one lab."""
 
     words: int  # of prose
     lines: int  # of code that is handed out and shown, without blank ones
@@ -46,21 +52,21 @@ class Sitting:
     checks: int
     runs: int
     explorables: int
-    seconds: int  # that the solved cells run, as its header says
+    seconds: int  # that the solved cells run, from the header
     characters: int  # of the lesson's file
 
     @property
     def minutes(self) -> int:
-        """All of it in minutes, rounded up to five."""
-        return 5 * math.ceil(self._exact / 5)
+        """The total in minutes, rounded up to a multiple of five."""
+        return 5 * math.ceil(self._exact_minutes / 5)
 
     @property
     def too_many_words(self) -> int:
-        """The words of prose to cut so that it fits one sitting; 0 if it does."""
-        return max(0, math.ceil((self._exact - MOST_MINUTES) * WORDS_PER_MINUTE))
+        """The words of prose to cut to make the lab fit one sitting; 0 if it does."""
+        return max(0, math.ceil((self._exact_minutes - MOST_MINUTES) * WORDS_PER_MINUTE))
 
     @property
-    def _exact(self) -> float:
+    def _exact_minutes(self) -> float:
         read = self.words / WORDS_PER_MINUTE + (self.lines + self.listed) / LINES_PER_MINUTE
         read += self.printed / PRINTED_PER_MINUTE
         write = 3 * self.todos + self.written + 2 * self.checks
@@ -69,34 +75,36 @@ class Sitting:
 
 
 def sitting(lab: Lesson, solution: Path) -> Sitting:
-    """Count everything there is to do in a lab; `solution` is its solved notebook."""
-    cells = _promised(lab.cells)
+    """Count the work in a lab; `solution` is the path of its solved notebook."""
+    cells = _without_optional(lab.cells)
     questions = [cell for cell in cells if cell in lab.guesses.values()]
     prose = [cell for cell in cells if cell.kind == "markdown" or cell in questions]
     code = [cell for cell in cells if cell.kind == "code"]
     solutions = [size for cell in code for size in _solutions(cell)]
-    built = _built(solution)
-    listing = [cell for cell in built if PRINTS_CODE.search(cell.source)]
+    executed = _executed_cells(solution)
+    listing = [cell for cell in executed if PRINTS_CODE.search(cell.source)]
     return Sitting(
         words=sum(len(cell.source.split()) for cell in prose),
-        lines=sum(_lines(cell.source) for cell in code if not cell.folded and cell not in questions)
+        lines=sum(
+            _count_lines(cell.source) for cell in code if not cell.folded and cell not in questions
+        )
         - sum(solutions),
-        listed=sum(_lines(_text(cell)) for cell in listing),
-        printed=sum(_lines(_text(cell)) for cell in built if cell not in listing),
-        drawn=sum(_draws(cell) for cell in built),
+        listed=sum(_count_lines(_printed_text(cell)) for cell in listing),
+        printed=sum(_count_lines(_printed_text(cell)) for cell in executed if cell not in listing),
+        drawn=sum(_draws(cell) for cell in executed),
         todos=len(solutions),
         written=sum(size if size > SHORT_SOLUTION else size / 2 for size in solutions),
-        checks=sum(bool(CHECKED.search(cell.source)) for cell in code),
+        checks=sum(bool(CHECK.search(cell.source)) for cell in code),
         runs=sum(bool(RUN.search(cell.source)) for cell in code),
-        explorables=sum(bool(PLAYED.search(cell.source)) for cell in code),
+        explorables=sum(bool(EXPLORABLE.search(cell.source)) for cell in code),
         seconds=lab.seconds,
         characters=len("\n".join(lab.lines)),
     )
 
 
-def _promised(cells: list[Cell]) -> list[Cell]:
-    """The cells; those in a section for learners who have time are empty."""
-    promised, optional = [], False
+def _without_optional(cells: list[Cell]) -> list[Cell]:
+    """The cells, with everything in optional sections removed from their sources."""
+    kept, optional = [], False
     for cell in cells:
         if cell.kind == "markdown":
             lines = []
@@ -105,34 +113,34 @@ def _promised(cells: list[Cell]) -> list[Cell]:
                     optional = line.startswith(OPTIONAL)
                 if not optional:
                     lines.append(line)
-            promised.append(replace(cell, source="\n".join(lines)))
+            kept.append(replace(cell, source="\n".join(lines)))
         else:
-            promised.append(replace(cell, source="") if optional else cell)
-    return promised
+            kept.append(replace(cell, source="") if optional else cell)
+    return kept
 
 
-def _built(solution: Path) -> list[nbformat.NotebookNode]:
-    """The promised code cells of the solved notebook, with their outputs."""
+def _executed_cells(solution: Path) -> list[nbformat.NotebookNode]:
+    """The code cells of the solved notebook outside optional sections, with their outputs."""
     cells = nbformat.read(solution, nbformat.NO_CONVERT).cells
-    promised = _promised([Cell(cell.cell_type, cell.source, 0) for cell in cells])
+    kept = _without_optional([Cell(cell.cell_type, cell.source, 0) for cell in cells])
     return [
-        cell for cell, old in zip(cells, promised, strict=True) if old.kind == "code" and old.source
+        cell for cell, old in zip(cells, kept, strict=True) if old.kind == "code" and old.source
     ]
 
 
-def _text(cell: nbformat.NotebookNode) -> str:
+def _printed_text(cell: nbformat.NotebookNode) -> str:
     return "".join(output.get("text", "") for output in cell.outputs)
 
 
 def _draws(cell: nbformat.NotebookNode) -> bool:
-    """Whether a cell is there for a table or a picture."""
-    if any(other.search(cell.source) for other in (RUN, PLAYED, CHECKED)):
+    """Whether a cell draws a table or picture, and is not a run, an explorable or a check."""
+    if any(other.search(cell.source) for other in (RUN, EXPLORABLE, CHECK)):
         return False
     shown = [output.get("data", {}) for output in cell.outputs]
     return any(PICTURES & data.keys() or "<table" in data.get("text/html", "") for data in shown)
 
 
-def _lines(source: str) -> int:
+def _count_lines(source: str) -> int:
     return sum(bool(line.strip()) for line in source.splitlines())
 
 
@@ -140,4 +148,4 @@ def _solutions(cell: Cell) -> list[int]:
     """The number of lines of each solution in a cell."""
     lines = cell.source.splitlines()
     blocks, _ = scan(lines)
-    return [_lines("\n".join(lines[block.begin + 1 : block.end])) for block in blocks]
+    return [_count_lines("\n".join(lines[block.begin + 1 : block.end])) for block in blocks]

@@ -8,13 +8,13 @@ import nbformat
 from nbformat import NotebookNode
 
 from course.lessons.lesson import Lesson
-from course.lessons.notebooks import check_that_fails, code_cells, notebook, text
+from course.lessons.notebooks import code_cells, failing_verdict, notebook, text
 
-SCREENSHOT = "lab_03.png"  # the README's, of JupyterLab: the one picture no code draws
+SCREENSHOT = "lab_03.png"  # of JupyterLab, in the README: the only picture no code draws
 
 
 def stale(root: Path, chosen: list[Lesson]) -> list[str]:
-    """Which notebooks are not what these lessons make: one line each, with the reason."""
+    """List the notebooks that differ from what these lessons make, each with the reason."""
     faults = []
     for lesson in chosen:
         lab, solution = (f"{folder}/{lesson.name}.ipynb" for folder in ("labs", "solutions"))
@@ -26,27 +26,27 @@ def stale(root: Path, chosen: list[Lesson]) -> list[str]:
 
 
 def stale_beside(root: Path, known: Collection[str], figures: Mapping[str, str]) -> list[str]:
-    """Figures that are not what the code draws, and files in built folders that nothing makes."""
+    """List outdated figures, and files in the built folders that neither lessons nor code make."""
     faults = [
         f"images/{name} is not what the code draws"
         for name, svg in figures.items()
         if _content(root / "images" / name) != svg
     ]
-    made = {f"{name}.ipynb" for name in known} | set(figures) | {SCREENSHOT}
+    expected = {f"{name}.ipynb" for name in known} | set(figures) | {SCREENSHOT}
     for folder, pattern in (("labs", "*.ipynb"), ("solutions", "*.ipynb"), ("images", "[!.]*")):
-        there = sorted(path.name for path in (root / folder).glob(pattern))
+        present = sorted(path.name for path in (root / folder).glob(pattern))
         reason = "is made by no lesson and no figure: remove it"
-        faults += [f"{folder}/{name} {reason}" for name in there if name not in made]
+        faults += [f"{folder}/{name} {reason}" for name in present if name not in expected]
     return faults
 
 
 def _content(path: Path) -> str | None:
-    """A file's text, line ends untouched; None if there is no such file."""
+    """A file's text with its line ends unchanged; None if there is no such file."""
     return path.read_bytes().decode("utf-8", errors="replace") if path.is_file() else None
 
 
 def _solution_fault(content: str | None, lesson: Lesson) -> str | None:
-    """Why a solution on disk is not an executed run of its lesson."""
+    """Why a solution on disk is not a complete run of its lesson; None if it is one."""
     try:
         node = nbformat.reads(content or "", as_version=4)
         nbformat.validate(node)
@@ -57,15 +57,15 @@ def _solution_fault(content: str | None, lesson: Lesson) -> str | None:
     code = code_cells(node)
     if [cell.execution_count for cell in code] != list(range(1, len(code) + 1)):
         return "was not run from the first cell to the last"
-    if any(_failed(cell) for cell in code):
+    if any(_has_unexpected_error(cell) for cell in code):
         return "has a cell that failed"
-    if any(check_that_fails(cell) for cell in code):
+    if any(failing_verdict(cell) for cell in code):
         return "has a check that does not hold"
     return None
 
 
 def _without_outputs(node: NotebookNode) -> NotebookNode:
-    """A copy of a notebook as it was before it was run."""
+    """A copy of a notebook without outputs and execution counts."""
     node = copy.deepcopy(node)
     for cell in node.cells:
         if cell.cell_type == "code":
@@ -73,8 +73,8 @@ def _without_outputs(node: NotebookNode) -> NotebookNode:
     return node
 
 
-def _failed(cell: NotebookNode) -> bool:
-    """Whether a cell ended in an error that was not meant."""
+def _has_unexpected_error(cell: NotebookNode) -> bool:
+    """Whether a cell ended in an unexpected error."""
     if "raises-exception" in cell.metadata.get("tags", []):
         return False
     return any(output.output_type == "error" for output in cell.outputs)

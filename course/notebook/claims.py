@@ -12,7 +12,7 @@ GUESSED = "you guessed"
 
 
 class Claims:
-    """Rows of a claim and what was measured here; a notebook shows a table under the `heads`."""
+    """A table of claims and measurements, with `heads` as its column titles."""
 
     def __init__(self, rows: Sequence[Sequence[str]], heads: Sequence[str] = HEADS) -> None:
         self.rows, self.heads = list(rows), heads
@@ -47,19 +47,19 @@ def _row(tag: str, texts: Sequence[str], styles: Sequence[str]) -> str:
 
 
 def claims(rows: Sequence[Sequence[str]], heads: tuple[str, str] = HEADS) -> Claims:
-    """The table of (claim, what was measured here), or of other pairs under their own `heads`.
+    """Make a table of (claim, measurement) pairs, or of other pairs with their own `heads`.
 
-    A row may name a question as its third part. If one of these was answered, the table has a
+    A third item of a row names a question. If any of these questions was answered, the table has a
     column of guesses.
     """
-    guessed = [_guessed(*row[2:]) for row in rows]
-    if not any(guessed):
+    guesses_shown = [_guess_text(*row[2:]) for row in rows]
+    if not any(guesses_shown):
         return Claims([tuple(row[:2]) for row in rows], heads)
-    every = [(row[0], guess, row[1]) for row, guess in zip(rows, guessed, strict=True)]
-    return Claims(every, (heads[0], GUESSED, heads[1]))
+    with_guesses = [(row[0], guess, row[1]) for row, guess in zip(rows, guesses_shown, strict=True)]
+    return Claims(with_guesses, (heads[0], GUESSED, heads[1]))
 
 
-def _guessed(name: str = "") -> str:
-    """What was guessed, "" if nothing was."""
-    known = guesses.read(name, SRC) if name else None
-    return "" if known is None or known.guess is None else known.shown(known.guess, 4)
+def _guess_text(name: str = "") -> str:
+    """The learner's guess for the question `name`, with its unit; "" if there is none."""
+    stored = guesses.read(name, SRC) if name else None
+    return "" if stored is None or stored.guess is None else stored.shown(stored.guess, 4)

@@ -27,7 +27,7 @@ class Diff:
         return self._count("-")
 
     def _count(self, sign: str) -> int:
-        changed = [line[1:] for line in self.lines[2:] if line.startswith(sign)]  # no names
+        changed = [line[1:] for line in self.lines[2:] if line.startswith(sign)]  # skip names
         return len([line for line in changed if line.strip()])
 
     def __repr__(self) -> str:

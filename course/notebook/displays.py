@@ -1,4 +1,4 @@
-"""What a cell shows while something runs: one output area, drawn again as news arrives."""
+"""Show progress in a cell while something runs, in one output area that is redrawn."""
 
 import html
 
@@ -8,13 +8,13 @@ from course.charts import live_curves
 from course.drawing import html_card, palette
 from course.launch import Done, Event, Progress, Run
 
-EMPTY = {"text/html": ""}  # so that what a notebook stores does not depend on when a check began
+EMPTY = {"text/html": ""}  # so that the stored output does not depend on when a check began
 
 
 class CheckDisplay:
-    """Which check is running, in a line that is there only while it runs.
+    """A line that names the running check and disappears when the checks end.
 
-    It watches the process of the checks: `check(..., watch=CheckDisplay())`.
+    Pass it to watch the process of the checks: `check(..., watch=CheckDisplay())`.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class CheckDisplay:
 
 
 class CurvesDisplay:
-    """The live curves of a run; they appear with the first `step` or progress bar."""
+    """The live curves of a run, which appear with the first `step` or progress bar."""
 
     def __init__(self) -> None:
         self._handle: DisplayHandle | None = None
@@ -40,12 +40,12 @@ class CurvesDisplay:
     def show(self, rows: list[dict], progress: dict[int, str], ended: bool = False) -> None:
         """Draw the rows logged so far, and the progress bars that ranks write themselves.
 
-        `ended` says that the run is over and went well.
+        `ended` is true once the run has ended well.
         """
         picture = live_curves.draw(rows, progress, ended)
         if self._handle and picture:
             self._handle.update(picture)
-        elif self._handle:  # only progress bars were shown; their last state is among the lines
+        elif self._handle:  # it showed only progress bars; their last state is printed as lines
             self._handle.update({"text/plain": ""}, raw=True)
         elif picture:
             self._handle = display(picture, display_id=True)

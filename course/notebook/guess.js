@@ -1,4 +1,4 @@
-// The face of course.notebook.guess_form.GuessForm: a field for a guess, then what became of it.
+// The view of course.notebook.guess_form.GuessForm: a field for a guess, then the outcome.
 const GONE = "jupyter-widgets-disconnected"; // JupyterLab's, for a widget whose kernel is gone
 const STORED = "What the stored run showed";
 
@@ -71,7 +71,7 @@ function render({ model, el }) {
     const input = root.querySelector("input");
     if (input) input.value = typed;
     if (held) root.querySelector("input, button").focus();
-    // or JupyterLab takes their keys as shortcuts of its own
+    // or JupyterLab takes their keys as its own shortcuts
     for (const node of root.querySelectorAll("input, button")) {
       node.setAttribute("data-lm-suppress-shortcuts", "");
     }

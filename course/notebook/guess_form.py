@@ -1,4 +1,4 @@
-"""A question before a run, as a small form; and next to the run, the guess and the measurement.
+"""Ask a question in a small form before a run, and show guess and measurement after it.
 
     %%guess growth times
     By what factor does the time grow?
@@ -6,7 +6,7 @@
     it_was("growth", slow / fast)
 
 After the name comes the unit of a number, or choices, as in ``falls | stays | rises``, or nothing
-if the answer is a line of text. Cells go on whether or not the learner answers.
+if the answer is a line of text. The cells that follow run whether or not the learner answers.
 """
 
 import html
@@ -27,11 +27,11 @@ from course.notebook.guesses import Guess
 from course.notebook.store import SRC
 
 STORED = "What the stored run showed"
-TAKES = "%%guess takes a name, then a unit or choices: %%guess growth times."
+USAGE = "%%guess takes a name, then a unit or choices: %%guess growth times."
 
 
 class GuessForm(anywidget.AnyWidget):
-    """The form of one question. Enter keeps an answer, a click skips; both are in the file."""
+    """The form of one question: Enter keeps an answer, a click skips, and both are stored."""
 
     _esm = Path(__file__).with_name("guess.js").read_text(encoding="utf-8")
     _css = Path(__file__).with_name("guess.css").read_text(encoding="utf-8")
@@ -39,9 +39,9 @@ class GuessForm(anywidget.AnyWidget):
     unit = traitlets.Unicode().tag(sync=True)
     choices = traitlets.List().tag(sync=True)
     sentence = traitlets.Unicode().tag(sync=True)  # instead of the field; "" shows the field
-    change = traitlets.Unicode().tag(sync=True)  # what brings the field back; "" for nothing
+    change = traitlets.Unicode().tag(sync=True)  # label of the button to answer again; "" for none
     fault = traitlets.Unicode().tag(sync=True)
-    stored = traitlets.Unicode().tag(sync=True)  # what the run showed, if there is no kernel
+    stored = traitlets.Unicode().tag(sync=True)  # what the run showed, for a page without a kernel
     turn = traitlets.Int().tag(sync=True)  # grows with each reply, even an equal one
 
     def __init__(self, guess: Guess) -> None:
@@ -50,18 +50,18 @@ class GuessForm(anywidget.AnyWidget):
         self.show(guess)
 
     def show(self, guess: Guess) -> None:
-        """Show what is known now."""
+        """Show `guess` in its current state."""
         self.guess = guess
         measured = guess.value is not None
-        again = "" if measured else "Guess" if guess.guess is None else "Change"
+        button = "" if measured else "Guess" if guess.guess is None else "Change"
         with self.hold_sync():
             self.sentence = guess.sentence() if guess.guessed else ""
-            self.change, self.fault = again, ""
+            self.change, self.fault = button, ""
             self.stored = replace(guess, guess=None).sentence() if measured else ""
             self.turn += 1
 
     def _receive(self, _: object, content: dict[str, Any], buffers: object = None) -> None:
-        """Take in an answer or a skip from the form; its time `at` is in ms since the epoch."""
+        """Store an answer or a skip from the form; its time `at` is in ms since the epoch."""
         try:
             answer = None if content.get("skip") else self.guess.answer(str(content.get("answer")))
         except CourseError as error:
@@ -71,7 +71,7 @@ class GuessForm(anywidget.AnyWidget):
             return
         at = min(datetime.fromtimestamp(content["at"] / 1000), datetime.now())
         known = guesses.recall(self.guess, SRC)
-        if known.guess is None or known.value is None:  # else the first one stays
+        if known.guess is None or known.value is None:  # otherwise the first answer stays
             known = replace(known, guess=answer, guessed=at.isoformat(timespec="seconds"))
             guesses.write(known, SRC)
         self.show(known)
@@ -81,35 +81,36 @@ class GuessForm(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(**options)
-        return {**data, "text/html": self._without_a_kernel(), "text/plain": repr(self)}, metadata
+        return {**data, "text/html": self._static_html(), "text/plain": repr(self)}, metadata
 
-    def _without_a_kernel(self) -> str:
-        """The form as HTML: the guess, or folded, what the stored run showed."""
+    def _static_html(self) -> str:
+        """The form as plain HTML: the guess, or else what the stored run showed, folded."""
         if self.sentence or not self.stored:
             return f"<p>{html.escape(self.sentence)}</p>" if self.sentence else ""
         return f"<details><summary>{STORED}</summary>{html.escape(self.stored)}</details>"
 
 
-_forms: dict[str, tuple[GuessForm, DisplayHandle]] = {}  # those that this kernel shows, by name
+_forms: dict[str, tuple[GuessForm, DisplayHandle]] = {}  # the forms that this kernel shows, by name
 
 
 def ask(line: str, cell: str) -> None:
-    """Show the form of a question; raises `CourseError` if it cannot be read."""
+    """Show the form of the question in a `%%guess` cell; raises `CourseError` if it is invalid."""
     name, _, kind = line.strip().partition(" ")
     text, kind = " ".join(cell.split()), kind.strip()
     choices = tuple(choice.strip() for choice in kind.split("|")) if "|" in kind else ()
     if not guesses.NAME.fullmatch(name) or not text or "" in choices:
-        raise CourseError(TAKES)
+        raise CourseError(USAGE)
     question = Guess(name, text, "" if choices else kind, choices)
     form = GuessForm(guesses.recall(question, SRC))
     _forms[name] = form, display(form, display_id=True)
 
 
 def it_was(name: str, value: float | str, best: Callable[..., float] | None = None) -> None:
-    """Show what a run measured next to what was guessed, and keep it; NaN shows nothing.
+    """Show a measurement next to the guess, and store it; NaN is ignored.
 
-    `best` is `max` or `min` if more or less is better; then the best of all runs is kept, too.
-    Raises `CourseError` for a text if the question asks for a number, and the other way round.
+    `best` is `max` if more is better and `min` if less is; the best value of all runs is then
+    stored as well. Raises `CourseError` for text if the question asks for a number, and for a
+    number if it asks for text.
     """
     if not isinstance(value, str) and not guesses.usable(value):
         return

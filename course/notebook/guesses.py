@@ -1,7 +1,7 @@
-"""What was guessed before a run, and what the run measured: kept next to what has passed.
+"""Store what was guessed before a run, and what the run measured.
 
 ``src/kept/guesses/growth.json`` holds the question `growth`, the guess and the measurement, with
-their times. There is a file for each question, as there is one for each exercise.
+their times. Each question has its own file, next to the files of `progress`.
 """
 
 import json
@@ -16,14 +16,16 @@ from course.notebook import store
 
 FOLDER = "guesses"  # in the folder `kept`
 MOST = 300  # characters of an answer
-LEAST, LARGEST = 1e-12, 1e15  # numbers but 0 that are written out
+SMALLEST, LARGEST = 1e-12, 1e15  # the range of the numbers, other than 0, that can be shown
 NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 SECONDS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}  # units of time
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:[ ,_]\d{3})+(?:\.\d+)?")  # 16,000 or 1 234 567.8
 PLAIN = re.compile(r"[+-]?\d*[.,]?\d+(?:e[+-]?\d{1,2})?", re.IGNORECASE)  # 3, 0.5, 3,5 or 1e4
-POINTS, CLOSE, DOUBLE = 0.5, 1.05, 2.0  # below them: the same share, as guessed, said in per cent
+EQUAL_POINTS = 0.5  # shares that differ by fewer percentage points count as equal
+CLOSE = 1.05  # a measurement off by a smaller factor counts as guessed
+DOUBLE = 2.0  # a smaller factor is shown as a difference in percent
 Answer = float | str
-ANSWERS = ("guess", "value", "best")  # the fields of a guess that hold one
+ANSWERS = ("guess", "value", "best")  # the fields of `Guess` that are answers
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,10 @@ class Guess:
         return bool(self.measured and self.guess is not None and self.guessed > self.measured)
 
     @property
-    def off(self) -> float | None:
+    def ratio(self) -> float | None:
         """The measurement divided by the guess; None if that makes no sense.
 
-        Shares in % are compared by their difference, and so have none.
+        It is None for shares in %, which are compared by their difference.
         """
         numbers = isinstance(self.guess, float) and isinstance(self.value, float)
         if not numbers or self.unit == "%" or self.guess <= 0 or self.value <= 0:
@@ -67,7 +69,7 @@ class Guess:
         return self.value / self.guess
 
     def answer(self, text: str) -> Answer:
-        """What a learner typed or chose as an answer; raises `CourseError` for others."""
+        """Parse what a learner typed or chose; raises `CourseError` if it is no valid answer."""
         text = " ".join(text.split())
         if self.choices:
             if text not in self.choices:
@@ -86,11 +88,11 @@ class Guess:
         if self.unit in SECONDS:
             return words.duration(answer * SECONDS[self.unit], digits)
         if self.unit == "times" and 1 <= answer < DOUBLE:
-            digits = max(3, digits)  # or 1.04 would be told as 1
+            digits = max(3, digits)  # or 1.04 would be shown as 1
         return f"{words.significant(answer, digits)} {self.unit}".strip()
 
     def sentence(self) -> str:
-        """A sentence: the guess, the measurement, and how far they are apart."""
+        """One sentence with the guess, the measurement, and the difference between them."""
         guess = "" if self.guess is None else self._quoted(self.guess, 4)
         if self.value is None:
             skipped = "Skipped." if self.guessed else ""
@@ -98,34 +100,39 @@ class Guess:
         value = self._quoted(self.value)
         if not guess:
             return f"It was {value}."
-        apart = self._apart()
+        difference = self._difference()
         late = " (You guessed after a run.)" if self.late else ""
-        return f"You guessed {guess}, it was {value}{f': {apart}' if apart else ''}.{late}"
+        return (
+            f"You guessed {guess}, it was {value}{f': {difference}' if difference else ''}.{late}"
+        )
 
     def _quoted(self, answer: Answer, digits: int = 2) -> str:
         return f"“{answer}”" if isinstance(answer, str) else self.shown(answer, digits)
 
-    def _apart(self) -> str:
+    def _difference(self) -> str:
         if isinstance(self.guess, str):
             return "as you guessed" if self.guess.lower() == self.value.lower() else ""
         if self.unit == "%":
             points = self.value - self.guess
-            if abs(points) < POINTS:
+            if abs(points) < EQUAL_POINTS:
                 return "as you guessed"
             return f"{abs(points):.0f} points {'more' if points > 0 else 'less'}"
-        if self.off is None:
+        if self.ratio is None:
             return ""
-        factor = max(self.off, 1 / self.off)
+        factor = max(self.ratio, 1 / self.ratio)
         if factor < CLOSE:
             return "as you guessed" if factor == 1 else "as you guessed, within 5 %"
         if factor < DOUBLE:
-            share = abs(self.off - 1)
-            return f"{100 * share:.0f} % {'more' if self.off > 1 else 'less'}"
-        return f"{words.significant(factor)} times {'as much' if self.off > 1 else 'less'}"
+            share = abs(self.ratio - 1)
+            return f"{100 * share:.0f} % {'more' if self.ratio > 1 else 'less'}"
+        return f"{words.significant(factor)} times {'as much' if self.ratio > 1 else 'less'}"
 
 
 def number(text: str, unit: str) -> float:
-    """Read a number as people type it: '16,000', '~ 0.5', '3 ms'; raises `CourseError` else."""
+    """Parse a number as people type it: '16,000', '~ 0.5', '3 ms'.
+
+    Raises `CourseError` for any other text.
+    """
     digits = text.removesuffix(unit).strip().lstrip("~≈").lstrip()
     value = math.nan
     if GROUPED.fullmatch(digits):
@@ -139,26 +146,26 @@ def number(text: str, unit: str) -> float:
 
 def usable(value: float) -> bool:
     """Whether a number can be shown and drawn: it is finite, and neither huge nor tiny."""
-    return value == 0 or LEAST <= abs(value) <= LARGEST
+    return value == 0 or SMALLEST <= abs(value) <= LARGEST
 
 
 def parse(text: str) -> Guess | None:
-    """Read the text of a file; None if `write` did not write it."""
+    """Parse the text of a stored guess; None if `write` cannot have written it."""
     try:
         fields = json.loads(text)
         guess = Guess(**fields | {"choices": tuple(fields["choices"])})
         for when in (guess.guessed, guess.measured):
             datetime.fromisoformat(when or "2000-01-01")
         texts = (guess.name, guess.question, guess.unit, *guess.choices)
-        right = {type(text) for text in texts} == {str} and bool(NAME.fullmatch(guess.name))
-        plain = {name: _plain(getattr(guess, name), guess.unit) for name in ANSWERS}
-        return replace(guess, **plain) if right else None
+        is_valid = {type(text) for text in texts} == {str} and bool(NAME.fullmatch(guess.name))
+        answers = {name: _valid_answer(getattr(guess, name), guess.unit) for name in ANSWERS}
+        return replace(guess, **answers) if is_valid else None
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
 
-def _plain(answer: object, unit: str) -> Answer | None:
-    """An answer as a file has it; raises `ValueError` for one that does not fit the unit."""
+def _valid_answer(answer: object, unit: str) -> Answer | None:
+    """Validate an answer from a file; raises `ValueError` if it does not fit the unit."""
     if answer is None:
         return None
     if unit and isinstance(answer, int | float) and usable(answer):
@@ -169,33 +176,33 @@ def _plain(answer: object, unit: str) -> Answer | None:
 
 
 def path(name: str, src: Path) -> Path:
-    """The file in which a question is kept."""
+    """The file that stores a question."""
     return src / store.FOLDER / FOLDER / f"{name}.json"
 
 
 def read(name: str, src: Path) -> Guess | None:
-    """What is kept of a question, or None; put a broken file aside with a note."""
+    """Read the stored guess of a question, if any; rename a broken file, and print a note."""
     return store.read(path(name, src), parse, "guesses are")
 
 
 def recall(question: Guess, src: Path) -> Guess:
-    """The question with its kept answers; put those of another kind aside with a note."""
+    """Add the stored answers to a question; if they do not fit it, rename their file instead."""
     guess = read(question.name, src)
     if guess is None:
         return question
     if (guess.unit, guess.choices) != (question.unit, question.choices):
         note = f"The question {question.name} was another one before: that guess is now in {{}}."
-        store.put_aside(path(question.name, src), note)
+        store.rename_as_broken(path(question.name, src), note)
         return question
     return replace(guess, question=question.question)
 
 
-def every(src: Path) -> list[Guess]:
-    """All questions that are kept, by name."""
+def read_all(src: Path) -> list[Guess]:
+    """All stored guesses, sorted by name."""
     names = sorted(path.stem for path in (src / store.FOLDER / FOLDER).glob("*.json"))
     return [guess for name in names if NAME.fullmatch(name) and (guess := read(name, src))]
 
 
 def write(guess: Guess, src: Path) -> None:
-    """Write what `read` will read; if that fails, a sentence says so."""
+    """Store a guess for `read`; if that fails, print a sentence."""
     store.write(path(guess.name, src), asdict(guess), "This guess is not kept")

@@ -1,4 +1,4 @@
-"""What a kernel of `make lab` runs first: until the course is loaded, its magics load it.
+"""Run first in every kernel of `make lab`: the course's magics load the course on first use.
 
 After a restart, people continue where they were, at a `%check`, and not at the first cell.
 PYTHONSTARTUP names this file, so each `python` that someone types in a terminal runs it, too.
@@ -6,7 +6,7 @@ PYTHONSTARTUP names this file, so each `python` that someone types in a terminal
 
 if "get_ipython" in globals():
 
-    def _load_at_the_first(name, kind="line"):
+    def _load_on_first_use(name, kind="line"):
         shell = get_ipython()  # noqa: F821
 
         def magic(*arguments):
@@ -33,7 +33,7 @@ if "get_ipython" in globals():
         "torchrun",
         "why",
     )
-    for _name in _NAMES:  # all but `%reset`, since IPython has one of its own
-        _load_at_the_first(_name)
-    _load_at_the_first("guess", "cell")
-    del _load_at_the_first, _NAMES, _name
+    for _name in _NAMES:  # all except `%reset`, because IPython has its own
+        _load_on_first_use(_name)
+    _load_on_first_use("guess", "cell")
+    del _load_on_first_use, _NAMES, _name

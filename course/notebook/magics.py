@@ -44,7 +44,7 @@ from course.notebook.diff import Diff
 from course.notebook.displays import CheckDisplay, CurvesDisplay
 from course.notebook.live import Live
 
-SHOW = "--show"
+SHOW_OPTION = "--show"
 Judgement = TypeVar("Judgement", WhyAnswer, RightAnswer)
 
 
@@ -55,17 +55,17 @@ class CourseMagics(Magics):
     @line_magic
     def torchrun(self, line: str) -> Run:
         """Run a script on several ranks: the torchrun of the terminal, supervised."""
-        return _show(["torchrun", *_words(line)])
+        return _launch(["torchrun", *_split(line)])
 
     @line_magic
     def accelerate(self, line: str) -> Run:
         """Run a script through `accelerate launch`, supervised."""
-        return _show(["accelerate", *_words(line)])
+        return _launch(["accelerate", *_split(line)])
 
     @line_magic
     def python(self, line: str) -> Run:
         """Run a script in one new process."""
-        return _show(["python", *_words(line)])
+        return _launch(["python", *_split(line)])
 
     @line_magic
     def timeout(self, line: str) -> Run:
@@ -75,7 +75,7 @@ class CourseMagics(Magics):
         does not count, or ranks on a busy machine would end before they hang. Raises `CourseError`
         without a number of seconds above 0, or without a command.
         """
-        seconds, *words = _words(line) or [""]
+        seconds, *words = _split(line) or [""]
         try:
             limit = float(seconds)
         except ValueError:
@@ -85,7 +85,7 @@ class CourseMagics(Magics):
                 "%timeout takes seconds and a command: "
                 "%timeout 20 torchrun --nproc-per-node 2 src/NAME.py."
             )
-        return _show(words, limit)
+        return _launch(words, limit)
 
     @line_magic
     def why(self, line: str) -> WhyAnswer | None:
@@ -93,7 +93,7 @@ class CourseMagics(Magics):
 
         None if the script has an open TODO.
         """
-        answer = _ask("why", options.why(_words(line), magic=True), why_of_run)
+        answer = _launch_and_judge("why", options.why(_split(line), magic=True), why_of_run)
         if answer:
             print(answer)
         return answer
@@ -104,18 +104,18 @@ class CourseMagics(Magics):
 
         None if the script has an open TODO.
         """
-        args = options.right(_words(line), magic=True)
+        args = options.right(_split(line), magic=True)
         if args.deep:
             raise CourseError(
                 "--deep starts the script a second time, as the terminal has started it. In a "
                 f"cell, type: !python -m course right --deep -- {shlex.join(args.command)}"
             )
-        return _ask("right", args, right_of_run, looks_at=NUMERICS)
+        return _launch_and_judge("right", args, right_of_run, looks_at=NUMERICS)
 
     @line_magic
     def fit(self, line: str):
         """Say on how many GPUs of which size any script fits; nothing big is run."""
-        answer = fit_answer(options.fit(_words(line), magic=True))
+        answer = fit_answer(options.fit(_split(line), magic=True))
         print(answer)
         return answer
 
@@ -129,7 +129,7 @@ class CourseMagics(Magics):
         report = check(attempt.name, watch=CheckDisplay())
         seconds = time.monotonic() - start
         if report.begun and not report.ok:
-            stuck.say_when_it_passed(attempt)
+            stuck.print_last_pass(attempt)
         progress.record(report, script, attempt.src, seconds)
         later = exercise(attempt.name).later
         return replace(report, passed=progress.passed(later, attempt.src))
@@ -146,15 +146,15 @@ class CourseMagics(Magics):
     @line_magic
     def solution(self, line: str) -> stuck.Prose:
         """Warn, and with `--show` show the solution of one exercise."""
-        names = [word for word in line.split() if word != SHOW]
+        names = [word for word in line.split() if word != SHOW_OPTION]
         attempt = _attempt("solution", " ".join(names))
-        if SHOW in line.split():
+        if SHOW_OPTION in line.split():
             return attempt.solution()
         name = attempt.name
         return stuck.Prose(
             f"The solution of `{name}` ends the exercise: you cannot find it yourself afterwards. "
             f"`%hint {name}` says more than the TODO and leaves the code to you. "
-            f"If you want to see the solution now: `%solution {name} {SHOW}`"
+            f"If you want to see the solution now: `%solution {name} {SHOW_OPTION}`"
         )
 
     @line_magic
@@ -195,22 +195,25 @@ class CourseMagics(Magics):
 
 
 def _attempt(magic: str, line: str) -> stuck.Attempt:
-    """The attempt at the exercise that a line names; raises `CourseError` for any other line."""
+    """The learner's attempt at the exercise in `line`; raises `CourseError` for another line."""
     words = line.split()
     if len(words) != 1:
         raise CourseError(f"%{magic} takes the name of one exercise: %{magic} start_here.")
     return stuck.Attempt(exercise(words[0]))
 
 
-def _words(line: str) -> list[str]:
+def _split(line: str) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError as error:
         raise CourseError(f"The command cannot be read: {str(error).lower()} in: {line}") from None
 
 
-def _show(words: list[str], limit: float | None = None) -> Run:
-    """Launch and show; a failing run of a finished script raises, an open TODO does not."""
+def _launch(words: list[str], limit: float | None = None) -> Run:
+    """Launch a command and show its run.
+
+    Raises `CourseError` if the run fails, unless it met an open TODO or its time `limit`.
+    """
     with watched() as session:
         run = session.run(words, Live(display=CurvesDisplay(), explain=session.ending), limit)
     if run.ok or run.unfinished or (limit and run.reason == Reason.LIMIT):
@@ -218,10 +221,10 @@ def _show(words: list[str], limit: float | None = None) -> Run:
     raise CourseError(f"{run.command} failed; the message above says why.")
 
 
-def _ask(
+def _launch_and_judge(
     tool: str, args: Namespace, judge: Callable[[Run, Path], Judgement | None], **watching: str
 ) -> Judgement | None:
-    """Launch, with the ranks watched, and judge; None if the script has an open TODO."""
+    """Launch a command, watch its ranks, and judge the run; None if it met an open TODO."""
     with watched(args.steps, args.stop, **watching) as session:
         run = session.run(args.command, Live(display=CurvesDisplay(), explain=session.ending))
         answer, ending = judge(run, session.folder), session.ending(run)
@@ -246,7 +249,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def load(shell: InteractiveShell) -> None:
-    """What `%load_ext course` does: define the magics, look around, start the warm server."""
+    """Do the work of `%load_ext course`: magics, working folder, a check of the server, warm-up."""
     shell.register_magics(CourseMagics)
     working_folder.enter(shell.user_ns)
     server.inspect(shell)

@@ -1,6 +1,6 @@
-"""The page that a learner shows: what passed, what was guessed, what this machine measured.
+"""The learner's page of results: what passed, what was guessed, what this machine measured.
 
-It is one HTML file without anything from elsewhere, made to be printed.
+It is one self-contained HTML file, made to be printed.
 """
 
 import hashlib
@@ -56,13 +56,13 @@ def write(name: str = "", src: Path = SRC) -> Prose:
 
 
 def page(name: str, src: Path) -> str:
-    """The page as HTML; `name` is what the learner typed, "" leaves a line to write it on."""
+    """The page as HTML; `name` is the learner's name, and "" leaves a line to write it on."""
     lessons = labs(ROOT)
     names = [exercise for lab in lessons for exercise in lab.exercises]
-    records = {exercise: known for exercise in names if (known := progress.read(exercise, src))}
-    passed = {exercise for exercise, known in records.items() if known.passed}
+    records = {exercise: stored for exercise in names if (stored := progress.read(exercise, src))}
+    passed = {exercise for exercise, stored in records.items() if stored.passed}
     whole = [lab.number for lab in lessons if lab.exercises and passed.issuperset(lab.exercises)]
-    spent = sum(known.seconds for known in records.values())
+    spent = sum(stored.seconds for stored in records.values())
     facts = {
         "Name": escape(name.strip()) or "_" * 30,
         "Exercises": f"{len(passed)} of {words.plural(len(names), 'exercise')} passed",
@@ -74,23 +74,23 @@ def page(name: str, src: Path) -> str:
     rows = "".join(
         f"<tr><th scope=row>{head}</th><td>{text}</td></tr>" for head, text in facts.items() if text
     )
-    known = {guess.name: guess for guess in guesses.every(src)}
+    stored = {guess.name: guess for guess in guesses.read_all(src)}
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>Multi-GPU training, done</title><style>{STYLE}</style></head><body>"
         f"<h1>Multi-GPU training: what was done</h1><table>{rows}</table>"
-        + "".join(_lab(lab, records, known, src) for lab in lessons)
+        + "".join(_lab(lab, records, stored, src) for lab in lessons)
         + f"<h2>What this page does not prove</h2><p>{LIMITS}</p><p>{SURE}</p></body></html>\n"
     )
 
 
 def _lab(
-    lab: Lesson, records: dict[str, Record], known: dict[str, guesses.Guess], src: Path
+    lab: Lesson, records: dict[str, Record], stored: dict[str, guesses.Guess], src: Path
 ) -> str:
-    """The results of one lab as HTML, "" if there are none."""
+    """The results of one lab as HTML; "" if there are none."""
     done = "".join(_exercise(records[name], src) for name in lab.exercises if name in records)
-    questions = [known[name] for name in lab.guesses if name in known]
+    questions = [stored[name] for name in lab.guesses if name in stored]
     answers = "".join(
         f"<tr><th scope=row>{guess.question_html}</th><td>{_sentences(guess)}</td></tr>"
         for guess in questions
@@ -134,7 +134,7 @@ def _exercise(record: Record, src: Path) -> str:
 
 
 def _machine() -> list[str]:
-    """The lines of the machine's card that say what it has."""
+    """The lines of the machine's card, except those about the labs."""
     lines = hardware.card().lines
     return [f"{topic}: {text}" for topic, text in lines.items() if topic != "Labs"]
 

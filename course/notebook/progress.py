@@ -1,8 +1,8 @@
-"""What has passed: kept in a small file per exercise, next to the learner's scripts.
+"""Store which checks have passed, in one small file per exercise next to the learner's scripts.
 
-``src/kept/ring.json`` says which checks of `ring` held at the last `%check`, and holds the script
-as it was when all of them held last. There is a file for each exercise so that two notebooks never
-write the same one. Each is written whole or not at all.
+``src/kept/ring.json`` has the checks of `ring` that passed at the last `%check`, and the script as
+it was when all of them last passed. Each exercise has its own file, so two notebooks never write
+the same one. A file is written whole or not at all.
 """
 
 import json
@@ -17,11 +17,12 @@ from course.notebook import store
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of one exercise; times are local, in ISO format.
+    """The stored result of one exercise; times are local, in ISO format.
 
-    `holds` are the names of the checks that held `when` it was checked last, out of `checks`.
-    `passed` says when all of them held last, and `script` is the text that did; "" for never.
-    `seconds` is how long its checks have run in all.
+    `when` is the time of the last `%check`, `holds` has the names of the checks that passed then,
+    and `checks` is the number of all checks. `passed` is the time when all of them last passed, and
+    `script` the text that passed; both are "" if that never happened. `seconds` is the total time
+    for which its checks have run.
     """
 
     exercise: str
@@ -40,12 +41,12 @@ def date_and_time(when: str) -> str:
 
 
 def read(exercise: str, src: Path) -> Record | None:
-    """What is kept of an exercise, None if nothing is; a broken file is put aside with a note."""
+    """Read the stored result of an exercise, if any; rename a broken file, and print a note."""
     return store.read(_path(exercise, src), _parse, "what passes is")
 
 
 def passed(exercises: Iterable[str], src: Path) -> set[str]:
-    """Those of the exercises that have passed at some time."""
+    """Select the exercises that have ever passed."""
     return {name for name in exercises if (earlier := read(name, src)) and earlier.passed}
 
 
@@ -54,7 +55,7 @@ def _path(exercise: str, src: Path) -> Path:
 
 
 def _parse(text: str) -> Record | None:
-    """Read the text of a file; None if `record` did not write it."""
+    """Parse the text of a file; None if `record` cannot have written it."""
     try:
         parsed = Record(**json.loads(text))
         for when in (parsed.when, parsed.passed or parsed.when):
@@ -67,9 +68,9 @@ def _parse(text: str) -> Record | None:
 
 
 def record(report: Report, script: str, src: Path, seconds: float = 0.0) -> None:
-    """Keep what a report says of `script`, the text that was checked, and how long that took.
+    """Store the report on `script`, the text that was checked, and the `seconds` that it took.
 
-    An exercise that is not begun, or was not judged to the end, leaves no record.
+    Nothing is stored if the exercise is not begun, or if a check was not judged.
     """
     if not report.begun or not report.judged:
         return
@@ -85,6 +86,6 @@ def record(report: Report, script: str, src: Path, seconds: float = 0.0) -> None
 
 
 def write(entry: Record, src: Path) -> None:
-    """Write what `read` will read; if that fails, a sentence says so."""
+    """Store a result for `read`; if that fails, print a sentence."""
     lost = "This result is not kept for the map of the labs"
     store.write(_path(entry.exercise, src), asdict(entry), lost)

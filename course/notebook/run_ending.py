@@ -1,4 +1,4 @@
-"""Tell the learner how a run ended, if it did not simply end well."""
+"""Tell the learner how a run ended, unless it ended well."""
 
 import signal
 
@@ -9,14 +9,14 @@ from course.launch import Reason, Run, stacks
 
 
 def story(run: Run, limit: float, ending: RunEnding | None = None) -> list[str]:
-    """In a few sentences how the run ended; "" if all is well.
+    """Explain how the run ended, as texts to print; none if it ended well.
 
-    `ending` is what was seen of a run whose processes were watched.
+    `ending` has the observations from a run whose processes were watched.
     """
     if ending and ending.lead and run.reason in (Reason.STOPPED, Reason.LIMIT):
         return [report.ending(ending)]
     match run.reason:
-        case Reason.STOPPED if ending:  # enough was seen of it
+        case Reason.STOPPED if ending:  # the tool had seen enough, and stopped it
             return []
         case Reason.STOPPED:
             return [f"Interrupted: all ranks were ended, {run.wall_s:.1f} s after the start."]
@@ -27,7 +27,7 @@ def story(run: Run, limit: float, ending: RunEnding | None = None) -> list[str]:
         case Reason.LOST:
             return ["The run's supervisor was killed; its ranks were ended."]
     if not run.ok:
-        # The traceback of an error is shown as it is; what else was found explains it.
+        # The traceback is shown unchanged, and the other findings explain it.
         more = [finding for finding in ending.findings if finding.what != "error"] if ending else []
         return [*_failure(run), *([report.text(more)] if more and not run.met_todo else [])]
     if run.left_behind:
@@ -38,7 +38,10 @@ def story(run: Run, limit: float, ending: RunEnding | None = None) -> list[str]:
 
 
 def _failure(run: Run) -> list[str]:
-    """The first failing rank's traceback and a line per later one, or the launcher's."""
+    """The traceback of the first rank that failed, and a line for each rank that failed later.
+
+    If no rank failed, this is the last line of the launcher's error output.
+    """
     first = run.first_failed
     if first is None:
         lines = [line for line in run.text(None, "stderr").splitlines() if line.strip()]
@@ -47,8 +50,8 @@ def _failure(run: Run) -> list[str]:
         return [todo.sentence(script)]
     traceback = run.traceback(first)
     which = f"Rank {first} failed first" if len(run.processes) > 1 else "The script failed"
-    how = how_it_ended(run.exit_codes[first])
-    if run.ended_by_launcher(first):  # it had raised, and was still ending
+    how = describe_exit(run.exit_codes[first])
+    if run.ended_by_launcher(first):  # it had raised an exception, and was still exiting
         how = "ended by the launcher"
     ended = f"{which} ({how})"
     parts = [f"{ended}:\n{traceback}" if traceback else f"{ended}."]
@@ -65,6 +68,6 @@ def _failure(run: Run) -> list[str]:
     return parts
 
 
-def how_it_ended(code: int) -> str:
+def describe_exit(code: int) -> str:
     """An exit code in words: 'exit code 3', 'killed by SIGKILL'."""
     return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"

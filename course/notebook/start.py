@@ -1,6 +1,6 @@
-"""What the start notebook shows: the map of the labs, how far you are, and where to go on.
+"""The parts of the start notebook: the map of the labs, your progress, and where to continue.
 
-All of it is read from the lessons and from what `progress` keeps in the folder ``src``.
+All of it comes from the lessons, and from the files of `progress` in the folder ``src``.
 """
 
 from collections.abc import Mapping
@@ -24,14 +24,14 @@ def _labs() -> list[Lesson]:
 
 
 def picture(src: Path = SRC) -> Picture:
-    """The map of the labs, with the exercises that have passed or are begun."""
+    """Draw the map of the labs, with the exercises that have passed or are begun."""
     states = _states(src)
-    following = go_on_with(states)
+    following = next_lab(states)
     return labs_map.draw(_labs(), states, following.number if states and following else "")
 
 
 def table(src: Path = SRC) -> Prose:
-    """A row for each lab: its link, its time, its exercises, and where you are with each."""
+    """A table with a row for each lab: its link, time and exercises, and the state of each."""
     states = _states(src)
     rows = ["| lab | the question | time | exercises |", "|---|---|---|---|"]
     for lab in _labs():
@@ -43,40 +43,40 @@ def table(src: Path = SRC) -> Prose:
 
 
 def go_on(src: Path = SRC) -> Prose:
-    """One sentence that says where to go on, with a link."""
+    """A sentence on where to continue, with a link."""
     states = _states(src)
-    lab = go_on_with(states)
+    lab = next_lab(states)
     if lab is None:
         return Prose(f"All {len(states)} exercises have passed. There is nothing left to write.")
-    left = [name for name in lab.exercises if states.get(name) != labs_map.PASSED]
+    unfinished = [name for name in lab.exercises if states.get(name) != labs_map.PASSED]
     link = f"**[Lab {lab.number}: {lab.title}]({lab.name}.ipynb)**"
     begun = any(states.get(name) for name in lab.exercises)
     begin, first = ("Go on with", "next") if begun else ("Begin with", "first")
-    return Prose(f"{begin} {link} Its {first} exercise is `{left[0]}`.")
+    return Prose(f"{begin} {link} Its {first} exercise is `{unfinished[0]}`.")
 
 
-def go_on_with(states: Mapping[str, str]) -> Lesson | None:
-    """The lab to go on with; None if every exercise has passed.
+def next_lab(states: Mapping[str, str]) -> Lesson | None:
+    """The lab to continue with; None if every exercise has passed.
 
-    It is one that the learner has begun. If there is none, it is the first lab of the core that is
-    left, and after the core the first of the others.
+    It is the first lab that the learner has begun and not finished. If there is none, it is the
+    first unfinished lab of the core, and after the core the first unfinished lab.
     """
     passed = {name for name, state in states.items() if state == labs_map.PASSED}
-    left = [lab for lab in _labs() if not passed.issuperset(lab.exercises)]
-    begun = [lab for lab in left if states.keys() & set(lab.exercises)]
-    core = [lab for lab in left if lab.number in CORE]
-    return next(iter([*begun, *core, *left]), None)
+    unfinished = [lab for lab in _labs() if not passed.issuperset(lab.exercises)]
+    begun = [lab for lab in unfinished if states.keys() & set(lab.exercises)]
+    core = [lab for lab in unfinished if lab.number in CORE]
+    return next(iter([*begun, *core, *unfinished]), None)
 
 
 def count() -> str:
-    """How many labs and exercises there are, and how long they take together."""
+    """The number of labs and exercises, and the time that they take together, as a phrase."""
     exercises = sum(len(lab.exercises) for lab in _labs())
     time = words.long_duration(60 * sum(lab.minutes for lab in _labs()))
     return f"{len(_labs())} labs with {exercises} exercises, {time} in all"
 
 
 def _states(src: Path) -> dict[str, str]:
-    """The state of each exercise that is kept, as `labs_map` takes it."""
+    """The states of the exercises that have a stored result, as `labs_map.draw` takes them."""
     records = (progress.read(name, src) for lab in _labs() for name in lab.exercises)
     return {
         record.exercise: labs_map.PASSED if record.passed else labs_map.BEGUN

@@ -1,6 +1,6 @@
-"""Small JSON files in the folder ``kept`` next to the learner's scripts.
+"""Read and write small JSON files in the folder ``kept`` next to the learner's scripts.
 
-Each is written whole or not at all. One that cannot be read is put aside, so that nothing is lost.
+A file is written whole or not at all. A file that cannot be read is renamed, so nothing is lost.
 """
 
 import json
@@ -17,14 +17,14 @@ Record = TypeVar("Record")
 
 
 def now() -> str:
-    """The time, to the second."""
+    """The local time in ISO format, to the second."""
     return datetime.now().isoformat(timespec="seconds")
 
 
 def read(path: Path, parse: Callable[[str], Record | None], what: str) -> Record | None:
-    """What `parse` makes of a file; None without a file that it can read.
+    """Read and `parse` a file; None if it does not exist or is broken.
 
-    A broken file is put aside, and a sentence says that `what` is kept from here on.
+    A broken file is renamed, and a printed note says that `what` kept from here on: "guesses are".
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -34,29 +34,31 @@ def read(path: Path, parse: Callable[[str], Record | None], what: str) -> Record
         text = ""
     record = parse(text)
     if record is None:
-        put_aside(path, f"{path} could not be read. It is now {{}}, and {what} kept from here on.")
+        rename_as_broken(
+            path, f"{path} could not be read. It is now {{}}, and {what} kept from here on."
+        )
     return record
 
 
-def put_aside(path: Path, note: str) -> None:
-    """Give a file another name, and print the note, with the new name in the place of ``{}``."""
-    aside = path.with_name(f"{path.name}.broken-{datetime.now():%Y-%m-%d-%H%M%S}")
+def rename_as_broken(path: Path, note: str) -> None:
+    """Rename a file, and print the note with the new name for its ``{}``."""
+    renamed = path.with_name(f"{path.name}.broken-{datetime.now():%Y-%m-%d-%H%M%S}")
     try:
-        path.rename(aside)
+        path.rename(renamed)
     except OSError as error:
         print(f"{path} cannot be read and is left out: {error.strerror}.")
         return
-    print(note.format(aside.name))
+    print(note.format(renamed.name))
 
 
 def write(path: Path, record: dict, lost: str) -> None:
-    """Write what `read` will read.
+    """Write a record as JSON for `read`.
 
-    If that fails, a sentence begins with `lost` and says why. Nothing is raised, since the learner
-    came for something else.
+    If that fails, print a sentence that begins with `lost` and gives the reason. Nothing is raised,
+    because the learner's cell has already done its own work.
     """
     try:
         write_whole(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     except (OSError, UnicodeEncodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "its text is not UTF-8"
-        print(f"{lost}: {path} cannot be written: {why}.")
+        reason = error.strerror if isinstance(error, OSError) else "its text is not UTF-8"
+        print(f"{lost}: {path} cannot be written: {reason}.")

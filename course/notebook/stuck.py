@@ -1,6 +1,6 @@
 """Help for a learner who is stuck: a fuller hint, the solution, a fresh start, what changed.
 
-All of it comes from the lessons, which lie in the installed package too.
+All of it comes from the lessons, which the installed package contains as well.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What a learner made of an exercise in the folder `src`."""
+    """A learner's work on an exercise, in the folder `src`."""
 
     exercise: Exercise
     src: Path = SRC
@@ -42,33 +42,33 @@ class Attempt:
 
     @property
     def path(self) -> Path:
-        """The learner's script."""
+        """The path of the learner's script."""
         return self.src / f"{self.name}.py"
 
     def written(self) -> str:
-        """The learner's script; "" if there is none."""
+        """The text of the learner's script; "" if there is none."""
         return self.path.read_text(errors="replace") if self.path.is_file() else ""
 
     def hint(self, number: int | None = None) -> Prose:
         """The fuller hint for TODO `number`.
 
-        Without a number: for the first TODO that is open, or for all if none is. Raises
-        `CourseError` for a number that the exercise does not have.
+        Without a number, it is the hint for the first open TODO, or all hints if none is open.
+        Raises `CourseError` for a number that the exercise does not have.
         """
         hints = self.exercise.hints
         if number is not None and number not in hints:
-            there = ", ".join(map(str, hints))
-            raise CourseError(f"{self.name} has no TODO {number}; it has {there}.")
+            known = ", ".join(map(str, hints))
+            raise CourseError(f"{self.name} has no TODO {number}; it has {known}.")
         still_open = [n for n in todo.numbers(self.written()) if n in hints]
         shown = [number] if number is not None else still_open[:1] or list(hints)
         parts = [f"**TODO {n}.** {hints[n]}" for n in shown]
         if others := [n for n in hints if n not in shown]:
-            commands = _either(f"`%hint {self.name} {n}`" for n in others)
+            commands = _or_list(f"`%hint {self.name} {n}`" for n in others)
             parts.append(f"For another TODO: {commands}.")
         return Prose("\n\n".join(parts))
 
     def solution(self) -> Prose:
-        """The solved script, without the markers of its solutions.
+        """The solved script, without the markers around its solutions.
 
         Raises `CourseError` in an edition of the course that has no solutions.
         """
@@ -80,10 +80,10 @@ class Attempt:
         return Prose(f"```python\n{code}\n```\n\n{lab}")
 
     def reset(self) -> Path | None:
-        """Write the script as it is handed out; return where the learner's version is kept.
+        """Write the blank script, and return the path of the learner's version.
 
-        Returns None if there was no version, or nothing had been changed. Raises `CourseError` if a
-        file cannot be written; the learner's version then stays in its place.
+        Returns None if there was no script, or an unchanged one. Raises `CourseError` if a file
+        cannot be written; the learner's version then stays in its place.
         """
         blank = self.exercise.script(solved=False)
         stamp = f"{datetime.now():%Y-%m-%d-%H%M%S}"
@@ -102,7 +102,7 @@ class Attempt:
         return backup if changed else None
 
     def changes(self) -> Diff:
-        """What changed since the version that passed last; `CourseError` if none has."""
+        """The changes since the version that passed last; raises `CourseError` if none has."""
         before = progress.read(self.name, self.src)
         if not before or not before.passed:
             raise CourseError(
@@ -113,14 +113,14 @@ class Attempt:
         return Diff(before.script.splitlines(), self.written().splitlines(), names, context=2)
 
 
-def _either(commands: Iterable[str]) -> str:
-    """Commands as a list in words: `a`, `b` or `c`."""
-    *most, last = commands
-    return f"{', '.join(most)} or {last}" if most else last
+def _or_list(commands: Iterable[str]) -> str:
+    """Join commands to a list in words: `a`, `b` or `c`."""
+    *first_ones, last = commands
+    return f"{', '.join(first_ones)} or {last}" if first_ones else last
 
 
-def say_when_it_passed(attempt: Attempt) -> None:
-    """Print above a failing check when this exercise passed; nothing if it never has."""
+def print_last_pass(attempt: Attempt) -> None:
+    """Print when this exercise last passed, above a check that fails now; nothing if never."""
     record = progress.read(attempt.name, attempt.src)
     if not record or not record.passed:
         return

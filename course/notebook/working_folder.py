@@ -1,19 +1,19 @@
-"""Where a notebook runs: its scripts belong in the folder `src` next to it."""
+"""Make sure that a notebook runs in its own folder, so that its scripts go to `src` there."""
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
-FIRST = "labs/start.ipynb"  # what only the folder of the whole course has
+START_NOTEBOOK = "labs/start.ipynb"  # exists only in the folder of the whole course
 
 
 def enter(names: Mapping[str, object]) -> None:
-    """Make the notebook's own folder the working folder, if the editor tells which it is.
+    """Make the notebook's own folder the working folder, if the editor provides its path.
 
-    JupyterLab and most other programs start a kernel there; Visual Studio Code may be set to start
-    it elsewhere, and leaves the notebook's path in `names`, the variables of the notebook. If a
-    kernel runs in the folder of the whole course, and nothing says for which notebook, a sentence
-    tells what to do. Another does if nothing can be written.
+    JupyterLab and most other programs start a kernel there. Visual Studio Code may start it
+    elsewhere, but puts the notebook's path into `names`, the variables of the notebook. If the
+    kernel runs in the folder of the whole course and the notebook is unknown, print what to do.
+    Do the same if the folder is read-only.
     """
     notebook = Path(str(names.get("__vsc_ipynb_file__", "")))
     here = Path.cwd()
@@ -21,7 +21,7 @@ def enter(names: Mapping[str, object]) -> None:
         if notebook.parent.resolve() != here.resolve():
             os.chdir(notebook.parent)
             print(f"The working folder is now that of the notebook: {notebook.parent}")
-    elif (here / FIRST).is_file():
+    elif (here / START_NOTEBOOK).is_file():
         print(
             f"This notebook runs in {here}, so its scripts would go there. "
             "Run `%cd labs` (or `%cd solutions`, for a notebook from there) before you go on."

@@ -1,4 +1,4 @@
-"""Labs 02, 03 and 03b outside their notebooks: what they leave free, and on GPUs."""
+"""Labs 02, 03 and 03b outside their notebooks: what they leave open, and how they run on GPUs."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from course.checks.tools.reference import Small, batch, loss_of
 from course.launch import connect
 
 ALL_REDUCE, DDP, OVERLAP = "02_all_reduce", "03_distributed_data_parallel", "03b_overlap"
-# Runs a script until it puts its BERT somewhere; logs which size it is, and where.
+# Runs a script until it moves its BERT to a device; logs the model's size and the device.
 UNTIL_THE_MODEL = """
 import runpy, sys
 from types import SimpleNamespace
@@ -47,7 +47,7 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 @pytest.mark.slow
 @pytest.mark.rest
 def test_messages_may_travel_without_a_batch(tmp_path):
-    """On the CPU, which the checks use, `isend` and `irecv` on their own are as good."""
+    """On the CPU, which the checks use, separate calls of `isend` and `irecv` work as well."""
     connect.warm_up()
     solutions.write(ALL_REDUCE, tmp_path)
     imports = "from course.given.messages import deliver, in_place\n"
@@ -71,7 +71,7 @@ def deliver(messages):
     [(False, 2**10, 20), (False, 2**24, 1), (True, 2**10, 20), (True, 2**24, 16), (True, 2**28, 1)],
 )
 def test_short_calls_are_timed_several_at_once(scripts, monkeypatch, on_gpu, size, calls):
-    """A GPU does a call of 16 MiB in less time than the ranks take to start together."""
+    """A GPU finishes a call of 16 MiB faster than the ranks can start it together."""
     timing, made = scripts("timing"), []
     monkeypatch.setattr(dist, "barrier", lambda: None)
     monkeypatch.setattr(timing, "now", lambda device: 10.0 * len(made))
@@ -81,7 +81,7 @@ def test_short_calls_are_timed_several_at_once(scripts, monkeypatch, on_gpu, siz
 
 
 class OnOneDevice(TorchDispatchMode):
-    """Refuses operations with a CPU tensor, because a copy from the CPU to a GPU waits."""
+    """Refuses operations with a CPU tensor, because a copy from the CPU to a GPU blocks."""
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
@@ -93,7 +93,7 @@ class OnOneDevice(TorchDispatchMode):
 
 @pytest.mark.parametrize("name", ["AfterBackward", "Flat", "Overlapped", "Bucketed"])
 def test_a_step_waits_for_the_gpu_once_and_after_backward(scripts, monkeypatch, name):
-    """`meta` stands for the GPU: there nothing can be read; `tolist` says when one tries to."""
+    """The device `meta` stands for the GPU: its values cannot be read, and `tolist` reports it."""
     done, read = SimpleNamespace(wait=lambda: None), []
     monkeypatch.setattr(dist, "get_world_size", lambda: 2)
     monkeypatch.setattr(dist, "broadcast", lambda tensor, src: None)
@@ -125,7 +125,7 @@ def test_a_step_waits_for_the_gpu_once_and_after_backward(scripts, monkeypatch, 
 def test_model_and_device_are_those_to_compare(tmp_path, monkeypatch, command, ranks, gpus, seen):
     """Ranks on GPUs compare wrappers of a model whose gradients take time to send.
 
-    One process computes on the device of its option, so it can match the ranks' device.
+    The single process computes on the device in its option, so it can use the ranks' device.
     """
     monkeypatch.chdir(tmp_path)
     solutions.write(DDP, tmp_path)

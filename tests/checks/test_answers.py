@@ -1,4 +1,4 @@
-"""The reader of answers files takes every diff exactly, and says where a file is wrong."""
+"""The reader of answer files applies every diff exactly, and reports where a file is wrong."""
 
 import re
 from pathlib import Path
@@ -39,7 +39,7 @@ def file(folder: Path, text: str) -> Path:
 
 
 def changed(folder: Path, *diff: str) -> str:
-    """The solved script after a wrong answer with these diff lines is applied."""
+    """The solved script after these diff lines of a wrong answer are applied."""
     text = ONE[: ONE.index(" def")] + "\n".join(diff) + "\n```\n"
     return read(file(folder, text), CHECKS)[0].script(SOLVED)
 

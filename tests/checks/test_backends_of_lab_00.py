@@ -1,4 +1,4 @@
-"""Lab 00: what its table of backends says on a box with GPUs, shown on pretended ones."""
+"""Lab 00: its table of backends on a box with GPUs, tested with pretended GPUs."""
 
 from pathlib import Path
 
@@ -8,10 +8,10 @@ from support import pretended
 
 @pytest.mark.slow
 def test_gloo_is_not_asked_to_send_what_lies_on_a_gpu(tmp_path, monkeypatch):
-    """The error may be raised in one of Gloo's threads and end the rank, so no `except` helps."""
+    """One of Gloo's threads may raise the error and end the rank, so no `except` can catch it."""
     monkeypatch.chdir(pretended.written("00_start_here", tmp_path))
     run = pretended.on_gpus(Path("src"), "backends.py")
-    assert pretended.fault(run) == ""  # pretended GPUs complain of such a message
+    assert pretended.fault(run) == ""  # pretended GPUs report such a message
     for rank in (0, 1):
         rows = [row for row in run.rows if row["rank"] == rank]
         works = {(row["way"], row["op"]): row["works"] for row in rows if "op" in row}

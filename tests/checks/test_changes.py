@@ -1,4 +1,4 @@
-"""Small changes of a solution: each is a program, stays within the solution and shows its diff."""
+"""Small changes of a solution: each is valid code, stays in the solution and shows its diff."""
 
 import ast
 import re
@@ -33,7 +33,7 @@ def mean(row, rank: int, limit: int = 1):
 
 
 def diffs(kind: str) -> list[str]:
-    """What replaces the changed lines."""
+    """The lines that replace the changed lines."""
     of_kind = (change for change in changes(SCRIPT) if change.kind == kind)
     lines = (line for change in of_kind for line in change.diff.splitlines())
     return [line[1:].strip() for line in lines if line.startswith("+")]

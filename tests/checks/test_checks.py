@@ -1,4 +1,4 @@
-"""What checks do with exercises that are not begun, and that they leave nothing behind."""
+"""Checks of exercises that are not begun, and what checks leave behind: nothing."""
 
 import re
 import tempfile
@@ -16,7 +16,7 @@ LESSON = lesson_marks.LESSONS / "03_distributed_data_parallel.md"
 
 
 def hand_out(path: Path, folder: Path) -> Path:
-    """Write the scripts of a lab as a learner gets them."""
+    """Write the scripts of a lab in the form that learners get."""
     for target, text in lesson.read(path).scripts(solved=False).items():
         (folder / Path(target).name).write_text(text)
     return folder
@@ -48,7 +48,7 @@ def test_all_todos_of_an_untouched_exercise_are_said(handed_out):
 
 @pytest.mark.rest
 def test_what_is_written_is_judged_beside_open_todos(handed_out):
-    """TODO 1 joins the group, and TODO 4 evaluates; three others are done and hold."""
+    """TODO 1 joins the group, and TODO 4 evaluates; three others are done and pass."""
     solved = lesson.read(LESSON).scripts(solved=True)["src/ddp.py"]
     blank = (handed_out / "ddp.py").read_text()
     for name in ("setup", "accuracy"):
@@ -99,7 +99,7 @@ def test_a_check_leaves_no_run_beside_the_learners_own(handed_out, monkeypatch):
 
 @pytest.mark.slow
 def test_checks_wait_for_a_warm_server_but_not_where_ranks_are_new_interpreters(monkeypatch):
-    """A variable that is read at the start makes every rank a new interpreter, for good."""
+    """With a variable that Python reads at its start, every rank is always a new interpreter."""
     connect.warm_up()
     monkeypatch.setenv("HF_READ_AT_START", "1")
     on_ranks.await_warm_ranks.cache_clear()

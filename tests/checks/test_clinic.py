@@ -1,4 +1,4 @@
-"""The scripts of labs 04b and 04c outside their notebooks: the symptoms of the clinic's runs."""
+"""The scripts of labs 04b and 04c outside their notebooks: their symptoms and their cures."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -19,17 +19,17 @@ pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 LAB, NEXT = "04b_clinic", "04c_wrong_numbers"
 TWO = ["torchrun", "--standalone", "--nproc-per-node", "2"]
-HANG_S = 8.0  # for the ranks to come to where they hang; on a busy machine they get more
+HANG_S = 8.0  # for the ranks to reach the place where they hang; more on a busy machine
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The solved scripts of the lab, in a folder that is the working directory of each test."""
+    """The folder with the solved scripts of the lab, the working directory of each test."""
     connect.warm_up()
     folder = tmp_path_factory.mktemp("lab")
     for lab in (LAB, NEXT):
         solutions.write(lab, folder)
-    # The first DDP of a process imports much: wait until there are warm ranks that have done so.
+    # The first DDP of a process imports much, so wait for warm ranks that have imported it.
     launch([*TWO, str(folder / "hangs_ddp.py"), "validation_without_batch_norm"], limit=PATIENCE_S)
     return folder
 
@@ -60,7 +60,7 @@ def solved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
     ],
 )
 def test_a_cure_sends_nothing_of_the_cpu_through_nccl(solved, monkeypatch, script, cure):
-    """Fake tensors have a device, here a GPU, and no numbers, so each cure ends as it sends."""
+    """Fake tensors have a device, here a GPU, but no numbers, so each cure ends when it sends."""
     sent = []
 
     class SentError(Exception):
@@ -89,7 +89,7 @@ def test_a_cure_sends_nothing_of_the_cpu_through_nccl(solved, monkeypatch, scrip
     ],
 )
 def test_a_hang_shows_where_the_ranks_wait(words, calls):
-    """The lesson's answers to its guesses come from there, and its runs are watched like these."""
+    """The lesson takes the answers to its guesses from such runs, which are watched as here."""
     limit, waits_in = HANG_S, {}
     while waits_in != calls and limit < PATIENCE_S:
         with watched() as session:
@@ -162,8 +162,9 @@ dist.destroy_process_group()
 
 
 def test_what_the_lesson_says_of_steps_that_send_nothing():
-    """An unused parameter keeps gradients from being averaged; without buffers, only the second
-    training forward sends anything.
+    """An unused parameter stops the averaging of gradients.
+
+    Without buffers, only the second training forward sends anything.
     """
     Path("silent.py").write_text(SILENT)
     run = launch([*TWO, "silent.py"], limit=PATIENCE_S)

@@ -1,4 +1,4 @@
-"""Lab 01: what its scripts must withstand on GPUs, shown on a box without one."""
+"""Lab 01: its scripts on GPUs, tested on a box without one."""
 
 import importlib
 import runpy
@@ -42,7 +42,7 @@ def test_more_ranks_than_gpus_share_the_cpu(lab_01, monkeypatch):
 
 
 def test_the_clock_waits_for_every_gpu_that_takes_part(lab_01, monkeypatch):
-    """Of each stage of anatomy.py: all of them for the master's, its own for a replica's."""
+    """In anatomy.py, a stage of the master waits for all GPUs, and one of a replica for its own."""
     waited, readings, rows = defaultdict(set), [], []  # GPUs by thread; by reading; what is logged
 
     def read_clock() -> float:
@@ -57,7 +57,7 @@ def test_the_clock_waits_for_every_gpu_that_takes_part(lab_01, monkeypatch):
     )
     monkeypatch.setattr("course.log", lambda **row: rows.append(row))
     monkeypatch.setattr(sys, "argv", ["anatomy.py", "--batch", "1", "--rounds", "1"])
-    # And all that it imports, before the clock is another.
+    # With all its imports, before the clock is replaced.
     importlib.import_module("course.given.words")
     monkeypatch.setattr(time, "perf_counter", read_clock)
     runpy.run_path(str(lab_01 / "anatomy.py"))
@@ -69,7 +69,7 @@ def test_the_clock_waits_for_every_gpu_that_takes_part(lab_01, monkeypatch):
 
 
 def test_on_the_cpu_backward_runs_in_the_thread_that_calls_it(lab_01):
-    """So two virtual devices go back at the same time, as the lab's table says."""
+    """So two virtual devices run backward at the same time, as the lab's table says."""
     devices = importlib.import_module("devices")
     ran_in = []
 

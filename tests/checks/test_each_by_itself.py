@@ -1,4 +1,4 @@
-"""An exercise's checks judge nothing else: another exercise of its lab may be open or wrong."""
+"""The checks of an exercise judge only it: other exercises of its lab may be open or wrong."""
 
 from pathlib import Path
 

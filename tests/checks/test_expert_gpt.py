@@ -1,4 +1,4 @@
-"""The GPT of lab 13b: the same on every mesh, and one clear sentence for an impossible one."""
+"""The GPT of lab 13b: the same on every mesh, and one clear sentence for an impossible mesh."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from support.patience import PATIENCE_S
 
 from course.launch import Run, connect, launch
 
-SAME = 1e-5  # how far weights may be from those of one process
+SAME = 1e-5  # the largest difference to the weights of one process
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Hostile code gets no verdict that it has not earned; isolated, it reaches only its own folder."""
+"""Hostile code gets no verdict that it has not earned; in a sandbox it reaches only its folder."""
 
 import ctypes
 import importlib.util
@@ -26,7 +26,7 @@ from course.exercises import Outcome
 from course.hardware import confined, isolation
 from course.launch import Sandbox, client, connect
 
-# As text: only a process that comes to such a test asks, which takes seconds.
+# A text is evaluated only by a process that runs such a test; the answer takes seconds.
 possible = pytest.mark.skipif("isolation.missing()", reason="no isolation: the doctor says why")
 HERE = pytest.param(False, id="here")
 ISOLATED = pytest.param(True, id="isolated", marks=possible)
@@ -43,7 +43,7 @@ def src(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def hostile(src: Path) -> ModuleType:
-    """That script, as the check finds it."""
+    """The hostile script, imported from the learner's folder as a check imports it."""
     spec = importlib.util.spec_from_file_location("hostile", src / "attacks.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -52,7 +52,7 @@ def hostile(src: Path) -> ModuleType:
 
 @pytest.fixture(scope="module")
 def sandbox(src: Path) -> Iterator[Sandbox]:
-    """A sandbox for it, small, in the environment of a teacher who has a secret."""
+    """A small sandbox for the script, in the environment of a teacher who has a secret."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(isolation, "DISK", 16 * MIB)
         patch.setattr(isolation, "PROCESSES", 100)
@@ -63,7 +63,7 @@ def sandbox(src: Path) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def attack(src: Path, request: pytest.FixtureRequest) -> Callable:
-    """Run an attack on a rank, in the sandbox or not; return how far it came."""
+    """Run an attack on a rank, in the sandbox or outside; return how far it got."""
 
     def run(function: Callable, *args: object, isolated: bool = True, limit: float = 60) -> object:
         place = request.getfixturevalue("sandbox") if isolated else connect.warm_up()
@@ -74,7 +74,7 @@ def attack(src: Path, request: pytest.FixtureRequest) -> Callable:
 
 @pytest.mark.parametrize("isolated", [HERE, ISOLATED])
 def test_only_isolated_code_finds_no_secret(attack, hostile, tmp_path, monkeypatch, isolated):
-    """Without isolation it does: the attacks are real."""
+    """Without isolation the attack finds the secret, so it is a real attack."""
     (tmp_path / "key").write_text("my secret")
     monkeypatch.setenv("TEACHERS_TOKEN", "secret")
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -109,7 +109,7 @@ def test_the_course_is_there_to_be_read_and_its_solutions_are_not(attack, hostil
     assert checks.is_file()
     lesson, ring = "course/lessons/02_all_reduce.md", "course/commands/web/ring/page/solved.py"
     for solved in (ROOT / "solutions", ROOT / lesson, ROOT / ring):
-        assert solved.exists() and attack(hostile.delete, str(solved))  # there, it never was
+        assert solved.exists() and attack(hostile.delete, str(solved))  # a sandbox never had it
         assert solved.exists()
 
 
@@ -125,7 +125,7 @@ def test_what_a_machine_has_is_limited(attack, hostile, src):
 @possible
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers of calls are of x86_64")
 def test_isolated_code_has_none_of_the_sessions_keys(hostile, src):
-    """The kernel gives them to all that a session starts, whatever namespaces it is in."""
+    """The kernel gives these keys to all processes of a session, whatever their namespaces."""
     call, name = ctypes.CDLL(None).syscall, f"course-{secrets.token_hex(4)}"
     call(250, 1, None)  # as a login does: begin a session with a keyring
     if call(248, b"user", name.encode(), b"secret", 6, -3) < 0:
@@ -147,7 +147,7 @@ def test_the_kernel_answers_only_what_learners_need(attack, hostile):
 
 @possible
 def test_who_runs_the_checks_cannot_be_changed_or_read(attack, hostile, sandbox):
-    """Otherwise a script could change what runs the next one. Nor can it learn outside paths."""
+    """Otherwise a script could change what runs the next script, or learn outside paths."""
     assert not attack(hostile.reach_into_the_parent)
     assert not attack(hostile.find_in_command_lines, str(sandbox.outside))
 
@@ -184,7 +184,7 @@ def test_an_answer_cannot_grow_where_it_is_judged(attack, hostile, way, how_much
     ],
 )
 def test_nor_can_a_forged_one(attack, hostile, kind, mib):
-    """Even if it begins with the right token."""
+    """A forged answer cannot grow either, even if it begins with the right token."""
     with at_most(400), pytest.raises(Rejected, match="does it write there itself"):
         attack(hostile.hand_over, kind, mib)
 
@@ -205,7 +205,7 @@ def test_an_answer_of_ones_own_does_not_count(attack, hostile, isolated):
 
 @possible
 def test_it_kills_nobody_but_itself(attack, hostile):
-    """And the next check begins as if nothing had been."""
+    """The next check then starts as usual."""
     with pytest.raises(Rejected, match=LOST.partition(":")[0]):
         attack(hostile.kill_everybody, str(Path("/proc/self/ns/pid").readlink()))
     assert attack(hostile.write_in_own_folder)
@@ -220,7 +220,7 @@ def test_nothing_outlives_a_check(attack, hostile, isolated):
 
 
 def below() -> set[int]:
-    """The processes below this one, of every namespace."""
+    """The descendants of this process, in every namespace."""
     return {process.pid for process in psutil.Process().children(recursive=True)}
 
 
@@ -259,7 +259,7 @@ def mean_of_ranks(number):
 
 @pytest.mark.parametrize("isolated", [HERE, ISOLATED])
 def test_the_verdict_is_made_elsewhere(tmp_path, monkeypatch, isolated):
-    """Whatever a script prints and replaces is its own; a right one passes."""
+    """What a script prints or replaces does not change its verdict; a right script passes."""
     monkeypatch.setattr("course.checks.runner.on_ranks.WARM_S", 0)  # these scripts import little
     connect.warm_up()
 
@@ -289,7 +289,7 @@ def all_gather(received, mine):
 
 
 def test_nobody_passes_by_another_way_to_compare(tmp_path, monkeypatch):
-    """The check compares on the ranks, next to the learner's code."""
+    """This check compares on the ranks, in the process of the learner's code."""
     monkeypatch.setattr("course.checks.runner.on_ranks.WARM_S", 0)
     connect.warm_up()
     (tmp_path / "my_all_gather.py").write_text(COMPARES_NOTHING)

@@ -1,4 +1,4 @@
-"""Lab 06's `hvd` where there are GPUs: on which of them its thread works and its state arrives."""
+"""Lab 06's `hvd` on GPUs: the GPU that its thread uses, and the GPU where its state arrives."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ hvd.allreduce_(tensor)
 print(backend(), hvd.engine().cycle_s, tensor.device, tensor.tolist(), seen)
 hvd.shutdown()
 """
-# Tensors that were saved on the root's GPU, as far as torch can tell, are sent as parts of objects.
+# Sends a tensor inside an object; torch takes it for one that was saved on the root's GPU.
 OBJECTS = """
 import hvd
 import torch
@@ -58,7 +58,7 @@ hvd.shutdown()
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The scripts of the lesson, solved, and the scripts above."""
+    """A folder with the solved scripts of the lesson, and the scripts above."""
     write("06_horovod_style", tmp_path)
     (tmp_path / "average.py").write_text(AVERAGE)
     (tmp_path / "objects.py").write_text(OBJECTS)
@@ -67,7 +67,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_engine_works_on_the_gpu_of_its_rank(folder):
-    """A thread begins on GPU 0; returning to it would open a context there on every rank."""
+    """A thread starts on GPU 0; a switch back to it would open a context there on every rank."""
     run = on_gpus(folder, "average.py", ranks=2, gpus=2)
     assert run.ok, run.lines
     assert [run.text(rank, "stdout") for rank in (0, 1)] == [
@@ -90,7 +90,7 @@ def test_a_rank_that_has_joined_makes_its_zeros_on_its_own_gpu(folder):
 
 
 def test_tensors_in_objects_arrive_on_the_cpu(folder):
-    """Unpickled as they were sent, they would go to the GPU of the rank that sent them."""
+    """Unpickled as sent, they would go to the GPU of the rank that sent them."""
     run = launch(["python", str(folder / "objects.py")])
     assert run.ok, run.lines
     assert run.text(0, "stdout") == "[1.0, 1.0]"

@@ -37,7 +37,7 @@ def test_the_others_go_on(folder):
 
 
 def test_who_leaves_a_failed_round_closes_its_connections(folder):
-    """Otherwise the others wait for their limit, come late to the next round, and are left out."""
+    """Otherwise the others wait until their limit, are late for the next round, and miss it."""
     function, options = on_rank_group.hears_of_a_failure, {"limit": 2 * PATIENCE_S, "join": False}
     _, failure = CheckRanks(folder / "src").call(2, function, PATIENCE_S, **options)
     assert failure and "imed out" not in failure
@@ -45,7 +45,7 @@ def test_who_leaves_a_failed_round_closes_its_connections(folder):
 
 @pytest.mark.parametrize("end", ["kill", "terminate"])
 def test_nothing_stays_behind(folder, end):
-    """As in a terminal, where no supervisor looks after the script."""
+    """The script runs as in a terminal, without a supervisor that cleans up after it."""
     log = folder / "said.txt"
     with log.open("w") as output:
         script = subprocess.Popen(

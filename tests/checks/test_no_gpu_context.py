@@ -1,11 +1,11 @@
-"""Runs that are to stay on the CPU take nothing of a GPU, though AdamW asks it for its stream."""
+"""Runs on the CPU use no GPU memory, although AdamW asks the GPU for its current stream."""
 
 import pytest
 from support.solutions import write
 
 from course.launch.client import launch
 
-# A box with a GPU, as far as AdamW sees it; a GPU has its stream in a context, which takes memory.
+# Makes AdamW see a GPU. A stream of a real GPU belongs to a context, which takes memory.
 BOX = """
 import os, runpy, sys
 import torch

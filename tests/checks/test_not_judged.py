@@ -1,4 +1,4 @@
-"""What was not judged never passes, and is reported: interrupts, limits, hangs, unknown torch."""
+"""A check that was not judged never passes: after interrupts, limits, hangs, an unknown torch."""
 
 import contextlib
 import signal
@@ -55,7 +55,7 @@ def test_what_is_not_judged_says_whether_to_ask_again(error, again):
 
 @pytest.mark.skipif("isolation.missing()", reason="no isolation: the doctor says why")
 def test_a_sandbox_in_which_nothing_starts_judges_nobody(tmp_path, monkeypatch):
-    """Otherwise a whole class would get no points."""
+    """Otherwise a broken sandbox would give a whole class no points."""
     monkeypatch.setitem(isolation.ENVIRONMENT, "PYTHONHOME", "/nowhere")
     with Sandbox.around(tmp_path, 1) as broken, pytest.raises(UnfitMachine, match="doctor"):
         on_ranks.CheckRanks(tmp_path, broken).call(1, on_ranks.forked_too_early)
@@ -65,8 +65,8 @@ def test_ranks_that_ended_well_are_not_refused_for_a_launcher_that_was_late(tmp_
     processes = dict.fromkeys((0, 1), (0, 0.0))
     run = Run(["torchrun"], tmp_path, wall_s=20.0, reason=Reason.LIMIT, processes=processes)
     run._ended.update({0: 0, 1: 0})
-    problem = on_ranks._problem(run, 20.0, tmp_path, "check.py")
-    assert isinstance(problem, UnfitMachine) and "too busy" in str(problem)
+    failure = on_ranks._failure(run, 20.0, tmp_path, "check.py")
+    assert isinstance(failure, UnfitMachine) and "too busy" in str(failure)
 
 
 @pytest.mark.rest
@@ -95,7 +95,7 @@ class Stopped:
 
 
 def kill(run) -> None:
-    """Do what the machine does when it runs out of memory."""
+    """Kill a process with SIGKILL, as a machine does when it runs out of memory."""
     (process,) = (psutil.Process(pid) for pid, _ in run.processes.values())
     process.send_signal(signal.SIGKILL)
 
@@ -103,9 +103,10 @@ def kill(run) -> None:
 def test_checks_that_are_killed_keep_what_was_judged(src):
     solutions.hold(src / "ring.py", after=5)  # in the third check or later
     report = check.check("ring", str(src), watch=Stopped(kill))
-    assert 0 < report.held < 12 and not report.judged
+    assert 0 < report.passed_count < 12 and not report.judged
     assert (
-        report.verdict == f"ring: {report.held} of 12 checks hold, {12 - report.held} not judged."
+        report.verdict
+        == f"ring: {report.passed_count} of 12 checks hold, {12 - report.passed_count} not judged."
     )
 
 
@@ -136,7 +137,7 @@ def test_after_some_hangs_the_rest_is_left_out_unless_all_is_wanted(src, thoroug
 
 @pytest.mark.rest
 def test_a_torch_that_the_pretended_gpus_do_not_know_refuses_nobody(src, monkeypatch):
-    """The ranks are new interpreters that find another torch: one without a name of CUDA."""
+    """The ranks are new interpreters that import a torch that lacks one of CUDA's names."""
     site = src / "another"
     site.mkdir()
     (site / "sitecustomize.py").write_text(

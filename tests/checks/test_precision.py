@@ -1,4 +1,4 @@
-"""The scripts of labs 05 and 05b: what they show here, and on GPUs as far as this box can tell."""
+"""The scripts of labs 05 and 05b, here and on GPUs, as far as a box without a GPU can tell."""
 
 import runpy
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_ddp_gives_an_overflow_to_every_rank(tmp_path: Path):
 
 
 def test_autocast_copies_a_weight_once():
-    """Five products with one weight cast the input and the weight, and the weight only once."""
+    """Five products with one weight cast the first input and the weight, each only once."""
     casts = []
 
     class Casts(TorchDispatchMode):

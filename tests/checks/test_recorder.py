@@ -1,4 +1,4 @@
-"""What checks see of calls to torch.distributed, and what they can forbid."""
+"""The calls to torch.distributed that checks can record or forbid."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("warm_ranks")
 
 
 def use_collectives() -> list[recorder.Call]:
-    """One of each kind: in a group, begun without waiting, of objects."""
+    """Call one collective of each kind: in a group, asynchronous, and of objects."""
     group = dist.new_group([dist.get_rank()], use_local_synchronization=True)
     with recorder.recorded() as calls:
         dist.all_reduce(torch.ones(3), async_op=True).wait()
@@ -26,7 +26,7 @@ def use_collectives() -> list[recorder.Call]:
 
 
 def send_one_number(way: str) -> list[recorder.Call]:
-    """From rank 0 to rank 1 by `send` or in a batch of messages."""
+    """Send a number from rank 0 to rank 1, by `send` or in a batch of messages."""
     rank, number = dist.get_rank(), torch.ones(1)
     with recorder.recorded() as calls:
         if way == "send":
@@ -39,13 +39,13 @@ def send_one_number(way: str) -> list[recorder.Call]:
 
 
 def call_forbidden(name: str) -> None:
-    """One call of that name, where all that moves data is forbidden."""
+    """Make one call of this name while all functions that move data are forbidden."""
     with recorder.forbidden(dist_names.MOVES_DATA, "{name} is forbidden"):
         getattr(dist, name)(torch.ones(1))
 
 
 def wrap_in_ddp() -> None:
-    """torch's DDP, where it is forbidden."""
+    """Wrap a model in torch's DDP while that is forbidden."""
     with recorder.ddp_forbidden():
         DistributedDataParallel(torch.nn.Linear(1, 1))
 

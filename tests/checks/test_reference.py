@@ -1,4 +1,4 @@
-"""What checks compare with: the distance of two lists of tensors hides nothing."""
+"""The distance between two lists of tensors, which checks compare, hides no difference."""
 
 import math
 

@@ -1,6 +1,6 @@
 """Right answers that differ from the solution pass all checks of their exercise.
 
-Those to the exercises of a lab are in ``tests/right_answers/NN_name.md``.
+The right answers to the exercises of a lab are in ``tests/right_answers/NN_name.md``.
 """
 
 from pathlib import Path
@@ -25,4 +25,4 @@ def test_a_right_answer_passes(answer: Answer, tmp_path: Path) -> None:
     (tmp_path / script).write_text(answer.script(solutions.scripts(answer.lab)[script]))
     (report,) = session.run(tmp_path, [answer.exercise], limit=PATIENCE_S)
     if not report.ok:
-        pytest.fail(str(report), pytrace=False)  # pytest would cut a long message of an assertion
+        pytest.fail(str(report), pytrace=False)  # pytest would shorten the message of an assertion

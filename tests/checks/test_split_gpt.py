@@ -8,7 +8,7 @@ from support.patience import PATIENCE_S
 
 from course.launch import Run, connect, launch
 
-SAME = 1e-6  # how far weights may be from those of one process
+SAME = 1e-6  # the largest difference to the weights of one process
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def train(mesh: str, *options: str, ranks: int | None = None, script: str = "three_ways.py") -> Run:
-    """Train on a mesh, on as many ranks as it takes unless `ranks` says otherwise."""
+    """Train on a mesh, with `ranks` ranks, or with as many as the mesh needs."""
     data, pipeline, tensor = map(int, mesh.split())
     command = ["torchrun", "--standalone", "--nproc-per-node"]
     command += [str(ranks or data * pipeline * tensor), f"src/{script}", "--mesh"]

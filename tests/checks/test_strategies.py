@@ -1,4 +1,4 @@
-"""What labs 07, 07b and 07c compare holds on any device, and the race times what it says."""
+"""The comparisons of labs 07, 07b and 07c are valid on any device, and the race times its work."""
 
 import pytest
 from support.programs import Program
@@ -13,7 +13,7 @@ DATA = "data = digits.load()[0]\n"  # in worker_dies.py, just before its trainin
 
 @pytest.mark.slow
 def test_the_strategies_train_as_one_device_does(tmp_path):
-    """Single precision would show a difference as soon as a device rounds in its own way."""
+    """In single precision, results would differ as soon as a device rounds differently."""
     write(LAB, tmp_path)
     curves = []
     for strategy in ("one", "mirrored", "central"):
@@ -52,7 +52,7 @@ def test_a_server_takes_no_slow_worker_for_a_dead_one(tmp_path):
 
 
 def test_ranks_that_wait_in_the_race_leave_the_gpus_alone():
-    """In a barrier of NCCL they would keep GPUs busy on which rank 0 is being timed."""
+    """In a barrier of NCCL they would keep the GPUs busy that rank 0 is timing."""
     race, *_ = Program.of("strategy_race.py", scripts(LAB)).files
     barriers = race.calls("barrier")
     assert barriers and all("gloo" in race.meaning(call) for call in barriers)

@@ -24,11 +24,11 @@ TWO = ["torchrun", "--standalone", "--nproc-per-node", "2"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The solved scripts of the lab, in a folder that is the working directory of each test."""
+    """The folder with the solved scripts of the lab, the working directory of each test."""
     connect.warm_up()
     folder = tmp_path_factory.mktemp("lab")
     solutions.write(LAB, folder)
-    # The first DDP of a process imports much: wait until there are warm ranks that have done so.
+    # The first DDP of a process imports much, so wait for warm ranks that have imported it.
     launch([*TWO, str(folder / "moved.py")], limit=PATIENCE_S)
     return folder
 
@@ -138,7 +138,7 @@ def test_a_module_that_is_moved_trains_on_alone():
 
 
 def test_it_trains_a_checkpoint_on_pairs_by_name(tmp_path):
-    """The names are folders in the Hub's shape, as `bert-base-cased` and MultiNLI are there."""
+    """The names are folders with the layout of `bert-base-cased` and MultiNLI on the Hub."""
     model, pairs = tmp_path / "model", tmp_path / "pairs"
     models.bert().save_pretrained(model)
     nli.make_tokenizer().save_pretrained(model)

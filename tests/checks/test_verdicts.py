@@ -1,4 +1,4 @@
-"""What a learner reads of code that fails in other ways than a check looks for."""
+"""The messages to a learner whose code fails in a way that no check looks for."""
 
 import faulthandler
 import importlib
@@ -23,17 +23,17 @@ RING = "def all_reduce(tensor):\n    "
 
 
 def ends_itself() -> None:
-    """Do what a script does that calls `sys.exit()` while a check calls it."""
+    """Call `sys.exit()`, as a learner's function may do when a check calls it."""
     sys.exit(0)
 
 
 def is_gone() -> None:
-    """End at once, and say that all went well."""
+    """Exit at once, with exit code 0."""
     os._exit(0)
 
 
 def becomes_another() -> None:
-    """Leave the process to another program."""
+    """Replace this process by another program."""
     os.execv(sys.executable, [sys.executable, "-c", ""])
 
 
@@ -44,7 +44,7 @@ def test_code_that_ends_its_rank_gives_no_answer(function, tmp_path):
 
 
 def builds_on_meeting() -> None:
-    """Do what a script does whose lab has an earlier exercise."""
+    """Import an earlier exercise of the lab, as a learner's script may do."""
     importlib.import_module("meeting")
 
 
@@ -54,7 +54,7 @@ def test_an_exercise_that_is_not_there_yet_is_named(tmp_path):
 
 
 def reads_nowhere() -> None:
-    """Touch memory that no tensor has."""
+    """Read from memory that belongs to no tensor."""
     faulthandler._sigsegv()
 
 
@@ -64,7 +64,7 @@ def test_a_segmentation_fault_is_told_in_words(tmp_path):
 
 
 class Attack:
-    """Makes a file wherever it is unpickled."""
+    """Makes a file when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -74,14 +74,14 @@ class Attack:
 
 
 def forge(path: str) -> None:
-    """Write an answer that does something when it is read, and leave."""
+    """Write an answer that would run code when it is read, and exit."""
     answer = Path(sys.argv[1], f"rank{os.environ['RANK']}")
     answer.write_bytes(pickle.dumps(Attack(Path(path))))
     os._exit(0)
 
 
 def return_attack(path: str) -> Attack:
-    """Something that is more than data."""
+    """Return an object that would run code when it is unpickled."""
     return Attack(Path(path))
 
 
@@ -106,7 +106,7 @@ def burn(seconds: float) -> None:
 
 
 def wait_for_nobody() -> None:
-    """Receive what is never sent."""
+    """Receive a message that is never sent."""
     dist.recv(torch.zeros(1), src=1 - dist.get_rank())
 
 
@@ -117,7 +117,7 @@ def leaves_a_message_behind() -> None:
 
 
 def burn_on_one_core(seconds: float) -> None:
-    """Compute for so much of its time, beside all that is there."""
+    """Compute for this much core time, on one core that other processes use as well."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     burn(time.process_time() + seconds)
 
@@ -138,13 +138,13 @@ def busy_core():
 
 
 def computes() -> bool:
-    """Compute for half a second of the core that is busy."""
+    """Compute for half a second of core time, on the busy core."""
     burn_on_one_core(0.5)
     return True
 
 
 def test_the_limit_counts_what_the_machine_gives(tmp_path, busy_core):
-    """Ten processes share the core, so the ranks take five seconds, of which they wait for most."""
+    """Ten processes share the core, so the ranks take five seconds, mostly spent waiting for it."""
     assert on_ranks.CheckRanks(tmp_path).call(2, computes, limit=4.0) == [True, True]
 
 

@@ -1,4 +1,4 @@
-"""The lessons and notebooks that are committed: current, finished, free of this machine's paths."""
+"""The committed lessons and notebooks are current, finished, and free of this machine's paths."""
 
 import nbformat
 
@@ -18,7 +18,7 @@ def test_no_solution_names_a_file_of_the_machine_that_ran_it():
 
 
 def test_each_guess_in_a_solution_has_its_answer():
-    """The form shows it, folded, once `it_was` has run."""
+    """The form shows the answer, folded, once `it_was` has run."""
     unanswered, asked = [], 0
     for path in (ROOT / "solutions").glob("*.ipynb"):
         for cell in nbformat.read(path, 4).cells:

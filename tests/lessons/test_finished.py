@@ -1,4 +1,4 @@
-"""Every lab has what a finished lab has; what is missing is reported with its line."""
+"""Every lab follows the rules for a finished lab, and each fault is reported with its line."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def test_it_is_finished(lesson):
 
 
 def script(*lines: str) -> str:
-    """A cell that writes a script, where the first cell of code begins."""
+    """A cell that writes a script, placed before the first code cell."""
     text = "\n".join(
         ["```{code-cell}", "%%writefile src/a.py", '"""src/a.py: a."""', *lines, "```"]
     )

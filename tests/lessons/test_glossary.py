@@ -1,4 +1,4 @@
-"""The glossary: in order, and each entry says which lab it is from."""
+"""The glossary is in alphabetical order, and each entry says which lab it is from."""
 
 import re
 

@@ -1,8 +1,8 @@
-"""What the course's own fuller hints say is true of the exercises that they belong to.
+"""The fuller hints are true of their exercises.
 
-The code in a hint is code of the solution, and what a hint warns of is a wrong answer that a check
-rejects: it quotes the hint, and `tests/checks/test_mutants.py` runs it. What hints say about torch
-is in `tests/facts`.
+The code in a hint is code of the solution. The mistake that a hint warns of is a mutant that a
+check rejects: the mutant quotes the hint, and `tests/checks/test_mutants.py` runs it. What hints
+say about torch is tested in `tests/facts`.
 """
 
 import re

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 
 def leaked(text: str, lab: str) -> list[str]:
-    """Solution lines of a lesson that its lab's file holds; read without the builder's help."""
+    """Solution lines of a lesson that are in its lab's file, found without the builder's code."""
     inside, outside, solving = [], [], False
     for line in text.splitlines():
         if re.search("(BEGIN|END) SOLUTION", line):

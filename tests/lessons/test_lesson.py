@@ -1,4 +1,4 @@
-"""A lesson is read as it stands, and its solutions become numbered TODOs."""
+"""A lesson is read unchanged, and its solutions become numbered TODOs."""
 
 import ast
 import re

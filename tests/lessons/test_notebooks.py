@@ -1,4 +1,4 @@
-"""What is built is what the lessons say, and the same each time."""
+"""A build writes what the lessons say, and the same files each time."""
 
 import os
 import shutil
@@ -54,7 +54,7 @@ def test_both_notebooks_have_the_same_cells_tags_and_metadata(finished):
 
 
 def test_a_second_build_changes_nothing(copied):
-    """A build also begins without what checks have kept next to the solutions."""
+    """A build first removes what checks have kept next to the solutions."""
     progress = copied / "solutions" / "src" / "kept" / "ring.json"
     progress.parent.mkdir()
     progress.write_text("{}")

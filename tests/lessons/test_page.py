@@ -1,4 +1,4 @@
-"""The page on writing lessons names only what cells can use."""
+"""The page on writing lessons names only magics, attributes and functions that cells can use."""
 
 import importlib
 import re

@@ -1,4 +1,4 @@
-"""The minutes of a lab: what is counted, and what is left to those who have time."""
+"""The minutes of a lab: which work is counted, and that optional sections are not."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ TOP = HEADER + "# A lab\n\nTwo words.\n\n"
 
 
 def counted(root: Path, text: str, *printed: str) -> Sitting:
-    """The sitting of a lab whose cells of code have printed these texts, in order."""
+    """The sitting of a lab whose code cells have printed these texts, in order."""
     lab = lessons(course(root, sample=text))[0]
     return sitting(lab, _built(lab, root / "solved.ipynb", printed))
 

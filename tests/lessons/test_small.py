@@ -1,4 +1,4 @@
-"""Every small size is less work for a cell, and nothing that nbval compares depends on it."""
+"""Every small size means less work for a cell, and no output that nbval compares depends on it."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""Files on disk that differ from the lessons' are found; what is built validates under nbval."""
+"""Files that differ from what the lessons make are found; built notebooks pass nbval."""
 
 import os
 import re

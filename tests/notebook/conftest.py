@@ -31,7 +31,7 @@ def shell() -> Iterator[InteractiveShell]:
 
 @pytest.fixture
 def labs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with an environment in which no test runner has left anything."""
+    """The current folder, in an environment without the variables of a test runner."""
     monkeypatch.chdir(tmp_path)
     for name in os.environ.keys() - clean_environment().keys() - {"COURSE_WARM"}:
         monkeypatch.delenv(name)
@@ -41,7 +41,7 @@ def labs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def cell(shell: InteractiveShell, labs: Path, capsys: pytest.CaptureFixture) -> RunCell:
-    """Runs the source of a cell in `labs`."""
+    """A function that runs the source of a cell in `labs`."""
 
     def run(source: str) -> Cell:
         result = shell.run_cell(source)

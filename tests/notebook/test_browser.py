@@ -23,7 +23,7 @@ from course.lessons import lessons, notebooks
 from course.lessons.lesson import START
 
 SVG = "image/svg+xml"
-# The drawings that are on the page, which are images.
+# The drawings on the page, which are images.
 DRAWINGS = """() => [...document.querySelectorAll('.jp-RenderedSVG img')]
     .filter(image => image.naturalWidth > 0).map(image => decodeURIComponent(image.src)).join('')"""
 HEIGHT = "() => document.querySelector('.jp-WindowedPanel-outer').scrollHeight"
@@ -31,7 +31,7 @@ SCROLL = "y => document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, y)"
 REDRAWN = """([before]) => [...document.querySelectorAll('.jp-CodeCell svg[role=img]')]
     .every(drawing => drawing.innerHTML !== before)"""
 TITLE = re.compile(r"<title>(.*?)</title>")
-# What of an explorable is cut off, or scrolls inside its cell: controls, and the cell's output.
+# The parts of an explorable that are cut off, or scroll inside their cell: controls and output.
 CUT = """() => [...document.querySelectorAll('.jp-OutputArea-output')]
     .filter(output => output.querySelector('.explorable'))
     .flatMap(output => [output, ...output.querySelectorAll('.options, fieldset, label')])
@@ -48,7 +48,7 @@ pytestmark = [
 
 
 def test_every_cell_runs_and_an_open_exercise_is_announced(page, server, course_folder):
-    """In one lab; `pytest --nbval` runs the cells of all."""
+    """This runs one lab; `pytest --nbval` runs the cells of all labs."""
     path = "labs/04d_streaming.ipynb"
     open_notebook(page, server, path)
     cells = run_all(page, course_folder, path)
@@ -58,7 +58,7 @@ def test_every_cell_runs_and_an_open_exercise_is_announced(page, server, course_
 
 
 def test_every_drawing_of_the_solutions_is_seen_as_it_was_run(page, server, course_folder):
-    """All labs' drawings are in one notebook, so JupyterLab and a kernel start once."""
+    """The drawings of all labs are in one notebook, so JupyterLab and a kernel start once."""
     cells = []
     for path in sorted((ROOT / "solutions").glob("*.ipynb")):
         drawn_by = [cell for cell in nbformat.read(path, as_version=4).cells if drawn(cell)]
@@ -89,7 +89,7 @@ def test_every_drawing_of_the_solutions_is_seen_as_it_was_run(page, server, cour
 
 
 def drawn(cell: nbformat.NotebookNode) -> list[dict]:
-    """The outputs of a cell that are drawings, by mime type."""
+    """The outputs of a cell that are drawings, by MIME type."""
     data = [output.get("data", {}) for output in cell.get("outputs", [])]
     return [rich for rich in data if SVG in rich]
 
@@ -180,7 +180,7 @@ def test_the_quiz_is_answered_by_keyboard(page, server, course_folder):
 def test_a_notebook_of_yesterday_still_shows_its_picture_and_says_that_it_sleeps(
     page, server, course_folder
 ):
-    """Run, saved, closed; opened again twice, each time without a kernel; its cell run again."""
+    """The notebook is run, saved and closed, then opened twice without a kernel, then run again."""
     path = "labs/yesterday.ipynb"
     sources = ["from course import explore", "explore.buckets()"]
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
@@ -208,7 +208,7 @@ def test_a_notebook_of_yesterday_still_shows_its_picture_and_says_that_it_sleeps
 
 
 def test_the_start_notebook_shows_the_map_and_its_links_open_labs(page, server, course_folder):
-    """Built here, so that it is seen as the lesson has it."""
+    """The notebook is built here, so the test sees the lesson's current text."""
     [lesson] = [lab for lab in lessons(ROOT) if lab.name == START]
     made = notebooks.text(notebooks.notebook(lesson, solved=False))
     (course_folder / "labs" / f"{START}.ipynb").write_text(made)

@@ -87,7 +87,7 @@ def test_after_an_answer_the_next_cell_runs_by_the_keyboard(page, server, course
     page.keyboard.type("many")
     page.keyboard.press("Enter")
     factor.get_by_role("alert").wait_for()
-    page.keyboard.type("12")  # in place of what was wrong
+    page.keyboard.type("12")  # replaces the wrong answer
     page.keyboard.press("Enter")
     factor.get_by_text("You guessed 12 times.").wait_for()
     page.keyboard.press("Shift+Enter")

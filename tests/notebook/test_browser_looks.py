@@ -11,7 +11,7 @@ LAB = "solutions/03_distributed_data_parallel.ipynb"
 CUT = """() => [...document.querySelectorAll('.jp-DirListing-itemText span')]
     .filter(name => name.scrollWidth > name.clientWidth + 1).map(name => name.textContent)"""
 PANEL = "document.querySelector('.jp-WindowedPanel-outer')"
-# What is wider than its place, so that one scrolls sideways; the names of what is there.
+# The elements that are wider than their place, so that a reader scrolls sideways.
 WIDE = """() => [...document.querySelectorAll(`.jp-Notebook .jp-OutputArea-output,
         .jp-Notebook .cm-scroller, .jp-Notebook .jp-RenderedMarkdown`)]
     .filter(part => part.scrollWidth > part.clientWidth + 1)
@@ -36,7 +36,7 @@ def test_prose_is_narrow_enough_to_read_and_file_names_are_whole(page, server):
 
 
 def test_at_150_percent_nothing_is_wider_than_the_page(page, server, course_folder):
-    """Not code, nor the curves of a run: what was 1440 pixels wide has 960."""
+    """Neither code nor the curves of a run: a page of 1440 pixels then has 960."""
     trust([course_folder / LAB])
     page.set_viewport_size({"width": 960, "height": 600})
     open_notebook(page, server, LAB)
@@ -53,7 +53,7 @@ def test_at_150_percent_nothing_is_wider_than_the_page(page, server, course_fold
 
 
 def test_the_terminal_does_not_alarm_anybody(page, server, course_folder):
-    """Kernel and browser talk to each other without a warning; teachers' nbgrader may add one."""
+    """Kernel and browser communicate without a warning; a teacher's nbgrader may add one."""
     trust([course_folder / LAB])
     open_notebook(page, server, LAB)
     lines = (course_folder / TERMINAL).read_text().splitlines()

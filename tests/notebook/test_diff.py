@@ -1,4 +1,4 @@
-"""What changed from one script to the next: lines that a person wrote, and no markers."""
+"""The changes from one script to the next: lines that a person wrote, without the markers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a cell and a terminal show while checks run."""
+"""The line that a cell and a terminal show while checks run."""
 
 import os
 import pty

@@ -1,4 +1,4 @@
-"""The form of a guess: answered, skipped, changed, refused; and what the run's line then says."""
+"""The form of a guess: answered, skipped, changed or refused, and the line that follows a run."""
 
 import time
 from pathlib import Path
@@ -14,12 +14,12 @@ IT_WAS = "from course.notebook import it_was\nit_was('growth', 900.4)"
 
 
 def form(name: str = "growth") -> GuessForm:
-    """The form that a cell has shown."""
+    """The form that a cell of the question has shown."""
     return guess_form._forms[name][0]
 
 
 def tell(name: str = "growth", after: float = 0.0, **content: object) -> None:
-    """What a click in the form sends, this many seconds later."""
+    """Send the form what a click sends, as if this many seconds later."""
     form(name)._handle_custom_msg(content | {"at": (time.time() + after) * 1000}, [])
 
 
@@ -31,7 +31,7 @@ def no_forms(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_guess_is_kept_at_once_and_shown_beside_the_run(cell: RunCell, labs: Path) -> None:
     assert cell(ASK).error is None
     assert form().question == "By what factor does the time grow?" and form().sentence == ""
-    assert form()._without_a_kernel() == ""
+    assert form()._static_html() == ""
     tell(answer="16,000")
     assert form().sentence == "You guessed 16,000 times." and form().change == "Change"
     assert guesses.read("growth", labs / "src").guess == 16000
@@ -125,7 +125,7 @@ def test_choices_and_text(cell: RunCell, labs: Path) -> None:
     tell("a100", answer="stays the same")
     cell("%%guess why\nWhy?")
     tell("why", answer="<b>because</b>")
-    assert form("why")._without_a_kernel() == "<p>You guessed “&lt;b&gt;because&lt;/b&gt;”.</p>"
+    assert form("why")._static_html() == "<p>You guessed “&lt;b&gt;because&lt;/b&gt;”.</p>"
     from_run = cell("from course.notebook import it_was\nit_was('a100', 'falls')").shown
     assert from_run.startswith("You guessed “stays the same”, it was “falls”.\n")
 

@@ -1,4 +1,4 @@
-"""What was guessed is read as people type it, kept, and shown next to what was measured."""
+"""A guess is read as people type it, stored, and shown next to the measurement."""
 
 import json
 from dataclasses import asdict, replace
@@ -96,7 +96,7 @@ def test_what_is_kept_is_read_again_and_each_question_has_a_file(tmp_path: Path)
         guesses.write(known, tmp_path)
         assert guesses.read(known.name, tmp_path) == known
         assert guesses.recall(replace(known, guess=None, guessed=""), tmp_path) == known
-    assert [known.name for known in guesses.every(tmp_path)] == ["a100", "barrier"]
+    assert [known.name for known in guesses.read_all(tmp_path)] == ["a100", "barrier"]
     assert guesses.read("growth", tmp_path) is None and guesses.recall(GROWTH, tmp_path) is GROWTH
 
 
@@ -139,7 +139,7 @@ def test_a_broken_file_is_put_aside_and_said_once(tmp_path: Path, capsys, conten
     output = capsys.readouterr().out
     assert output.count("\n") == 1 and "and guesses are kept from here on." in output
     guesses.write(replace(TIME, guess=3.0, guessed=AT), tmp_path)
-    assert [known.guess for known in guesses.every(tmp_path)] == [3.0]
+    assert [known.guess for known in guesses.read_all(tmp_path)] == [3.0]
 
 
 def test_a_question_that_an_update_has_changed_puts_the_old_guess_aside(tmp_path, capsys) -> None:

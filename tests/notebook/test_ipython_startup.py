@@ -18,12 +18,12 @@ from course.notebook.magics import CourseMagics
 
 pytestmark = pytest.mark.slow
 
-IPYTHONS_OWN = {"reset"}  # which the course replaces when it is loaded
+IPYTHONS_OWN = {"reset"}  # the course replaces these when it is loaded
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Callable[[str], str]]:
-    """Runs cells in a kernel as `make lab` starts it, and returns what they print and show."""
+    """A function that runs cells in a kernel of `make lab`, and returns their output."""
     env = kernel_environment() | {"IPYTHONDIR": str(tmp_path)}
     manager, client = start_new_kernel(
         kernel_name="python3",
@@ -64,7 +64,7 @@ def test_a_guess_loads_it_too(run):
 
 def test_the_first_cell_of_a_lab_prints_nothing_and_no_name_is_left_behind(run):
     assert run("%load_ext course") == ""
-    left = {"_load_at_the_first", "_NAMES", "_name"}
+    left = {"_load_on_first_use", "_NAMES", "_name"}
     assert run(f"print({left} & set(dir()))") == "set()\n"
     assert run("%solution ring").startswith("The solution of `ring` ends")
 

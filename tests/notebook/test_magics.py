@@ -1,4 +1,4 @@
-"""The magics in an IPython shell: what a cell shows, when it fails, and in which words."""
+"""The magics in an IPython shell: what a cell shows, when it fails, and with which message."""
 
 import contextlib
 import os
@@ -89,7 +89,7 @@ def test_accelerate_with_one_process(cell: RunCell, labs: Path) -> None:
 
 @pytest.fixture
 def pictures(labs: Path, monkeypatch: pytest.MonkeyPatch) -> list:
-    """What is drawn of the run, in order; from the first on there is a file `drawn`."""
+    """The pictures that are drawn of the run, in order; the first one also makes a file `drawn`."""
     pictures = []
 
     class Handle:

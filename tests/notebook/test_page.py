@@ -1,4 +1,4 @@
-"""The page that a learner shows: all that is kept, nothing that is not, whatever a name holds."""
+"""The learner's page has everything that is stored and nothing else, whatever the name contains."""
 
 import hashlib
 from pathlib import Path

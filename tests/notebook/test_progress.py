@@ -1,4 +1,4 @@
-"""What passed is kept next to the scripts, through restarts, other notebooks and broken files."""
+"""Results are stored next to the scripts, despite restarts, other notebooks and broken files."""
 
 import json
 import threading
@@ -15,7 +15,7 @@ TEXT = "answer = 42\n"
 
 
 def report(*outcomes: str, exercise: str = "ring") -> Report:
-    """A report on checks a, b, ... with these outcomes."""
+    """A report on checks a, b, … with these outcomes."""
     checks = tuple("abc"[: len(outcomes)])
     results = [
         Result(name, "", Outcome(outcome)) for name, outcome in zip(checks, outcomes, strict=True)

@@ -24,7 +24,7 @@ Start = Callable[..., subprocess.Popen]
 
 @pytest.fixture
 def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An environment with JupyterLab alone; the kernel's own has all that a page needs."""
+    """An environment with JupyterLab only; the kernel's environment has all that a page needs."""
     prefix = tmp_path / "server"
     (prefix / "bin").mkdir(parents=True)
     (prefix / "bin" / "python").symlink_to(sys.executable)
@@ -43,7 +43,7 @@ def install(folder: Path, *names: str) -> None:
 
 @pytest.fixture
 def start(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    """Starts the process that is to be the parent of this kernel."""
+    """A function that starts the process that becomes the parent of this kernel."""
     started = []
 
     def start(*command: str, **settings: object) -> subprocess.Popen:
@@ -61,7 +61,7 @@ def start(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
 @pytest.fixture
 def shell() -> SimpleNamespace:
-    """The parts of a shell that are needed."""
+    """The parts of a shell that `inspect` needs."""
     return SimpleNamespace(display_formatter=DisplayFormatter())
 
 
@@ -73,7 +73,7 @@ def shown(shell: SimpleNamespace) -> set[str]:
 @pytest.mark.parametrize("typed", ["{0}/bin/python", "bin/python", "python"])
 def test_the_servers_own_python_is_found_however_it_was_typed(prefix, start, typed):
     start(typed.format(prefix), *SLEEP, cwd=prefix, env={"PATH": f"{prefix}/bin"})
-    assert server.incomplete() == server.Server(
+    assert server.incomplete_server() == server.Server(
         prefix / "bin" / "python", ("ipywidgets", "anywidget")
     )
 
@@ -83,9 +83,9 @@ def test_what_is_installed_for_the_server_or_for_the_user_is_not_lacking(prefix,
     start(str(prefix / "bin" / "python"), *SLEEP)
     folder = prefix.with_name(where) / "share" / "jupyter"
     install(folder, MANAGER)
-    assert server.incomplete().lacks == ("anywidget",)
+    assert server.incomplete_server().lacks == ("anywidget",)
     install(folder, "anywidget")
-    assert server.incomplete() is None
+    assert server.incomplete_server() is None
 
 
 def test_a_sentence_says_what_to_install_and_pictures_stand_in_until_it_is_there(
@@ -115,16 +115,16 @@ def test_nothing_is_said_where_nobody_can_tell(prefix, start, monkeypatch):
     ended = start(python, *SLEEP)
     ended.kill()
     ended.wait()
-    assert server.incomplete() is None
+    assert server.incomplete_server() is None
     start("sleep", "600")
-    assert server.incomplete() is None
+    assert server.incomplete_server() is None
     start(python, *SLEEP)
-    assert server.incomplete() is not None
+    assert server.incomplete_server() is not None
     monkeypatch.delenv("JPY_SESSION_NAME")  # the parent is not a server
-    assert server.incomplete() is None
+    assert server.incomplete_server() is None
 
 
 def test_a_server_without_jupyterlab_has_no_page(prefix, start):
     (prefix / "share" / "jupyter" / "lab").rmdir()
     start(str(prefix / "bin" / "python"), *SLEEP)
-    assert server.incomplete() is None
+    assert server.incomplete_server() is None

@@ -1,4 +1,4 @@
-"""The start notebook: the map, the table and the way on follow what has passed."""
+"""The start notebook: its map, table and next step follow from what has passed."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ ALL = sum(len(lab.exercises) for lab in LABS)
 
 
 def keep(src: Path, *names: str, passed: bool = True) -> None:
-    """What `%check` keeps of exercises."""
+    """Store results of exercises as `%check` stores them."""
     for name in names:
         when = "2026-11-22T15:20:00"
         record = progress.Record(name, when, ["a"], 2, when if passed else "", "script")

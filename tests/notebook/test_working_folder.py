@@ -1,4 +1,4 @@
-"""A notebook that was opened in a strange way: it runs in its folder, or says what to do."""
+"""A notebook that was opened in an unusual way runs in its own folder, or says what to do."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from support.disks import mounted
 
 from course.notebook import working_folder
 
-NOTEBOOK = "__vsc_ipynb_file__"  # as Visual Studio Code calls the variable
+NOTEBOOK = "__vsc_ipynb_file__"  # the variable of Visual Studio Code
 
 
 @pytest.fixture

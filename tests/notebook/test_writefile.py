@@ -1,4 +1,4 @@
-"""%%writefile: a cell is written whole, or the old content stays as it was."""
+"""`%%writefile` writes a cell as a whole, or leaves the old content unchanged."""
 
 import subprocess
 from pathlib import Path

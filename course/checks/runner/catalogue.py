@@ -1,6 +1,6 @@
-"""Where the checks of an exercise are, found without importing them (which would import torch).
+"""Find the checks of an exercise without importing them, which would import torch.
 
-They are a class in a file of its name: those of ``ring`` are ``TestRing`` in ``lab_02/ring.py``.
+They are a class in a file named after the exercise: ``TestRing`` in ``lab_02/ring.py``.
 """
 
 import functools
@@ -9,7 +9,7 @@ from pathlib import Path
 from course.exercises import exercise
 
 CHECKS = Path(__file__).parents[1]
-HELPERS = ("__init__", "any_", "on_rank_")  # how the names of a lab's other files begin
+HELPERS = ("__init__", "any_", "on_rank_")  # prefixes of the other files of a lab
 
 
 @functools.cache
@@ -33,5 +33,5 @@ def _class_of(exercise: str) -> str:
 
 
 def exercise_of(checks: object) -> str:
-    """The name of the exercise that an instance of a class of checks is for."""
+    """The name of the exercise that `checks`, an instance of its class of checks, belongs to."""
     return type(checks).__module__.rpartition(".")[2]

@@ -28,10 +28,10 @@ def check(
 ) -> Report:
     """Check one exercise in a separate process; `isolated` runs the learner's code in a sandbox.
 
-    `thorough` checks go on however often the ranks hang; after `limit` seconds the report has what
-    was judged until then. `watch` is called with the process and its events; a `Progress` says
-    which check is running. An interrupt raises `Interrupted`; so does `stop`, for a check in a
-    thread. Raises `CourseError` for an unknown name, and if the checks wrote no report.
+    If `thorough`, the checks continue however often the ranks hang. After `limit` seconds the
+    report has the results so far. `watch` is called with the process and each of its events; a
+    `Progress` event names the running check. Raises `Interrupted` at an interrupt, or when another
+    thread sets `stop`. Raises `CourseError` for an unknown name, and if the checks wrote no report.
     """
     node_of(name)
     with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
@@ -60,8 +60,8 @@ def check_folder(
     """Check the scripts in `src` for the exercises `names` (all if empty), in this process.
 
     `isolated` runs the learner's code in a sandbox; `announce` is called with a line for each check
-    when it begins. After an interrupt the reports say what was judged until then. Raises
-    `CourseError` for an unknown name, and if this box cannot isolate.
+    when it begins. After an interrupt the reports have the results so far. Raises `CourseError` for
+    an unknown name, and if this box cannot isolate.
     """
     from course.checks.runner import session  # imports pytest, which is slow
 
@@ -69,7 +69,7 @@ def check_folder(
 
 
 def digest() -> str:
-    """A digest of the code of all checks: a verdict holds only for the checks that gave it."""
+    """The SHA-256 digest of the code of all checks, since a verdict is valid only for that code."""
     code = hashlib.sha256()
     for path in sorted(CHECKS.rglob("*.py")):
         code.update(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Run one function of a check on every rank of a fresh set, and bring back what each returned."""
+"""Run one function of a check on freshly started ranks, and collect the result of each rank."""
 
 import contextlib
 import functools
@@ -24,10 +24,10 @@ from course.launch import Reason, Run, Sandbox, launch, stacks, warm_imports, wa
 
 LIMIT_S = 20.0
 MOST_RANKS = 8  # of a check that runs in a sandbox
-WARM_S = 90.0  # for the warm server to import what it imports, on a busy machine
+WARM_S = 90.0  # for the imports of the warm server, on a busy machine
 FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
-ABSENT = re.compile(r"ModuleNotFoundError: No module named '(\w+)'")
-# What Gloo says of a message that is too long, before it aborts the process.
+MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)'")
+# Gloo prints this for a message that is too long, before it aborts the process.
 GLOO_TOO_LONG = "op.preamble.length <= op.nbytes"
 SEGMENTATION_FAULT = "Fatal Python error: Segmentation fault"
 LOST = "The process that watches over your code was killed or stopped: does it send signals?"
@@ -35,7 +35,7 @@ ENDED_TOO_EARLY = (
     "the launcher exited before any rank reached your code: "
     "`python -m course doctor` says whether this machine can run the checks"
 )
-TOO_MUCH = (
+TOO_MUCH_MEMORY = (
     f"Your code used more than {words.size(isolation.TOGETHER)} of memory, over all its processes, "
     "and was stopped: does something grow without bound?"
 )
@@ -47,16 +47,16 @@ TOO_BUSY = "the machine is too busy: end other programs, and check again"
 UNKNOWN_TORCH = f"{UnknownTorch.__module__}.{UnknownTorch.__name__}: "
 # The checks compare arithmetic, so every box runs them on the CPU with the same library.
 CPU = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-# What torchrun tells a process about itself, which may be alone.
-ALONE = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}
+# The variables that torchrun would set for a single rank.
+SINGLE_RANK = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}
 SCRIPT = Path(__file__).with_name("on_ranks_script.py")
 
 
 @dataclass(frozen=True)
 class CheckRanks:
-    """The ranks of a check: `src` is first on their import path, and a `sandbox` holds them.
+    """The ranks of a check: `src` is first on their import path, and they run in the `sandbox`.
 
-    `printed` is called with each line that they print, and its rank.
+    `printed` is called with the rank and the text of each line that they print.
     """
 
     src: Path
@@ -76,45 +76,46 @@ class CheckRanks:
     ) -> list[Any]:
         """Call ``function(*args, **kwargs)`` on `world_size` ranks; return the results by rank.
 
-        The ranks are joined in a Gloo group first, unless the function is to do that (`join`
-        False). `alone` starts one plain process, which cannot join a group; it starts in half the
-        time.
+        The ranks join a Gloo group first; with `join=False` the function must do that itself.
+        `alone` starts one plain process, which cannot join a group, in half the time.
 
-        `function` is at the top of its module. Results are plain data, tensors and `Call`s: what a
-        rank hands over is read without executing any of it. With a `salt` the ranks are new
-        interpreters that make with it the hashes of text; without one, ranks forked from a warm
-        server share its salt. Raises `Rejected` if a rank fails, `Deadlock` after `limit` seconds
-        (not counting time spent waiting for a core), `Unwritten` if a TODO is open, `UnfitMachine`
-        if no rank got that far.
+        `function` is defined at the top level of its module. Results are plain data, tensors and
+        `Call`s, and are read without executing any of them. With a `salt` the ranks are new
+        interpreters that use it to hash text; otherwise, ranks forked from a warm server share the
+        server's salt.
+
+        Raises `Rejected` if a rank fails, `Deadlock` after `limit` seconds (time spent waiting for
+        a core does not count), `Unwritten` if a TODO is open, and `UnfitMachine` if no rank reached
+        the learner's code.
         """
-        joined = join and not alone
-        call = (_module(function), function.__qualname__, args, kwargs, str(self.src), joined)
+        joins = join and not alone
+        call = (_module(function), function.__qualname__, args, kwargs, str(self.src), joins)
         with _call_files(self.sandbox, world_size) as (outside, inside):
             tokens = [secrets.token_hex() for _ in range(world_size)]
-            for rank, token in enumerate(tokens):
-                (outside / f"rank{rank}").write_bytes(pickle.dumps((token, *call)))
+            files = [outside / f"rank{rank}" for rank in range(world_size)]
+            for file, token in zip(files, tokens, strict=True):
+                file.write_bytes(pickle.dumps((token, *call)))
             command, env = ["torchrun", "--standalone", "--nproc-per-node", str(world_size)], CPU
             if alone:
-                command, env = ["python"], CPU | ALONE
+                command, env = ["python"], CPU | SINGLE_RANK
             if salt is not None:
                 env = env | {"PYTHONHASHSEED": str(salt)}
-            run = self._launched([*command, str(SCRIPT), str(inside)], limit, env)
+            run = self._launch([*command, str(SCRIPT), str(inside)], limit, env)
             if not run.ok:
-                files = [outside / f"rank{rank}" for rank in range(world_size)]
-                if run.reason == Reason.LOST and all(map(_unread, files)):
+                if run.reason == Reason.LOST and all(map(plain_data.is_call, files)):  # none read
                     raise UnfitMachine(ENDED_TOO_EARLY)
                 if run.reason == Reason.LIMIT and _cannot_meet(run, files, tokens, limit):
                     raise Deadlock(CANNOT_MEET)
-                raise _problem(run, limit, self.src, inspect.getfile(function))
-            return [_answer(outside, token, run, rank) for rank, token in enumerate(tokens)]
+                raise _failure(run, limit, self.src, inspect.getfile(function))
+            return [_answer(files[rank], tokens[rank], run, rank) for rank in range(world_size)]
 
-    def _launched(self, command: list[str], limit: float, env: dict[str, str]) -> Run:
-        """The run of a command; its folder is gone, and so is a sandbox that may not be clean."""
+    def _launch(self, command: list[str], limit: float, env: dict[str, str]) -> Run:
+        """Run a command, and remove its log folder; end the sandbox if the run ended badly."""
         options = {"patient": True, "place": self.sandbox, "module_folder": self.src}
         run = launch(command, limit=limit, env=env, **options)
         shutil.rmtree(run.log_dir, ignore_errors=True)
         if self.sandbox and (run.reason != Reason.FINISHED or run.left_behind):
-            self.sandbox.end()  # what did not end well might still be there for the next check
+            self.sandbox.end()  # or leftovers might disturb the next check
             await_warm_ranks.cache_clear()
         gone = f" are only in {run.log_dir}"  # which is removed by now
         for line in run.lines:
@@ -125,9 +126,9 @@ class CheckRanks:
 
 @contextmanager
 def _call_files(sandbox: Sandbox | None, world_size: int) -> Iterator[tuple[Path, Path]]:
-    """Make a folder with a file per rank, such as ``rank0``: its path here, and for the ranks.
+    """Provide a folder for a file per rank, ``rank0`` …: its path here, and its path for the ranks.
 
-    A rank reads its call from its file, and writes the answer there. The answer begins with the
+    Each rank reads its call from its file, and writes the answer there. The answer begins with the
     token of the call, which only the script of the ranks knows.
     """
     if sandbox is None:
@@ -139,34 +140,31 @@ def _call_files(sandbox: Sandbox | None, world_size: int) -> Iterator[tuple[Path
         yield sandbox.outside, sandbox.inside
 
 
-def _unread(call: Path) -> bool:
-    """Whether a rank has not read its call, and so has not reached the learner's code."""
-    with call.open("rb") as file:
-        return file.read(1) == pickle.PROTO
-
-
 def _cannot_meet(run: Run, files: list[Path], tokens: list[str], limit: float) -> bool:
-    """Whether all ranks had returned long before the limit, and none came past the barrier."""
-    for file, token in zip(files, tokens, strict=True):
-        with file.open("rb") as answer:
-            if answer.read(len(token)) != token.encode():
-                return False
-    since = time.time() - max(file.stat().st_mtime for file in files)
-    return 0 not in run.exit_codes.values() and since > limit / 2
+    """Whether all ranks returned long before the limit, but none of them passed the barrier."""
+    if None in map(_returned, files, tokens):
+        return False
+    waited_s = time.time() - max(file.stat().st_mtime for file in files)
+    return 0 not in run.exit_codes.values() and waited_s > limit / 2
 
 
-def _answer(folder: Path, token: str, run: Run, rank: int) -> Any:
-    """What a rank returned; raises `Rejected` if it ended without an answer."""
-    with (folder / f"rank{rank}").open("rb") as file:
-        written = file.read(len(token) + plain_data.LONGEST + 1)
-    if not written:
+def _returned(file: Path, token: str) -> bytes | None:
+    """What a rank wrote after the token of its call; None if its file has no such token."""
+    with file.open("rb") as answer:
+        written = answer.read(len(token) + plain_data.LONGEST + 1)
+    return written.removeprefix(token.encode()) if written.startswith(token.encode()) else None
+
+
+def _answer(file: Path, token: str, run: Run, rank: int) -> Any:
+    """The result of a rank; raises `Rejected` if the rank ended without an answer."""
+    if not file.stat().st_size:
         which = f"rank {rank}" if len(run.exit_codes) > 1 else "your code"
         reason = f"{which} ended before the check had its answer: does it call sys.exit()?"
     else:
         reason = f"what rank {rank} hands to the check cannot be read: does it write there itself?"
-        if written.startswith(token.encode()):
-            with contextlib.suppress(Exception):  # its writer chose what is wrong with it
-                return plain_data.decode(written.removeprefix(token.encode()))
+        if (returned := _returned(file, token)) is not None:
+            with contextlib.suppress(Exception):  # the learner's code may have written anything
+                return plain_data.decode(returned)
     raise Rejected(reason[0].upper() + reason[1:])
 
 
@@ -174,8 +172,8 @@ def _answer(folder: Path, token: str, run: Run, rank: int) -> Any:
 def await_warm_ranks(sandbox: Sandbox | None = None) -> None:
     """Wait until ranks start with the libraries in memory, if this machine has such ranks.
 
-    So the limit of a check measures the learner's code: soon after a notebook has opened, a rank
-    may spend most of the limit on imports.
+    The limit of a check then measures the learner's code. Otherwise, soon after a notebook has
+    opened, a rank may spend most of the limit on imports.
     """
     end = time.monotonic() + WARM_S
     while (sandbox or warm_ranks_promised()) and time.monotonic() < end:
@@ -201,39 +199,39 @@ def new_folder() -> str:
 
 
 def _module(function: Callable) -> str:
-    """Where the ranks find a function: the name of a module of the course, the path of another."""
+    """The module of a function, for the ranks: a name if it is the course's, otherwise a path."""
     if function.__module__.startswith("course."):
         return function.__module__
     return inspect.getfile(function)
 
 
-def _problem(run: Run, limit: float, src: Path, function_file: str) -> Exception:
-    """What the learner should hear of a run that failed; `function_file` has the function."""
+def _failure(run: Run, limit: float, src: Path, function_file: str) -> Exception:
+    """The exception for a failed run; `function_file` is the file of the function it called."""
     if run.reason == Reason.LIMIT:
         if run.processes and run.exit_codes == dict.fromkeys(run.processes, 0):
             return UnfitMachine(f"the ranks had ended, and {limit:.0f} s were over: {TOO_BUSY}")
         elsewhere = run.exit_codes.keys() - stacks.call_sites(run, src)
-        if not elsewhere and not _arrived(run, src, function_file):
+        if not elsewhere and not _reached_code(run, src, function_file):
             return UnfitMachine(f"no rank reached your code within {run.wall_s:.0f} s: {TOO_BUSY}")
         return Deadlock(stacks.report(run, limit, src))
     if run.reason == Reason.LOST:
         return Rejected(LOST)
     if run.reason == Reason.MEMORY:
-        return Rejected(TOO_MUCH)
+        return Rejected(TOO_MUCH_MEMORY)
     first = run.first_failed
     if first is None:
         return Rejected(
             run.text(None, "stderr").rpartition("\n")[2] or "The ranks could not be started."
         )
     traceback = run.traceback(first)
-    # A traceback that was written by hand can name any file: only the learner's own are read.
+    # A forged traceback can name any file, so only the learner's own files are read.
     if (script := todo.met(traceback)) and script.parent == src:
         return Unwritten(todo.in_sentences(todo.open_todos(script)))
     if (raised := run.raised(first)).startswith(UNKNOWN_TORCH):
         return UnfitMachine(f"not judged on this torch: {raised.removeprefix(UNKNOWN_TORCH)}")
-    if (absent := ABSENT.fullmatch(raised)) and absent[1] in exercises():
+    if (missing := MISSING_MODULE.fullmatch(raised)) and missing[1] in exercises():
         return Unwritten(
-            f"your code builds on another exercise: {src / absent[1]}.py is not there yet, so run "
+            f"your code builds on another exercise: {src / missing[1]}.py is not there yet, so run "
             "the cell that writes it"
         )
     ranks = (
@@ -244,21 +242,21 @@ def _problem(run: Run, limit: float, src: Path, function_file: str) -> Exception
     return Rejected(f"{ranks} failed{_place(run, first, src)}: {_cause(run, first)}")
 
 
-def _arrived(run: Run, src: Path, function_file: str) -> bool:
-    """Whether a rank that was ended at the time limit stood in the learner's code or the check."""
+def _reached_code(run: Run, src: Path, function_file: str) -> bool:
+    """Whether a rank that was ended at the limit was in the learner's code or in the check's."""
     files = [Path(file) for rank in run.processes for file, _ in FRAME.findall(run.text(rank))]
     return any(file.parent == src or str(file) == function_file for file in files)
 
 
 def _place(run: Run, rank: int, src: Path) -> str:
-    """The innermost line of the learner's where a rank ended, as " in ring.py:14", "" if none."""
+    """The innermost learner's line where a rank ended, as " in ring.py:14"; "" if there is none."""
     frames = [
         (Path(file), line)
         for file, line in FRAME.findall(run.traceback(rank) or run.text(rank, "stderr"))
     ]
-    mine = [f" in {file.name}:{line}" for file, line in frames if file.parent == src]
-    innermost = -1 if run.traceback(rank) else 0  # a fault handler begins with it
-    return mine[innermost] if mine else ""
+    lines_of_src = [f" in {file.name}:{line}" for file, line in frames if file.parent == src]
+    innermost = -1 if run.traceback(rank) else 0  # faulthandler prints it first
+    return lines_of_src[innermost] if lines_of_src else ""
 
 
 def _cause(run: Run, rank: int) -> str:

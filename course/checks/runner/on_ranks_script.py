@@ -15,7 +15,7 @@ from types import ModuleType
 import torch
 import torch.distributed as dist
 
-from course.checks.runner.plain_data import encode
+from course.checks.runner.plain_data import encode, is_call
 from course.checks.tools import untouched
 
 
@@ -29,25 +29,19 @@ def load(module: str) -> ModuleType:
     return loaded
 
 
-def is_call(path: Path) -> bool:
-    """Whether a file still holds the call of a rank: a pickle, which an answer is not."""
-    with path.open("rb") as file:
-        return file.read(1) == pickle.PROTO
-
-
 def main(folder: Path) -> None:
     """Read the call from this rank's file in `folder`, and write the answer there.
 
-    The call's token is deleted from there before the learner's code is imported, and only this
-    function knows it. So a script cannot write an answer itself.
+    The token of the call is deleted from the file before the learner's code is imported, and only
+    this function knows it. So a script cannot write a valid answer itself.
     """
     files = [folder / f"rank{rank}" for rank in range(int(os.environ["WORLD_SIZE"]))]
     rank = int(os.environ["RANK"])
     mine = files[rank]
-    tempfile.tempdir = str(folder)  # what a check or the learner's code leaves there goes with it
+    tempfile.tempdir = str(folder)  # temporary files of the check or script go with it
     token, module, name, args, kwargs, src, join = pickle.loads(mine.read_bytes())
     mine.write_bytes(b"")
-    while any(map(is_call, files)):  # nor may a rank read the token of another
+    while any(map(is_call, files)):  # so no script can read the token of another rank
         time.sleep(0.001)
     before = untouched.functions()
     sys.path.insert(0, src)
@@ -56,8 +50,8 @@ def main(folder: Path) -> None:
         dist.init_process_group("gloo")
     torch.manual_seed(rank)  # no verdict depends on chance
     result = function(*args, **kwargs)
-    if changed_name := untouched.replaced(before):
-        # No `AssertionError`: the hint of the check is about something else.
+    if changed_name := untouched.first_replaced(before):
+        # Not an `AssertionError`, because the hint of the check would not fit.
         raise RuntimeError(f"it puts something else in the place of {changed_name}")
     mine.write_bytes(token.encode() + encode(result))
     if dist.is_initialized():

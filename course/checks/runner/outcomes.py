@@ -17,15 +17,15 @@ class Unwritten(Exception):
 
 
 class UnfitMachine(Exception):
-    """This machine did not let the check judge: it was too busy, or its torch is unknown."""
+    """The check cannot judge on this machine: it is too busy, or its torch is unknown."""
 
 
 class Undecided(Exception):
-    """The code did not let the check judge: another check has to hold first."""
+    """The check cannot judge this code: another check has to pass first."""
 
 
 def outcome(error: BaseException | None) -> tuple[Outcome, str, bool]:
-    """A check's outcome, its message, and whether to run it again, by what it raised."""
+    """The outcome of a check, its message, and whether to run it again, by what it raised."""
     match error:
         case None:
             return Outcome.PASSED, "", False
@@ -41,7 +41,7 @@ def outcome(error: BaseException | None) -> tuple[Outcome, str, bool]:
             return Outcome.FAILED, f"{type(error).__name__}: {error}", False
 
 
-def is_found_by_the_check(error: BaseException | None) -> bool:
+def hint_fits(error: BaseException | None) -> bool:
     """Whether a check found a fault by comparing, so that its hint fits.
 
     A typo, a hang or an exception on the way there is reported without the hint.

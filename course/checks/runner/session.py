@@ -25,7 +25,7 @@ from course.checks.runner.outcomes import (
     Deadlock,
     Undecided,
     Unwritten,
-    is_found_by_the_check,
+    hint_fits,
     outcome,
 )
 from course.core import CourseError, todo, write_whole
@@ -35,8 +35,8 @@ from course.launch import Sandbox
 
 PRINTED_LINES = 10  # of a failed check, the last ones
 LONGEST = 2000  # characters of a message
-HANGS = 3  # after this many, the other checks of an exercise are left out
-AFTER_A_HANG_S = 10.0  # the limit of the checks that follow one that hung
+HANGS = 3  # after this many, the remaining checks of an exercise are skipped
+AFTER_A_HANG_S = 10.0  # the limit of the checks that follow a hang
 ENDED_ITSELF = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
 
 Save = Callable[[Report], None]
@@ -45,8 +45,8 @@ Save = Callable[[Report], None]
 class ChecksPlugin:
     """The pytest plugin that gives checks their ranks and keeps their results.
 
-    A check that follows one that hung has less time. After `HANGS` hangs the other checks are left
-    out, unless the session is `thorough`.
+    After a hang, the remaining checks of the exercise have less time. After `HANGS` hangs they are
+    skipped, unless the session is `thorough`.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ChecksPlugin:
         self._items: list[pytest.Item] = []
         self._results: dict[str, list[Result]] = {}
         self._hangs: Counter[str] = Counter()
-        self._printed: dict[str, None] = {}  # lines in order, each once
+        self._printed: dict[str, None] = {}  # an ordered set of lines
 
     @property
     def reports(self) -> list[Report]:
@@ -73,8 +73,8 @@ class ChecksPlugin:
     def _report(self, name: str) -> Report:
         items = [item for item in self._items if _exercise(item) == name]
         results = self._results.get(name, [])
-        missing = map(_not_reached, items[len(results) :])
-        return Report(name, [item.originalname for item in items], [*results, *missing])
+        unjudged = map(_unjudged, items[len(results) :])
+        return Report(name, [item.originalname for item in items], [*results, *unjudged])
 
     @pytest.fixture(scope="module")
     def sandbox(self) -> Iterator[Sandbox | None]:
@@ -89,18 +89,18 @@ class ChecksPlugin:
     def ranks(self, sandbox: Sandbox | None, request: pytest.FixtureRequest) -> Callable:
         """`CheckRanks.call` with the learner's folder first on the import path."""
         await_warm_ranks(sandbox)
-        ranks = CheckRanks(self._src, sandbox, self._note)
+        ranks = CheckRanks(self._src, sandbox, self._keep_line)
         hung = self._hangs[_exercise(request.node)]
-        most = self._limit or (AFTER_A_HANG_S if hung else math.inf)
+        longest_s = self._limit or (AFTER_A_HANG_S if hung else math.inf)
 
-        def called(*args: Any, limit: float = LIMIT_S, **kwargs: Any) -> list[Any]:
-            return ranks.call(*args, limit=min(limit, most), **kwargs)
+        def call_ranks(*args: Any, limit: float = LIMIT_S, **kwargs: Any) -> list[Any]:
+            return ranks.call(*args, limit=min(limit, longest_s), **kwargs)
 
-        return called
+        return call_ranks
 
     @pytest.fixture
     def alone(self, ranks: Callable) -> Callable:
-        """Call a function on one rank that joins no group; the result is its own, not a list."""
+        """Call a function on one rank that joins no group; return its result, not a list."""
         return lambda function, *args, **kwargs: ranks(1, function, *args, alone=True, **kwargs)[0]
 
     @pytest.fixture
@@ -111,23 +111,23 @@ class ChecksPlugin:
         return request.getfixturevalue("tmp_path_factory").mktemp("ranks")
 
     def _place(self, item: pytest.Item) -> str:
-        """The check's number in its exercise, and the exercise's if there are several."""
+        """The check's number in its exercise, and the exercise's number if there are several."""
         name, names = _exercise(item), list(dict.fromkeys(map(_exercise, self._items)))
         items = [other for other in self._items if _exercise(other) == name]
         which = f" (exercise {names.index(name) + 1} of {len(names)})" if len(names) > 1 else ""
         return f"{name}{which}: check {items.index(item) + 1} of {len(items)}"
 
-    def _note(self, rank: int, line: str) -> None:
-        self._printed[f"rank {rank} │ {_visible(line)}"] = None
+    def _keep_line(self, rank: int, line: str) -> None:
+        self._printed[f"rank {rank} │ {_printable(line)}"] = None
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Keep the checks once all are known, and report them as not judged so far."""
+        """Keep the collected checks, and save a report that has none of them judged yet."""
         self._items = session.items
         for report in self.reports:
             self._save(report)
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Leave out a check without a written script, or whose exercise hung too often."""
+        """Skip a check if its script is not written yet, or if its exercise hung too often."""
         name = _exercise(item)
         self._announce(f"{self._place(item)}: {_claim(item)}")
         self._printed.clear()
@@ -144,7 +144,7 @@ class ChecksPlugin:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo
     ) -> pytest.TestReport:
-        """Keep the result after each phase of a check."""
+        """Save the result of a check after its call, or after a phase that failed."""
         report = yield
         error = call.excinfo.value if call.excinfo else None
         name = _exercise(item)
@@ -156,13 +156,13 @@ class ChecksPlugin:
 
     def _result(self, item: pytest.Item, error: BaseException | None) -> Result:
         result, message, again = outcome(error)
-        hint = getattr(error, "hint", item.function.hint) if is_found_by_the_check(error) else ""
+        hint = getattr(error, "hint", item.function.hint) if hint_fits(error) else ""
         printed = [] if result == Outcome.PASSED else list(self._printed)[-PRINTED_LINES:]
         return Result(
             check=item.originalname,
             claim=_claim(item),
             outcome=result,
-            message=_visible(message[:LONGEST]),
+            message=_printable(message[:LONGEST]),
             hint=hint,
             printed="\n".join(printed),
             again=again,
@@ -174,18 +174,18 @@ def _exercise(item: pytest.Item) -> str:
 
 
 def _claim(item: pytest.Item) -> str:
-    """The docstring of a check, which says what holds if it passes."""
+    """The docstring of a check, which says what is true if it passes."""
     return " ".join(item.function.__doc__.split())
 
 
-def _not_reached(item: pytest.Item) -> Result:
+def _unjudged(item: pytest.Item) -> Result:
     """The result of a check that has not run; it stays if the checks end early."""
     why = "the checks ended before this one"
     return Result(item.originalname, _claim(item), Outcome.NOT_JUDGED, why, again=True)
 
 
-def _visible(text: str) -> str:
-    """Replace characters in a learner's output that would move a terminal's cursor or break XML."""
+def _printable(text: str) -> str:
+    """Replace characters in a learner's text that would move a terminal's cursor or break XML."""
     return "".join(char if char.isprintable() or char in "\n\t" else "�" for char in text)
 
 
@@ -201,10 +201,10 @@ def run(
 ) -> list[Report]:
     """Check the scripts in `src` for the exercises `names` (all if empty).
 
-    `limit` is the seconds until ranks count as deadlocked; `only` picks the checks of that name;
-    `isolated` runs the learner's code in a sandbox; a `thorough` session goes on however often the
-    ranks hang. `announce` is called with a line for each check when it begins, and `save` after it
-    with the verdict so far. After an interrupt, the reports say what was judged until then. Raises
+    After `limit` seconds, ranks count as deadlocked. `only` selects the checks with that name.
+    `isolated` runs the learner's code in a sandbox. A `thorough` session continues however often
+    the ranks hang. `announce` is called with a line for each check when it begins, and `save` with
+    the verdict so far when it ends. After an interrupt, the reports have the results so far. Raises
     `CourseError` if this box cannot isolate, and if checks are broken.
     """
     if isolated:

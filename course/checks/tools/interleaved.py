@@ -1,16 +1,16 @@
-"""A store that another thread uses between two calls, at a moment that the check chooses."""
+"""Let another thread use a store between two calls, at a moment that the check chooses."""
 
 import threading
 from collections.abc import Callable, Collection
 from typing import Any
 
-WAIT_S = 2.0  # seconds for the rival to finish; if it must wait for the caller, it goes on later
+WAIT_S = 2.0  # for the rival to finish; a rival that must wait for the caller goes on later
 
 
 class Interleaved:
-    """Stands for a store: before its call number `before` (from 0), the `rival` runs.
+    """A stand-in for a store that runs the thread `rival` before call number `before` (from 0).
 
-    `names` are the methods that count as a call; `calls` says how many there were.
+    `names` are the methods that count as calls, and `calls` is the number of calls so far.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Count what calls leave in memory for good: tensors and process groups."""
+"""Count the tensors and process groups that calls leave in memory for good."""
 
 import gc
 import time
@@ -9,31 +9,31 @@ from torch.distributed import distributed_c10d
 
 from course.core import insides
 
-FIRST, CALLS = 2, 10  # the first calls may keep what they make once
-LEAST = CALLS // 2  # tensors that count as a leak
+WARM_UP_CALLS, CALLS = 2, 10  # the first calls may create objects that are kept for later calls
+LEAST = CALLS // 2  # fewer tensors than this are no leak
 PATIENCE_S, PAUSE_S = 5.0, 0.01
 
 
 def left_by(call: Callable[[int], object]) -> tuple[int, int]:
-    """How many tensors and how many process groups `CALLS` calls leave, after the `FIRST` ones.
+    """How many tensors and how many process groups `CALLS` calls leave, after the `WARM_UP_CALLS`.
 
     `call` gets its number.
     """
-    for number in range(FIRST):
+    for number in range(WARM_UP_CALLS):
         call(number)
     time.sleep(PAUSE_S)
     tensors, groups = _tensors(), process_groups()
-    for number in range(FIRST, FIRST + CALLS):
+    for number in range(WARM_UP_CALLS, WARM_UP_CALLS + CALLS):
         call(number)
-    more = settled(lambda: _tensors() - tensors, most=LEAST - 1)
-    return (more if more >= LEAST else 0), process_groups() - groups
+    new_tensors = settled(lambda: _tensors() - tensors, most=LEAST - 1)
+    return (new_tensors if new_tensors >= LEAST else 0), process_groups() - groups
 
 
 def settled(count: Callable[[], int], most: int) -> int:
-    """The count as soon as it is at most `most`, or else after some time.
+    """The count as soon as it is at most `most`, or else the count after `PATIENCE_S` seconds.
 
-    Gloo's threads free a message's tensors a little later than the call that waited for the message
-    returns, so this counts again before it decides.
+    Gloo's threads may free a message's tensors a little after the call that waited for the message
+    has returned, so this counts repeatedly.
     """
     end = time.monotonic() + PATIENCE_S
     while (number := count()) > most and time.monotonic() < end:
@@ -48,5 +48,5 @@ def _tensors() -> int:
 
 
 def process_groups() -> int:
-    """How many process groups this rank is in, that of all ranks among them."""
+    """How many process groups this rank is in, the default group included."""
     return len(insides.inside(insides.inside(distributed_c10d, "_world"), "pg_map"))

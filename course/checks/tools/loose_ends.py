@@ -18,7 +18,7 @@ tree_map_only = insides.inside(insides.module("torch.utils._pytree"), "tree_map_
 SENDS = ("isend",)
 WRONG = "the result is wrong"  # even without any delay
 LATE_TOO = " when messages arrive late: if only then, it reads a tensor before it waits"
-MESSAGES = (*SENDS, "irecv")  # `send`, `recv` and `batch_isend_irecv` come through them
+MESSAGES = (*SENDS, "irecv")  # `send`, `recv` and `batch_isend_irecv` call these
 CAN_WAIT = tuple(
     name for name in RECORDED if "async_op" in inspect.signature(getattr(dist, name)).parameters
 )
@@ -27,17 +27,17 @@ CAN_WAIT = tuple(
 class LateWork:
     """The handle of a call that has begun; what it receives arrives only with `wait`.
 
-    `stopped` says whether code has blocked on it; `arrived`, whether it was waited for in any
-    way, including by a function that its future calls.
+    `stopped` is whether code has blocked on it, and `arrived` whether it was waited for in any way,
+    even by a callback of its future. `changed` is whether a tensor changed while it was being sent.
     """
 
     def __init__(self, name: str, begin: Callable[..., Any], args: tuple, kwargs: dict) -> None:
         self.name, self.stopped, self.arrived, self.changed = name, False, False, False
         self._tensors: list[tuple[Tensor, Tensor]] = []  # the caller's, and what travels instead
-        args, kwargs = tree_map_only(Tensor, self._instead_of, (args, kwargs))
+        args, kwargs = tree_map_only(Tensor, self._stand_in, (args, kwargs))
         self._work = begin(*args, **kwargs)
 
-    def _instead_of(self, tensor: Tensor) -> Tensor:
+    def _stand_in(self, tensor: Tensor) -> Tensor:
         self._tensors.append((tensor, tensor.clone()))
         return self._tensors[-1][1]
 
@@ -49,14 +49,14 @@ class LateWork:
         return done
 
     def is_completed(self) -> bool:
-        """Whether the call is done; if so, the caller's tensors have what arrived."""
+        """Whether the call is done; if so, the caller's tensors have the received data."""
         if self._work.is_completed():
             self._arrive()
         return self.arrived
 
     def get_future(self) -> torch.futures.Future:
-        """A future of the call; when it is done, what was received has arrived."""
-        future = _FutureOf(self)
+        """A future of the call; once it is done, the caller's tensors have the received data."""
+        future = _NotingFuture(self)
 
         def pass_on(done: torch.futures.Future) -> None:
             self._arrive()
@@ -79,7 +79,7 @@ class LateWork:
                 tensor.detach().copy_(travelled)
 
 
-class _FutureOf(torch.futures.Future):
+class _NotingFuture(torch.futures.Future):
     """A future that notes in the handle of its call when code blocks on it."""
 
     def __init__(self, handle: LateWork) -> None:
@@ -137,7 +137,7 @@ def undecided_where_wrong(by_rank: Iterable[str]) -> None:
 
 
 def leftovers(call: Callable[[], object]) -> str:
-    """What every further `call` keeps for good, as the end of a sentence; "" if nothing."""
+    """What further calls leave in memory for good, as the end of a sentence; "" if nothing."""
     tensors, groups = left_by(lambda number: call())
     if groups:
         return f"{CALLS} calls leave {groups} process groups behind: make them once, outside"

@@ -1,4 +1,4 @@
-"""See what code calls: record its calls to torch.distributed (or to a module), or forbid them."""
+"""Record or forbid the calls that code makes to torch.distributed, or to another module."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
@@ -29,16 +29,16 @@ class Call:
     asynchronous: bool  # whether it was called with `async_op`
     to: int | None  # the destination, if it has one
     ranks: tuple[int, ...]  # the members of its group
-    nbytes: int  # of the tensor that has most
+    nbytes: int  # of the largest tensor in bytes
 
 
 @contextmanager
 def recorded(*names: str, within: ModuleType | None = None) -> Iterator[list[Call]]:
-    """Within this context, the calls of these functions, in order.
+    """Record the calls of these functions within this context, in order.
 
-    A function that such a call calls in turn is not listed.
-    Without names: every function of torch.distributed that moves data between ranks.
-    `within` is another module, such as one of the learner's, whose functions are recorded instead.
+    Calls that a recorded function makes itself are not listed. Without `names`, every function of
+    torch.distributed that moves data between ranks is recorded. `within` is another module, such as
+    the learner's script, whose functions are recorded instead.
     """
     calls: list[Call] = []
 
@@ -58,7 +58,7 @@ def forbidden(
 ) -> Iterator[None]:
     """Within this context, these functions of torch.distributed raise an `AssertionError`.
 
-    ``{name}`` in its message stands for the name of the function.
+    ``{name}`` in the `message` stands for the name of the function.
     """
 
     def refuse(name: str, real: Callable, args: tuple, kwargs: dict) -> None:

@@ -1,4 +1,4 @@
-"""Small models and training loops that the checks of data-parallel code share, exact on the CPU."""
+"""Small models and training loops for the checks of data-parallel code, exact on the CPU."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,8 +6,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-# Intel's library chooses the code of a function at its first call, and threads that call it at once
-# may get one of low accuracy (pytorch/pytorch#188792): the replicas of lab 01 are such threads.
+# Intel's math library chooses the code of a function at its first call, and threads that make this
+# call at the same time may get code of low accuracy (pytorch/pytorch#188792). The replicas of lab
+# 01 are such threads.
 torch.tanh(torch.ones(1))
 
 WIDTH = 6
@@ -67,7 +68,10 @@ def weights(model: nn.Module) -> list[Tensor]:
 def train_alone(
     kind: str, optimizer: str, steps: int, world_size: int, passes: int = 1
 ) -> list[Tensor]:
-    """The weights of one process after `steps` steps on the batches of all ranks as one."""
+    """The weights of one process after `steps` steps on the joined batches of all ranks.
+
+    Each step accumulates the gradients of `passes` such batches.
+    """
     model = Small(seed=0, kind=kind)
     updates = OPTIMIZERS[optimizer]([p for p in model.parameters() if p.requires_grad])
     for step in range(steps):
@@ -85,7 +89,7 @@ def train_replica(
 ) -> list[Tensor]:
     """This rank's weights after `steps` steps of the learner's replica on this rank's batches.
 
-    The initial weights differ by rank.
+    The initial weights differ by rank. Each step accumulates the gradients of `passes` batches.
     """
     rank = dist.get_rank()
     replica = wrapper(Small(seed=rank, kind=kind))
@@ -105,7 +109,7 @@ def train_replica(
 def furthest(left: Sequence[Tensor | None], right: Sequence[Tensor | None]) -> float:
     """The largest difference between two lists of tensors.
 
-    It is nan if a tensor has a nan or is missing, as the gradient of an unused parameter is.
+    It is NaN if a tensor has a NaN, or is missing like the gradient of an unused parameter.
     """
     return float(torch.stack([_gap(a, b) for a, b in zip(left, right, strict=True)]).max())
 

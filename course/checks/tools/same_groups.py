@@ -1,8 +1,8 @@
-"""Do all ranks make the same process groups, in the same order?
+"""Check that all ranks make the same process groups, in the same order.
 
-`new_group` is called by every rank, also by those that are not in the new group. If ranks call it
-for different groups, torch may connect ranks of different groups, or wait: the outcome is a matter
-of luck. So the ranks compare each call before it is made.
+Every rank must call `new_group`, even if it is not in the new group. If ranks call it for different
+groups, torch may connect ranks of different groups, or wait forever, depending on timing. So the
+ranks compare each call before they make it.
 """
 
 import inspect
@@ -15,24 +15,24 @@ from course.core import interceptor
 
 
 class GroupsDiffer(Exception):
-    """The ranks make different groups, or make them in another order."""
+    """The ranks make different groups, or make them in different orders."""
 
 
 @contextmanager
 def same_groups() -> Iterator[None]:
-    """Within the block, ranks that make different groups all raise `GroupsDiffer`.
+    """Within this context, all ranks raise `GroupsDiffer` if they make different groups.
 
-    A group with `use_local_synchronization` is left out, since only its own ranks make it.
+    A group with `use_local_synchronization` is not compared, since only its own ranks make it.
     """
 
-    def together(name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def compare_first(name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         arguments = inspect.signature(real).bind(*args, **kwargs).arguments
         if not arguments.get("use_local_synchronization"):
             ranks = arguments.get("ranks")
             _compare(range(dist.get_world_size()) if ranks is None else ranks)
         return real(*args, **kwargs)
 
-    with interceptor.intercepted(together, ["new_group"]):
+    with interceptor.intercepted(compare_first, ["new_group"]):
         yield
     _compare([])  # a rank that makes no more groups
 

@@ -8,15 +8,15 @@ import sys
 
 import torch
 
-# What comparisons are made of. Libraries replace other functions of torch when they are imported.
+# Functions that comparisons use. Of the others, libraries replace some when they are imported.
 COMPARING = "abs all allclose any arange cat eq equal full isclose isfinite isnan max min stack sum"
 COMPARING += " tensor where zeros"
-# What scripts change for good reasons.
+# Functions that scripts replace for good reasons.
 ALLOWED = ("print",)
 
 
 def functions() -> dict[str, object]:
-    """By full name Python's own functions, tensors' methods, and torch's that compare."""
+    """Python's built-ins, tensors' methods, and torch's comparing functions, by full name."""
     builtin = {f"builtins.{name}": value for name, value in vars(builtins).items()}
     compare = {f"torch.{name}": getattr(torch, name) for name in COMPARING.split()}
     methods = {
@@ -29,14 +29,14 @@ def functions() -> dict[str, object]:
     return {name: value for name, value in watched.items() if name.partition(".")[2] not in ALLOWED}
 
 
-def replaced(before: dict[str, object]) -> str:
-    """The first name whose value differs from that of `before`, "" if there is none.
+def first_replaced(before: dict[str, object]) -> str:
+    """The first name whose function is not the one in `before`; "" if there is none.
 
-    The replacements that the pretended GPUs make are allowed.
+    The functions that the pretended GPUs replace are allowed.
     """
     now, pretended = functions(), sys.modules.get("course.pretended.tensors")
-    known = pretended.ours if pretended else []
+    allowed = pretended.ours if pretended else []
     changed = (name for name, value in before.items() if now.get(name) is not value)
     return next(
-        (name for name in changed if not any(now.get(name) is function for function in known)), ""
+        (name for name in changed if not any(now.get(name) is function for function in allowed)), ""
     )

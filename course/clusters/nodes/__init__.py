@@ -1,4 +1,4 @@
-"""Several nodes on this one machine; each runs one command, as in a cluster.
+"""Practice nodes on this one machine; each of them runs one command, as in a cluster.
 
 two = nodes.start(2)
 run = two.run(f"torchrun --nnodes 2 --rdzv-endpoint {two.head} ... src/x.py")

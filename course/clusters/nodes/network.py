@@ -1,7 +1,7 @@
 """A network of hosts on one machine: namespaces joined by virtual Ethernet (Linux, root).
 
 Every host has two interfaces, like a server in a cluster: `eth0`, to which its name resolves, and
-`fast0`. Each link can have a limit.
+`fast0`. The rate of each link can be limited.
 """
 
 import contextlib
@@ -15,10 +15,10 @@ from pathlib import Path
 from course.core import CourseError
 from course.launch import Host
 
-# Each interface and its network, which exists only in the namespaces.
+# Each interface, and the first three bytes of its network, which exists only in the namespaces.
 INTERFACES = {"eth0": "10.209.0", "fast0": "10.210.0"}
-RUN = Path("/run/netns")
-BURST = "3kb"  # what a limited link sends at full speed after a pause: next to nothing
+NETNS_FOLDER = Path("/run/netns")
+BURST = "3kb"  # how much a limited link sends at full speed after a pause: next to nothing
 
 
 def obstacle() -> str | None:
@@ -41,7 +41,7 @@ class Network:
         self.names = [f"node{i}" for i in range(count)]
         self._folder = Path(tempfile.mkdtemp(prefix="course-hosts-"))
         try:
-            self._make()
+            self._create()
         except OSError:
             self.remove()
             raise
@@ -51,18 +51,19 @@ class Network:
         return f"{INTERFACES[interface]}.{host + 1}"
 
     def host(self, number: int) -> Host:
-        """The host as a launch takes it: its name, its namespace and its hosts file."""
-        return Host(self.names[number], str(RUN / self.space(number)), str(self._hosts(number)))
+        """The host for a launch: its name, its namespace and its hosts file."""
+        namespace = NETNS_FOLDER / self.namespace(number)
+        return Host(self.names[number], str(namespace), str(self._hosts_file(number)))
 
     def limit_links(self, mbit: float | None, delay_ms: float, interface: str) -> None:
-        """Let each host send at most `mbit` · 10⁶ bits/s, and receive as much, `delay_ms` late.
+        """Let each host send and receive at most `mbit` · 10⁶ bits/s, and send `delay_ms` later.
 
-        None sets no limit. What a host receives is limited where its cable leaves the switch.
+        An `mbit` of None sets no limit. What a host receives is limited at its port of the switch.
         Raises `CourseError` if the kernel cannot delay packets.
         """
         for host in range(len(self.names)):
-            sends = f"tc -n {self.space(host)} qdisc", f"dev {interface} root", delay_ms
-            receives = f"tc -n {self.space()} qdisc", f"dev {interface}-{host} root", 0
+            sends = f"tc -n {self.namespace(host)} qdisc", f"dev {interface} root", delay_ms
+            receives = f"tc -n {self.namespace()} qdisc", f"dev {interface}-{host} root", 0
             for tc, link, late_ms in (sends, receives):
                 with contextlib.suppress(OSError):  # there may be no limit yet
                     _run(f"{tc} del {link}")
@@ -75,68 +76,68 @@ class Network:
     def write_hosts(self, own: str | None = None) -> None:
         """Write each host's /etc/hosts.
 
-        `own` is the address to which a host resolves its own name, if not its address on eth0.
+        `own` is the address to which each host resolves its own name; None is its eth0 address.
         """
         addresses = {name: self.address(i) for i, name in enumerate(self.names)}
         for host, name in enumerate(self.names):
-            known = addresses | ({name: own} if own else {})
+            names = addresses | ({name: own} if own else {})
             lines = [
                 "127.0.0.1 localhost",
-                *(f"{address} {other}" for other, address in known.items()),
+                *(f"{address} {other}" for other, address in names.items()),
             ]
-            # torch's store looks up its clients' names by IPv6-mapped addresses, and warns if
-            # there is none.
+            # torch's store looks up the names of its clients by IPv6-mapped addresses, and warns
+            # if it finds none.
             lines += [
                 f"::ffff:{self.address(i)} {other}.store" for i, other in enumerate(self.names)
             ]
-            self._hosts(host).write_text("\n".join(lines) + "\n")
+            self._hosts_file(host).write_text("\n".join(lines) + "\n")
 
     def remove(self) -> None:
-        """Remove the namespaces, and with them their interfaces."""
+        """Remove the namespaces with their interfaces, and the hosts files."""
         _remove(self.prefix)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _make(self) -> None:
-        switch = self.space()
+    def _create(self) -> None:
+        switch = self.namespace()
         _run(f"ip netns add {switch}")
         for interface in INTERFACES:
             _run(f"ip -n {switch} link add br-{interface} type bridge")
             _run(f"ip -n {switch} link set br-{interface} up")
         for host in range(len(self.names)):
-            space = self.space(host)
-            _run(f"ip netns add {space}")
-            _run(f"ip -n {space} link set lo up")
+            namespace = self.namespace(host)
+            _run(f"ip netns add {namespace}")
+            _run(f"ip -n {namespace} link set lo up")
             for interface in INTERFACES:
                 self._connect(host, interface)
         self.write_hosts()
 
     def _connect(self, host: int, interface: str) -> None:
         """Make an interface of a host, and its cable to the switch."""
-        switch, space, port = self.space(), self.space(host), f"{interface}-{host}"
-        _run(f"ip -n {switch} link add {port} type veth peer name {interface} netns {space}")
+        switch, namespace, port = self.namespace(), self.namespace(host), f"{interface}-{host}"
+        _run(f"ip -n {switch} link add {port} type veth peer name {interface} netns {namespace}")
         _run(f"ip -n {switch} link set {port} master br-{interface} up")
         address = self.address(host, interface)
-        _run(f"ip -n {space} address add {address}/24 dev {interface}")
-        _run(f"ip -n {space} link set {interface} up")
+        _run(f"ip -n {namespace} address add {address}/24 dev {interface}")
+        _run(f"ip -n {namespace} link set {interface} up")
 
-    def space(self, host: int | None = None) -> str:
-        """The name of a host's namespace, or of the one where all links meet."""
+    def namespace(self, host: int | None = None) -> str:
+        """The name of a host's namespace; for None, of the switch, where all links meet."""
         return f"{self.prefix}-{'switch' if host is None else self.names[host]}"
 
-    def _hosts(self, host: int) -> Path:
+    def _hosts_file(self, host: int) -> Path:
         return self._folder / f"hosts-{host}"
 
 
 def remove_abandoned() -> None:
     """Remove the namespaces of processes that ended without removing them."""
-    for path in RUN.glob("course*-*-*"):
-        space = re.match(r"(course(\d+)-[0-9a-f]{4})-(node\d+|switch)$", path.name)
-        if space and not Path(f"/proc/{space[2]}").exists():
-            _remove(space[1])
+    for path in NETNS_FOLDER.glob("course*-*-*"):
+        match = re.match(r"(course(\d+)-[0-9a-f]{4})-(node\d+|switch)$", path.name)
+        if match and not Path(f"/proc/{match[2]}").exists():
+            _remove(match[1])
 
 
 def _remove(prefix: str) -> None:
-    for path in RUN.glob(f"{prefix}-*"):
+    for path in NETNS_FOLDER.glob(f"{prefix}-*"):
         with contextlib.suppress(OSError):
             _run(f"ip netns del {path.name}")
 

@@ -13,15 +13,15 @@ from course.core import CourseError
 from course.drawing import card, palette
 from course.launch import Run
 
-PORT = 29400  # torchrun's own for a rendezvous; in a namespace no other process has it
-MOST = 8
-LIMIT_S = 900.0  # a run without a limit of its own
+PORT = 29400  # torchrun's default for a rendezvous; in a namespace no other process uses it
+MOST_NODES = 8
+LIMIT_S = 900.0  # of a run, by default
 
 
 class Nodes:
-    """`count` nodes; `real` says whether they are network namespaces, `reason` why they are not.
+    """`count` nodes; `real` is whether they are network namespaces, `reason` why they are not.
 
-    `head` is where torchrun's agents meet: a host and a port, for ``--rdzv-endpoint``.
+    `head` is the host and port where torchrun's agents meet, for ``--rdzv-endpoint``.
     """
 
     def __init__(self, count: int, loopback: bool = False) -> None:
@@ -49,10 +49,10 @@ class Nodes:
         env: dict[str, str] | None = None,
         may_fail: bool = False,
     ) -> Run:
-        """Run the command on every node (or those of `on`) and show what they say.
+        """Run the command on every node, or on the nodes `on`, and show the output.
 
-        After `limit` seconds the run is ended; `env` adds to the environment. A finished script
-        that fails raises `CourseError` unless it `may_fail`.
+        The run is ended after `limit` seconds; `env` adds to the environment. Raises `CourseError`
+        if a script without open TODOs fails, unless it `may_fail`.
         """
         return self.start(command, on, limit, env).finish(may_fail)
 
@@ -63,7 +63,7 @@ class Nodes:
         limit: float = LIMIT_S,
         env: dict[str, str] | None = None,
     ) -> RunningOnNodes:
-        """Start the same run, and return at once; raises `CourseError` for an unknown node."""
+        """Start such a run, and return at once; raises `CourseError` for an unknown node."""
         on = list(range(len(self.names))) if on is None else on
         if unknown := [node for node in on if not 0 <= node < len(self.names)]:
             raise CourseError(
@@ -87,12 +87,11 @@ class Nodes:
     def limit_links(
         self, mbit: float | None = None, delay_ms: float = 0, interface: str = "eth0"
     ) -> None:
-        """Limit what each node sends on an interface, and what it receives, to `mbit` · 10⁶ bits/s.
+        """Limit what each node sends and receives on an interface to `mbit` · 10⁶ bits/s.
 
-        What it sends is `delay_ms` late.
-
-        Without arguments the links are as fast as they can be. On loopback nothing is limited.
-        Raises `CourseError` for an unknown interface or a rate that is not above 0.
+        What a node sends is also delayed by `delay_ms`. Without arguments the links have no limit
+        and no delay. On loopback nothing is limited. Raises `CourseError` for an unknown interface,
+        or a rate that is not above 0.
         """
         if interface not in network.INTERFACES:
             raise CourseError(
@@ -106,15 +105,15 @@ class Nodes:
             self.network.limit_links(mbit, delay_ms, interface)
 
     def resolve_own_name_to(self, address: str | None) -> None:
-        """Let every node take its own name for `address`, as a wrong hosts file does.
+        """Make every node resolve its own name to `address`, as a wrong hosts file does.
 
-        None puts that right again.
+        None makes the hosts files right again.
         """
         if self.network:
             self.network.write_hosts(address)
 
     def environment(self, node: int) -> dict[str, str]:
-        """What a node adds to the environment: its share of the GPUs, and the way to the others."""
+        """The variables of a node: its share of the GPUs, and its interface to the other nodes."""
         gpus = _visible_gpus()
         share = len(gpus) // len(self.names)
         mine = ",".join(gpus[node * share : (node + 1) * share])
@@ -144,7 +143,7 @@ class Nodes:
                 f"{interface} {self.network.address(i, interface)}"
                 for interface in network.INTERFACES
             )
-            shell = f"ip netns exec {self.network.space(i)} bash"
+            shell = f"ip netns exec {self.network.namespace(i)} bash"
             lines.append(f"{name}   {addresses}   a shell there: {shell}")
         return "\n".join(lines)
 
@@ -164,13 +163,13 @@ def start(count: int = 2, loopback: bool = False) -> Nodes:
     Otherwise, or with `loopback`, they are agents on this machine's loopback. Raises `CourseError`
     for a number of nodes that one machine cannot pretend to be.
     """
-    if not 1 <= count <= MOST:
-        raise CourseError(f"This machine can pretend to be 1 to {MOST} nodes, not {count}.")
+    if not 1 <= count <= MOST_NODES:
+        raise CourseError(f"This machine can pretend to be 1 to {MOST_NODES} nodes, not {count}.")
     return Nodes(count, loopback)
 
 
 def _visible_gpus() -> list[str]:
-    """The GPUs that this process may use, each as CUDA_VISIBLE_DEVICES names it here."""
+    """The GPUs that this process may use, by their names in CUDA_VISIBLE_DEVICES."""
     count, outer = hardware.gpu_count(), os.environ.get("CUDA_VISIBLE_DEVICES")
     # CUDA shows the GPUs of the list in its order, up to the first entry that names none.
     return [str(i) for i in range(count)] if outer is None else outer.split(",")[:count]

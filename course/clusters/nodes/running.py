@@ -1,4 +1,4 @@
-"""One command that is running on several nodes at once: watch it, kill a node, bring it back."""
+"""A command that runs on several nodes at once: watch it, kill a node, restart the node."""
 
 import queue
 import socket
@@ -21,23 +21,23 @@ from course.launch import (
 )
 from course.notebook import CurvesDisplay, Live
 
-LOOK_S = 0.2  # the longest wait for an event before looking whether any node still runs
+POLL_S = 0.2  # the longest wait for an event, before a look at whether any node still runs
 
 
 @dataclass(frozen=True)
 class NodeEnvironment:
-    """The place where a node runs its command: additions to the environment, and a host if any."""
+    """Where a node runs its command: additions to the environment, and its host, if it has one."""
 
     env: dict[str, str]
     host: Host | None
 
 
 class RunningOnNodes:
-    """The run of the command `words` on the nodes `on`, one launch for each.
+    """The run of the command `words` on the nodes `on`, with one launch per node.
 
-    Their output is shown while a method here waits. `run` records all of them as one run, since
-    torchrun numbers the ranks of all nodes together. Nodes that share this machine's loopback meet
-    at `port`, and the first of them must be the one that listens there.
+    The output is shown while one of these methods waits. `run` records all launches as one run,
+    since torchrun numbers the ranks of all nodes together. Nodes that share this machine's loopback
+    meet at `port`, and the others start only when the first node listens there.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class RunningOnNodes:
         self._killed: set[int] = set()
         self._error: Exception | None = None
         self._live = Live(limit, CurvesDisplay())
-        self._began = time.monotonic()
+        self._started_at = time.monotonic()
         for node in on:
             self.restart(node)
             if port is not None:
@@ -80,10 +80,10 @@ class RunningOnNodes:
         return self
 
     def until(self, **reached: float) -> "RunningOnNodes":
-        """Wait until some rank has logged at least this, such as ``until(step=20)``, or the end."""
+        """Wait until a rank has logged at least this value (``until(step=20)``), or for the end."""
         name, value = next(iter(reached.items()))
         while not any(row.get(name, value - 1) >= value for row in self.run.rows):
-            if not self._alive():
+            if not self._is_running():
                 break
             self._take_event()
         return self
@@ -93,13 +93,17 @@ class RunningOnNodes:
         self._killed.add(node)
         started = self._supervisors.get(node)
         if started and (supervisor := still_the_same(started.pid, started.created)):
-            kill_tree(supervisor)  # with the launcher and its ranks, which are below it
+            kill_tree(supervisor)  # with its descendants: the launcher and the ranks
         self._threads[node].join(timeout=10)
         return self
 
     def finish(self, may_fail: bool = False) -> Run:
-        """Wait for the end; a failing finished script raises `CourseError` unless it `may_fail`."""
-        while self._alive() or not self._events.empty():
+        """Wait for the end, and return the run.
+
+        Raises `CourseError` if a script without open TODOs fails, unless it `may_fail`, and
+        `Interrupted` after an interrupt.
+        """
+        while self._is_running() or not self._events.empty():
             self._take_event()
         if self._error:
             raise self._error
@@ -113,28 +117,28 @@ class RunningOnNodes:
         )
 
     def _conclude(self) -> None:
-        """Combine the ends of all nodes into one: the worst."""
+        """Take the worst end of all nodes as the end of the run."""
         runs = [run for node, run in self.launches.items() if node not in self._killed]
         worst = next((run for run in runs if not run.ok), runs[0])
-        self.run.log_dir, self.run.wall_s = worst.log_dir, time.monotonic() - self._began
+        self.run.log_dir, self.run.wall_s = worst.log_dir, time.monotonic() - self._started_at
         self.run.reason, self.run.launcher_code = worst.reason, worst.launcher_code
         self._live(self.run, Done())
 
     def _wait_for(self, port: int) -> None:
-        """Wait until something listens at a port of this machine, or nothing will any more."""
-        while self._alive():
+        """Wait until a process listens at a port of this machine, or all launches have ended."""
+        while self._is_running():
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     return
             self._take_event()
 
-    def _alive(self) -> bool:
+    def _is_running(self) -> bool:
         return any(thread.is_alive() for thread in self._threads.values())
 
     def _take_event(self) -> None:
-        """Take in and show one event, or return after a moment without one."""
+        """Record and show one event; return if none comes within `POLL_S` seconds."""
         try:
-            event = self._events.get(timeout=LOOK_S)
+            event = self._events.get(timeout=POLL_S)
             if not isinstance(event, (RunEnded, Done)):  # of one node; the others go on
                 self.run.take(event)
                 self._live(self.run, event)

@@ -10,12 +10,12 @@ from course.core import CourseError
 
 CONTINUED = " \\\n    "
 GRACE_S = 60  # the time in which the ranks of a resumable job save and end
-SIGNAL_S = 2 * GRACE_S  # before the end of its time, such a job gets a signal
-LEAST_RESUME = 5  # minutes: the signal may come a minute earlier, and some work should get done
+SIGNAL_S = 2 * GRACE_S  # such a job gets a signal this long before its time limit
+LEAST_RESUME_MINUTES = 5  # the signal may come a minute earlier, and some work should get done
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 MEMORY = re.compile(r"\d+[KMGT]?")
 FEATURES = re.compile(r"[\w.&|,:*()\[\]-]+")
-SITE = (
+SITE_LINES = (
     "# Create the folder runs first: Slurm ends a job whose output file it cannot open.",
     "# Your site's own lines go here, such as module load, or source .venv/bin/activate.",
 )
@@ -35,17 +35,18 @@ ADDRESS = (
 
 @dataclass(frozen=True)
 class Request:
-    """A job's request: `script` (a path and its arguments), started in the way of `strategy`.
+    """A request for a job: `script` (a path and its arguments), started by `strategy`.
 
-    It runs on `gpus` GPUs of each of `nodes` nodes, with `cores_per_gpu` cores for each GPU
-    (data loaders need several) and `memory` of each node, such as ``200G`` (``0`` is all of it).
-    `minutes` is the limit after which Slurm ends it. Some clusters want an `account` to charge or
-    a `qos`; `constraint` names features that the nodes must have, such as ``h100``.
+    It asks for `nodes` nodes with `gpus` GPUs each. Each GPU gets `cores_per_gpu` cores (data
+    loaders need several), and each node `memory`, such as ``200G`` (``0`` is all that it has).
+    Slurm ends the job after `minutes`. Some clusters require an `account` to charge, or a `qos`;
+    `constraint` names features that the nodes must have, such as ``h100``.
 
-    With `resume` the job gets a signal two minutes before its end. Its ranks save, and it goes back
-    into the queue, as it does when a node dies. The script must then go on from its checkpoint.
+    With `resume` the job gets a signal two minutes before its time limit. Its ranks save, and the
+    job goes back into the queue, as it does when a node dies. The script must then continue from
+    its checkpoint.
 
-    Raises `CourseError` if a value makes no sense.
+    Raises `CourseError` if a value is invalid.
     """
 
     script: str
@@ -66,16 +67,16 @@ class Request:
     def __post_init__(self) -> None:
         self._check_numbers()
         self._check_strategy()
-        if not self._words() or not self._words()[0].endswith(".py"):
+        if not self._script_words() or not self._script_words()[0].endswith(".py"):
             raise CourseError(
                 "script must be a Python file and its arguments, such as src/train.py, "
                 f"not {self.script!r}."
             )
         self._check_words()
-        if self.resume and self.minutes < LEAST_RESUME:
+        if self.resume and self.minutes < LEAST_RESUME_MINUTES:
             raise CourseError(
                 f"A job that resumes gets a signal {SIGNAL_S // 60} minutes before its end: "
-                f"give it {LEAST_RESUME} minutes or more, not {self.minutes}."
+                f"give it {LEAST_RESUME_MINUTES} minutes or more, not {self.minutes}."
             )
 
     def _check_words(self) -> None:
@@ -109,31 +110,32 @@ class Request:
         start = STRATEGIES[self.strategy]
         if self.nodes > start.most_nodes:
             raise CourseError(
-                f"{self.strategy} is {start.words}: ask for 1 node, or choose another strategy."
+                f"{self.strategy} is {start.description}: "
+                "ask for 1 node, or choose another strategy."
             )
 
     @property
     def title(self) -> str:
         """The job's name: its own, or the script's."""
-        return self.name or re.sub(r"\.py$", "", self._words()[0].rpartition("/")[2])
+        return self.name or re.sub(r"\.py$", "", self._script_words()[0].rpartition("/")[2])
 
     def text(self) -> str:
         """The whole file, for ``sbatch``."""
         start = STRATEGIES[self.strategy]
         tasks = self.gpus if start.task_per_gpu else 1  # on each node
         cores = self.cores_per_gpu * self.gpus // tasks
-        lines = ["#!/bin/bash", f"# {start.words[0].upper()}{start.words[1:]}."]
+        lines = ["#!/bin/bash", f"# {start.description[0].upper()}{start.description[1:]}."]
         lines += [f"#SBATCH {option}" for option in self._options(tasks, cores)]
-        lines += [*SITE, "", f"{METRICS}   # what `log` writes"]
+        lines += [*SITE_LINES, "", f"{METRICS}   # what `log` writes"]
         lines += [f"export OMP_NUM_THREADS={self.cores_per_gpu}"]
-        if start.meets:
+        if start.needs_address:
             lines += ADDRESS
         # From Slurm 22.05 on, srun does not take this from the options above.
         lines += ["", *self._command(start.command(self, f"srun --cpus-per-task={cores}"))]
         return "\n".join(lines) + "\n"
 
     def _options(self, tasks: int, cores: int) -> list[str]:
-        """The options in the head of the file, with this many tasks per node and cores per task."""
+        """The ``#SBATCH`` options, with this many `tasks` per node and `cores` per task."""
         optional = {
             "partition": self.partition,
             "account": self.account,
@@ -156,7 +158,7 @@ class Request:
             options += ["--requeue", "--open-mode=append", f"--signal=B:USR1@{SIGNAL_S}"]
         return options
 
-    def _words(self) -> list[str]:
+    def _script_words(self) -> list[str]:
         try:
             return shlex.split(self.script)
         except ValueError:
@@ -181,17 +183,16 @@ class Request:
 
 @dataclass(frozen=True)
 class StartMethod:
-    """A way of starting the processes: its description in `words`, and its command.
+    """A way to start the processes: its `description`, and a function that returns its `command`.
 
-    It can use up to `most_nodes` nodes. `meets` says whether the processes find each other by
-    MASTER_ADDR, `task_per_gpu` whether Slurm starts one task per GPU; otherwise it starts one per
-    node.
+    It can use up to `most_nodes` nodes. If it `needs_address`, the processes find each other by
+    MASTER_ADDR. Slurm starts one task per GPU if `task_per_gpu` is true, otherwise one per node.
     """
 
-    words: str
+    description: str
     command: Callable[[Request, str], list[str]]
     most_nodes: float = math.inf
-    meets: bool = False
+    needs_address: bool = False
     task_per_gpu: bool = False
 
 
@@ -204,7 +205,7 @@ def _standalone(request: Request, srun: str) -> list[str]:
 
 
 def _agents(request: Request, srun: str) -> list[str]:
-    return _everywhere(
+    return _in_each_task(
         srun,
         "torchrun --nnodes $SLURM_NNODES --node-rank $SLURM_NODEID "
         f"--nproc-per-node {request.gpus}",
@@ -216,7 +217,7 @@ def _agents(request: Request, srun: str) -> list[str]:
 def _accelerate(request: Request, srun: str) -> list[str]:
     ranks = request.nodes * request.gpus
     several = " --multi_gpu" if ranks > 1 else ""  # accelerate refuses that for one process
-    return _everywhere(
+    return _in_each_task(
         srun,
         f"accelerate launch{several} --mixed_precision no --dynamo_backend no",
         f"--num_machines $SLURM_NNODES --machine_rank $SLURM_NODEID --num_processes {ranks}",
@@ -226,15 +227,15 @@ def _accelerate(request: Request, srun: str) -> list[str]:
 
 
 def _tasks(request: Request, srun: str) -> list[str]:
-    return _everywhere(
+    return _in_each_task(
         srun,
         "RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS LOCAL_RANK=$SLURM_LOCALID",
         f"LOCAL_WORLD_SIZE=$SLURM_NTASKS_PER_NODE exec python -u {request.script}",
     )
 
 
-def _everywhere(srun: str, *parts: str) -> list[str]:
-    """A command that each of srun's tasks reads with its own variables, one line per part."""
+def _in_each_task(srun: str, *parts: str) -> list[str]:
+    """The lines of a command in which each of srun's tasks expands its own variables."""
     quoted = [part.replace("'", "'\\''") for part in parts]
     return f"{srun} bash -c '{CONTINUED.join(quoted)}'".splitlines()
 
@@ -247,12 +248,19 @@ STRATEGIES = {
         "torchrun on one node, which starts a process for each GPU", _standalone, most_nodes=1
     ),
     "torchrun": StartMethod(
-        "a torchrun agent on each node, which starts a process for each GPU", _agents, meets=True
+        "a torchrun agent on each node, which starts a process for each GPU",
+        _agents,
+        needs_address=True,
     ),
     "accelerate": StartMethod(
-        "accelerate on each node, which starts a process for each GPU", _accelerate, meets=True
+        "accelerate on each node, which starts a process for each GPU",
+        _accelerate,
+        needs_address=True,
     ),
     "tasks": StartMethod(
-        "a process for each GPU, started by Slurm itself", _tasks, meets=True, task_per_gpu=True
+        "a process for each GPU, started by Slurm itself",
+        _tasks,
+        needs_address=True,
+        task_per_gpu=True,
     ),
 }

@@ -1,4 +1,4 @@
-"""The board of a cluster: which jobs hold its GPUs and until when, and which jobs wait."""
+"""Draw the board of a cluster: which jobs hold its GPUs and until when, and which jobs wait."""
 
 from collections.abc import Sequence
 
@@ -26,17 +26,18 @@ def live(
     mine: int | None = None,
     note: str = "",
 ) -> Picture:
-    """The board of a cluster at the time `now`, in seconds since the epoch.
+    """Draw the board of a cluster at the time `now`, in seconds since the epoch.
 
-    The job numbered `mine` stands out; `note` says that this is a recording, if it is one.
+    The job with the number `mine` stands out. A `note`, such as that this is a recording, replaces
+    the subtitle.
     """
     running = [job for job in jobs if job.state == "RUNNING"]
     ends = [job.end - now for job in running] + [r.end - now for r in reservations]
     horizon = max([60.0, *(min(end, WEEK_S) for end in ends)])
     unit, unit_s = next((unit, unit_s) for most, unit, unit_s in AXES if horizon <= most)
     bars = [
-        *_held(running, now, horizon / 200, unit_s, mine),
-        *_reserved(reservations, nodes, now, unit_s),
+        *_job_bars(running, now, horizon / 200, unit_s, mine),
+        *_reservation_bars(reservations, nodes, now, unit_s),
     ]
     return drawn.draw(
         _title(nodes, running, now),
@@ -60,10 +61,10 @@ def waiting(jobs: Sequence[Job], now: float) -> list[str]:
     return lines
 
 
-def _held(
+def _job_bars(
     running: Sequence[Job], now: float, least_s: float, unit_s: float, mine: int | None
 ) -> list[drawn.Bar]:
-    """The GPUs of the running jobs; a bar is at least `least_s` seconds long, so that it shows."""
+    """Bars for the GPUs of running jobs, each at least `least_s` seconds long, to be visible."""
     return [
         drawn.Bar(
             name,
@@ -79,10 +80,10 @@ def _held(
     ]
 
 
-def _reserved(
+def _reservation_bars(
     reservations: Sequence[Reservation], nodes: Sequence[Node], now: float, unit_s: float
 ) -> list[drawn.Bar]:
-    """All GPUs of the reserved nodes."""
+    """Bars for all GPUs of the reserved nodes."""
     every = {node.name: tuple(range(node.gpus)) for node in nodes}
     return [
         drawn.Bar(
@@ -106,7 +107,7 @@ def _server(node: Node) -> drawn.BoardServer:
 
 
 def _title(nodes: Sequence[Node], running: Sequence[Job], now: float) -> str:
-    """The number of GPUs that are held, and the time when the next of them come free."""
+    """The number of GPUs that are held, and the latest time when the next of them become free."""
     held = sum(len(gpus) for job in running for gpus in job.gpus.values())
     total = sum(node.gpus for node in nodes if node.up)
     title = f"{held} of {total} GPUs are held"

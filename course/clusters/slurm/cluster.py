@@ -22,7 +22,7 @@ HISTORY = ("JobID", "JobName", "User", "State", "Start", "End", "NNodes", "Alloc
 
 
 class Cluster:
-    """What Slurm's commands say and do; `commands` runs them, or replays a recording of them."""
+    """A cluster with Slurm; `commands` runs Slurm's commands, or replays a recording of them."""
 
     def __init__(self, commands: Commands) -> None:
         self.commands = commands
@@ -30,15 +30,15 @@ class Cluster:
     # -- looking -----------------------------------------------------------------------------------
 
     def nodes(self) -> list[Node]:
-        """The servers."""
+        """The nodes of the cluster."""
         return records.nodes(self.commands.run("scontrol", "--oneliner", "show", "nodes"))
 
     def partitions(self) -> list[Partition]:
-        """The queues."""
+        """The partitions of the cluster: its queues."""
         return records.partitions(self.commands.run("scontrol", "--oneliner", "show", "partitions"))
 
     def reservations(self) -> list[Reservation]:
-        """Which nodes are kept free, for whom, from when to when."""
+        """The reservations: which nodes are kept free, for whom and when."""
         return records.reservations(
             self.commands.run("scontrol", "--oneliner", "show", "reservations")
         )
@@ -51,9 +51,9 @@ class Cluster:
         )
 
     def board(self, mine: int | None = None) -> Picture:
-        """Every GPU over time: who holds it and until when, and what is reserved.
+        """Draw every GPU over time: which job holds it and until when, and what is reserved.
 
-        The job numbered `mine` stands out.
+        The job with the number `mine` stands out.
         """
         return board.live(
             self.nodes(),
@@ -65,7 +65,7 @@ class Cluster:
         )
 
     def holders(self) -> pd.DataFrame:
-        """Which job holds or wants which GPUs, until when, or why it does not run yet."""
+        """A table of the jobs: which GPUs each holds or wants, until when, and why it waits."""
         now = self.commands.now()
         rows = [
             {
@@ -83,9 +83,9 @@ class Cluster:
         return pd.DataFrame(rows)
 
     def history(self, days: int = 7) -> pd.DataFrame:
-        """The jobs of the last days, from Slurm's accounting.
+        """A table of the jobs of the last `days` days, from Slurm's accounting.
 
-        If the cluster keeps no accounts, these are the jobs that the controller remembers.
+        Without accounting it has the jobs that the controller still remembers.
         """
         since = time.strftime("%Y-%m-%d", time.localtime(self.commands.now() - 86400 * days))
         options = ("--allocations", "--parsable2", "--noheader", f"--starttime={since}")
@@ -94,15 +94,15 @@ class Cluster:
         except Refused as refusal:
             if "accounting storage is disabled" not in refusal.stderr:
                 raise
-            return self._remembered()
+            return self._controller_history()
         rows = [dict(zip(HISTORY, line.split("|"), strict=True)) for line in text.splitlines()]
         for row in rows:
             for name in ("Start", "End"):  # a word, such as Unknown, if there is none yet
-                row[name] = _clock(float(row[name])) if row[name].isdigit() else ""
+                row[name] = _time_text(float(row[name])) if row[name].isdigit() else ""
         return pd.DataFrame(rows, columns=HISTORY).set_index("JobID")
 
-    def _remembered(self) -> pd.DataFrame:
-        """The jobs that the controller has not forgotten yet: it keeps ended ones for MinJobAge."""
+    def _controller_history(self) -> pd.DataFrame:
+        """A table of the jobs that the controller remembers: ended jobs only for MinJobAge."""
         answer = self.commands.run("squeue", "--json", "--states=all")
         jobs = map(records.job, json.loads(answer)["jobs"])
         rows = [
@@ -111,8 +111,8 @@ class Cluster:
                 "JobName": job.name,
                 "User": job.user,
                 "State": job.state,
-                "Start": _clock(job.start),
-                "End": _clock(job.end),
+                "Start": _time_text(job.start),
+                "End": _time_text(job.end),
                 "NNodes": job.node_count,
                 "Restarts": job.restarts,
                 "ExitCode": f"{job.exit_code}:{job.signal}",
@@ -125,9 +125,9 @@ class Cluster:
     # -- doing -------------------------------------------------------------------------------------
 
     def check(self, request: Request) -> None:
-        """Raise `CourseError`, one sentence, if the cluster could never run the request.
+        """Raise `CourseError` if the cluster could never run the request.
 
-        Slurm might queue it forever.
+        Slurm itself might let such a job wait forever.
         """
         partition = self._partition(request.partition)
         self._check_size(request, partition)
@@ -164,7 +164,7 @@ class Cluster:
             )
 
     def submit(self, request: Request) -> SubmittedJob:
-        """Put a job in the queue from this folder; raises `CourseError` if it could never run."""
+        """Submit a job from this folder; raises `CourseError` if it could never run."""
         script = request.script.split()[0]
         if not self.commands.recorded and not Path(script).is_file():
             raise CourseError(
@@ -178,16 +178,16 @@ class Cluster:
         return self.job(int(re.match(r"\d+", answer)[0]))
 
     def job(self, number: int) -> SubmittedJob:
-        """The job of that number."""
+        """The job with this number."""
         return SubmittedJob(self.commands, number)
 
     def reserve(
         self, name: str, nodes: str, start: str, minutes: int, users: str | None = None
     ) -> Reservation:
-        """Keep nodes (``node[1-2]``) free for `users`, separated by commas (by default you).
+        """Reserve `nodes`, such as ``node[1-2]``, for `users`, separated by commas (default: you).
 
-        `start` is a moment as Slurm takes it, such as ``now+1hour`` or ``2026-12-01T09:00``. Only
-        an operator of the cluster may do this; raises `CourseError` if Slurm refuses.
+        `start` is a time in Slurm's syntax, such as ``now+1hour`` or ``2026-12-01T09:00``. Only an
+        operator of the cluster may do this; raises `CourseError` if Slurm refuses.
         """
         users = users or os.environ.get("USER") or "root"
         self.commands.run(
@@ -220,9 +220,9 @@ class Cluster:
 
 
 def connect(find: Callable[[], Commands] = Commands) -> Cluster:
-    """The cluster that this box belongs to.
+    """Connect to the cluster that this box belongs to.
 
-    If no Slurm answers, it is the recording of one, which says so.
+    If no Slurm answers, return a recording of a cluster, which says that it is one.
     """
     commands = find()
     try:
@@ -232,5 +232,5 @@ def connect(find: Callable[[], Commands] = Commands) -> Cluster:
     return Cluster(commands)
 
 
-def _clock(when: float) -> str:
+def _time_text(when: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(when)) if when else ""

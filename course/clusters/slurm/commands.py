@@ -1,4 +1,4 @@
-"""Slurm's commands, run as in a terminal; each complaint of theirs becomes one clear sentence."""
+"""Run Slurm's commands as in a terminal, and turn their error messages into clear sentences."""
 
 import os
 import shutil
@@ -55,9 +55,9 @@ class Refused(CourseError):
 
 
 class Commands:
-    """Runs Slurm's commands; `conf` names another slurm.conf than the system's."""
+    """Runs Slurm's commands; `conf` is the path of a slurm.conf to use instead of the system's."""
 
-    recorded = ""  # what a recording says about itself
+    recorded = ""  # a recording has a note about itself here
 
     def __init__(self, conf: Path | None = None) -> None:
         self._env = dict(os.environ)
@@ -77,7 +77,7 @@ class Commands:
             raise CourseError(
                 f"There is no Slurm on this box ({words[0]} is not installed). {INSTALL}"
             )
-        # Times come in seconds since the epoch, except for sbatch: its job inherits the variables.
+        # Ask for times in seconds since the epoch, but not in sbatch, whose job would inherit this.
         env = self._env if words[0] == "sbatch" else self._env | {"SLURM_TIME_FORMAT": "%s"}
         try:
             done = subprocess.run(
@@ -99,16 +99,16 @@ class Commands:
             return None
 
     def now(self) -> float:
-        """Seconds since the epoch."""
+        """The current time, in seconds since the epoch."""
         return time.time()
 
     def pause(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for this many seconds."""
         time.sleep(seconds)
 
 
 def meaning(program: str, stderr: str) -> str:
-    """One sentence for a command's complaint."""
+    """Turn a command's error message into one sentence."""
     for words, sentence in MEANINGS.items():
         if words in stderr:
             return sentence

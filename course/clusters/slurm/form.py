@@ -12,7 +12,7 @@ from course.core import CourseError
 from course.drawing import card, palette, widget_view
 
 WIDE = {"description_width": "110px"}
-SITE = ("partition", "account", "qos", "constraint", "memory")  # what depends on the cluster
+SITE_FIELDS = ("partition", "account", "qos", "constraint", "memory")  # depend on the cluster
 FILE_STYLE = "padding:10px 14px;font-size:12px;line-height:1.45;overflow-x:auto;white-space:pre"
 
 
@@ -38,19 +38,19 @@ class Form:
 
     @property
     def request(self) -> Request:
-        """The request in the controls; raises `CourseError` if that makes no sense."""
+        """The request with the controls' values; raises `CourseError` if it is invalid."""
         return Request(
             **self._fixed, **{name: control.value for name, control in self.controls.items()}
         )
 
     def submit(self) -> SubmittedJob | None:
-        """Submit what the controls ask for, and show the job's number or why there is none."""
+        """Submit the request, and show the job's number, or why it was refused."""
         try:
             self.job = self.cluster.submit(self.request)
         except CourseError as error:
-            self._say(str(error), palette.ALARM)
+            self._show_message(str(error), palette.ALARM)
             return None
-        self._say(
+        self._show_message(
             f"Submitted: job {self.job.number}. Watch it in a cell: form.job.follow()", palette.GOOD
         )
         return self.job
@@ -60,27 +60,27 @@ class Form:
             self._file.value = _file(self.request.text())
             self.cluster.check(self.request)
         except CourseError as error:
-            self._say(str(error), palette.ALARM)
+            self._show_message(str(error), palette.ALARM)
             self._button.disabled = True
         else:
-            self._say(self.cluster.commands.recorded, palette.MUTED)
+            self._show_message(self.cluster.commands.recorded, palette.MUTED)
             self._button.disabled = False
 
-    def _say(self, words: str, colour: str) -> None:
+    def _show_message(self, words: str, colour: str) -> None:
         self._message.value = f'<span style="color:{colour}">{html.escape(words)}</span>'
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        left = [control for name, control in self.controls.items() if name not in SITE]
-        columns = [widgets.VBox(left), widgets.VBox([self.controls[name] for name in SITE])]
+        left = [control for name, control in self.controls.items() if name not in SITE_FIELDS]
+        columns = [widgets.VBox(left), widgets.VBox([self.controls[name] for name in SITE_FIELDS])]
         submit = widgets.HBox([self._button, self._message])
         rows = [widgets.HBox(columns), submit, self._file]
         text = self.request.text()
-        still = {"text/html": _file(text), "text/plain": text}  # where no kernel shows the widgets
-        return {**widget_view.bundle(widgets.VBox(rows)), **still}
+        static = {"text/html": _file(text), "text/plain": text}  # where no kernel shows the widgets
+        return {**widget_view.bundle(widgets.VBox(rows)), **static}
 
 
 def form(cluster: Cluster, **values: Any) -> Form:
-    """The form for jobs on a cluster; `values` fill it in at first, such as ``nodes=2``."""
+    """Make a form for jobs on a cluster; `values`, such as ``nodes=2``, fill it in at first."""
     return Form(cluster, **values)
 
 
@@ -112,12 +112,12 @@ def _controls(cluster: Cluster, first: Request) -> dict[str, widgets.DOMWidget]:
             first.resume, description="Requeue, and go on from the checkpoint", indent=False
         ),
         "partition": widgets.Dropdown(options=partitions, value=partition, description="Partition"),
-        **{name: _optional(name, getattr(first, name)) for name in SITE[1:]},
+        **{name: _optional(name, getattr(first, name)) for name in SITE_FIELDS[1:]},
     }
 
 
 def _optional(name: str, value: str) -> widgets.Text:
-    """A text field; while it is empty, the file has no such line."""
+    """A text field for an option that is left out of the file while the field is empty."""
     return widgets.Text(
         value,
         description="QOS" if name == "qos" else name.capitalize(),

@@ -1,4 +1,4 @@
-"""The reason why a job waits, and until when, in words."""
+"""Say in words why a job waits, and until when."""
 
 from course.clusters.slurm.records import Job
 from course.core import words
@@ -33,7 +33,7 @@ def why(job: Job) -> str:
     return NEVER.get(job.reason) or WAITING.get(job.reason) or job.reason
 
 
-def hopeless(job: Job) -> bool:
+def never_starts(job: Job) -> bool:
     """Whether the job waits for something that will never come."""
     return job.state == "PENDING" and job.reason in NEVER
 

@@ -1,8 +1,8 @@
-"""A recording of Slurm's commands: it answers as a real cluster did, and says that it is one.
+"""Replay a recording of Slurm's commands, with the answers of a real cluster.
 
-A recording is a list of answers, each with the command, the moment at which it was given, and the
-text. Its clock moves when something waits, and jumps to a job's submission when that is submitted;
-so cells may run in any order.
+A recording is a list of answers, each with its command, its time and its text. The recording has a
+clock. It advances when something waits, and jumps to the recorded time of a command that changes
+something, such as a submission. So cells may run in any order.
 """
 
 import json
@@ -13,13 +13,13 @@ from pathlib import Path
 from course.clusters.slurm.commands import Commands, Refused, meaning
 
 FILE = Path(__file__).with_name("recording.json")
-# The commands that change nothing: their answers depend on the clock.
-LOOKS = ("squeue --json", "scontrol --oneliner show", "scontrol ping", "sacct")
+# The beginnings of commands that change nothing, whose answers depend on the clock.
+READ_ONLY = ("squeue --json", "scontrol --oneliner show", "scontrol ping", "sacct")
 
 
 @dataclass
 class Recording(Commands):
-    """Answers from `entries`; `about` says which cluster gave them."""
+    """Answers from `entries`; `about` is a note on the cluster that gave them."""
 
     entries: list[dict]
     about: str
@@ -27,22 +27,22 @@ class Recording(Commands):
 
     @classmethod
     def load(cls, file: Path = FILE) -> "Recording":
-        """The recording in a file of JSON lines: when it begins, what it is, then its entries."""
+        """Read a file of JSON lines: the time when the recording begins, a note, the entries."""
         lines = file.read_text(encoding="utf-8").splitlines()
         begin, about, *entries = (json.loads(line) for line in lines)
         return cls(entries, about, begin)
 
     @property
     def recorded(self) -> str:
-        """The note that stands wherever its answers are shown."""
+        """The note to show next to the answers."""
         return self.about
 
     def tasks(self) -> list[dict[str, str]]:
-        """The variables that Slurm gave to some tasks of a job of four on two nodes."""
+        """The variables that Slurm set for some of the four tasks of a job on two nodes."""
         return json.loads(next(entry["text"] for entry in self.entries if entry["key"] == "tasks"))
 
     def run(self, *words: str, stdin: str | None = None) -> str:
-        """What the cluster answered at this moment of the recording.
+        """The cluster's answer at this time of the recording.
 
         Raises `Refused` if Slurm refused, or if the command was not recorded.
         """
@@ -52,14 +52,14 @@ class Recording(Commands):
             raise Refused(
                 f"This is a recording, and `{key}` is not in it: that takes a real Slurm.", ""
             )
-        if not key.startswith(LOOKS):
+        if not key.startswith(READ_ONLY):
             self.clock = entry["at"]
         if entry.get("error"):
             raise Refused(meaning(words[0], entry["error"]), entry["error"])
         return entry["text"]
 
     def read(self, path: str) -> str | None:
-        """The file as it was at this moment: each entry is what was added to it."""
+        """The text of a file at this time; each of its entries is what was appended to it."""
         parts = [
             e["text"] for e in self.entries if e["key"] == f"read {path}" and e["at"] <= self.clock
         ]
@@ -74,20 +74,21 @@ class Recording(Commands):
         self.clock += seconds
 
     def _find(self, key: str) -> dict | None:
-        """The last answer to that command until now.
+        """The last answer to a command before this time of the recording; None if there is none.
 
-        A command that changes something has only one answer.
+        A command that changes something has only one answer, whatever its time.
         """
         entries = [entry for entry in self.entries if entry["key"] == key]
-        if key.startswith(LOOKS):
+        if key.startswith(READ_ONLY):
             entries = [entry for entry in entries if entry["at"] <= self.clock]
         return entries[-1] if entries else None
 
 
 def _key(words: tuple[str, ...], stdin: str | None = None) -> str:
-    """A command in the form by which the recording finds it.
+    """The key of a command in the recording.
 
-    The whole queue answers for each of its jobs, and an sbatch file is known by its job's name.
+    It has no job numbers, since the recorded answer has the whole queue, and the key of an sbatch
+    file is its job's name.
     """
     stable = [
         word for word in words if not word.startswith(("--jobs=", "--starttime=", "--states="))

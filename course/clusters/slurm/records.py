@@ -1,8 +1,8 @@
 """Parse the output of Slurm's commands into plain records.
 
-Nodes, partitions and reservations come from `scontrol`, jobs from `squeue --json`. The formats are
-those of Slurm 21.08 and later. `squeue --json` has changed once: since 23.11 a number is
-``{"set": true, "infinite": false, "number": 5}`` and a state is a list; both forms are understood.
+Nodes, partitions and reservations come from `scontrol`, and jobs from `squeue --json`, in the
+formats of Slurm 21.08 and later. `squeue --json` has changed once: since 23.11 a number is
+``{"set": true, "infinite": false, "number": 5}`` and a state is a list. Both forms are parsed.
 """
 
 import re
@@ -22,12 +22,13 @@ ENDED = {
     "DEADLINE",
     "PREEMPTED",
 }
-OUT = ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "UNKNOWN")  # states in which a node runs no jobs
+# The states in which a node runs no jobs.
+OUT_OF_SERVICE = ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "UNKNOWN")
 
 
 @dataclass(frozen=True)
 class Node:
-    """A server: its number of GPUs and its state; `reason` is why it is out, if it is out."""
+    """A node: its number of GPUs and its state; `reason` is why it is out of service, if it is."""
 
     name: str
     state: str
@@ -38,12 +39,12 @@ class Node:
     @property
     def up(self) -> bool:
         """Whether jobs can run on it."""
-        return not any(word in self.state for word in OUT)
+        return not any(word in self.state for word in OUT_OF_SERVICE)
 
 
 @dataclass(frozen=True)
 class Partition:
-    """A queue: its nodes, its longest time in minutes (None: no limit)."""
+    """A queue: its nodes, and the longest time of its jobs in minutes (None: no limit)."""
 
     name: str
     default: bool
@@ -64,11 +65,11 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Job:
-    """A job as the queue has it; times in seconds since the epoch, 0 where there is none yet.
+    """A job in the queue; times are in seconds since the epoch, or 0 if they are not known yet.
 
-    `gpus` are the indices of the GPUs it holds on each of its nodes (known while it runs),
-    `gpus_per_node` is what it asked for; `start` and `end` of a job that waits are what the
-    scheduler expects. `signal` is the one that ended it, 0 if none did.
+    `gpus` has the indices of the GPUs that it holds on each of its nodes, known while it runs, and
+    `gpus_per_node` is what it asked for. `start` and `end` of a job that waits are what the
+    scheduler expects. `signal` is the number of the signal that ended it, 0 if none did.
     """
 
     id: int
@@ -143,7 +144,7 @@ def reservations(text: str) -> list[Reservation]:
 def job(record: dict) -> Job:
     """Parse one element of the list "jobs" in the output of ``squeue --json``."""
     names = expand(record.get("nodes") or "")
-    held = record.get("gres_detail") or []
+    gpu_details = record.get("gres_detail") or []
     count = int(_number(record.get("node_count")) or len(names) or 1)
     return Job(
         id=int(record["job_id"]),
@@ -155,7 +156,7 @@ def job(record: dict) -> Job:
         nodes=names,
         node_count=count,
         gpus_per_node=_gpus_per_node(record, count),
-        gpus={name: _indices(detail) for name, detail in zip(names, held, strict=False)},
+        gpus={name: _indices(detail) for name, detail in zip(names, gpu_details, strict=False)},
         submitted=_number(record.get("submit_time")) or 0,
         start=_number(record.get("start_time")) or 0,
         end=_number(record.get("end_time")) or 0,
@@ -251,14 +252,14 @@ def _exit_code(value: object) -> int:
 
 
 def _signal(value: object) -> int:
-    """The signal in an exit code: a field since 23.11, before that the low bits of a status."""
+    """The signal in an exit code: a field since 23.11, the low bits of the status before."""
     if isinstance(value, dict):
         return int(_number((value.get("signal") or {}).get("id")) or 0)
     return value & 0x7F if isinstance(value, int) else 0
 
 
 def _output(record: dict) -> str:
-    """The path of the job's log; Slurm's patterns are filled in, as squeue does since 24.05."""
+    """The path of the job's log, with Slurm's patterns filled in, as squeue does since 24.05."""
     if record.get("stdout_expanded"):
         return record["stdout_expanded"]
     values = {

@@ -1,4 +1,4 @@
-"""A job that you have submitted: its state, its log, its curves, its end."""
+"""Follow a submitted job: its state, its log, its curves, its end."""
 
 import json
 import time
@@ -25,7 +25,7 @@ class SubmittedJob:
 
     @property
     def now(self) -> Job:
-        """The job as the queue has it; raises `CourseError` if Slurm does not know it."""
+        """The job's current record in the queue; raises `CourseError` if Slurm does not know it."""
         try:
             answer = self._commands.run("squeue", "--json", "--states=all", f"--jobs={self.number}")
         except Refused as refusal:
@@ -43,12 +43,12 @@ class SubmittedJob:
         return jobs[-1]
 
     def cancel(self) -> None:
-        """End it, or take it out of the queue."""
+        """End the job, or remove it from the queue."""
         self.now  # noqa: B018  scancel is silent about a job that does not exist
         self._commands.run("scancel", str(self.number))
 
     def log(self) -> str:
-        """What its processes printed so far; raises `CourseError`, with why, if there is no log."""
+        """The output of its processes so far; raises `CourseError`, with why, if there is none."""
         job = self.now
         text = self._commands.read(job.output)
         if text is not None:
@@ -68,37 +68,38 @@ class SubmittedJob:
 
     @property
     def metrics(self) -> pd.DataFrame:
-        """The rows that its ranks logged so far."""
+        """The rows that its ranks have logged so far."""
         return pd.DataFrame(self._rows())
 
     def curves(self) -> Picture | None:
-        """Its curves so far; None before the first row."""
+        """The picture of its curves so far; None before the first row."""
         return live_curves.draw(self._rows())
 
     def follow(self, limit: float = 600.0, show: bool = True, until: str = "") -> Job:
-        """Watch it until it ends, is in the state `until` (say "RUNNING"), or for `limit` seconds.
+        """Watch the job until it ends or reaches the state `until`, such as "RUNNING".
 
-        This shows the changes of its state, its curves, and at the end its last lines.
+        This takes at most `limit` seconds. It shows the changes of the job's state, its curves,
+        and at the end the last lines of its log. It stops at once if the job can never start.
         """
-        shown = _Shown() if show else None
+        display = _JobDisplay() if show else None
         end = self._commands.now() + limit
         while True:
             job = self.now
-            if shown:
-                shown.tell(story(job, self._commands.now()), self._commands.now())
-                shown.curves.show(self._rows(), {}, ended=job.state == "COMPLETED")
+            if display:
+                display.print_change(story(job, self._commands.now()), self._commands.now())
+                display.curves.show(self._rows(), {}, ended=job.state == "COMPLETED")
             if job.state == until:
                 return job
-            if job.ended or reasons.hopeless(job) or self._commands.now() >= end:
+            if job.ended or reasons.never_starts(job) or self._commands.now() >= end:
                 break
             self._commands.pause(POLL_S)
-        if shown:
-            self._conclude(job)
+        if display:
+            self._show_end(job)
         return job
 
-    def _conclude(self, job: Job) -> None:
+    def _show_end(self, job: Job) -> None:
         """Show the last lines of the log, or why there are none."""
-        if reasons.hopeless(job):
+        if reasons.never_starts(job):
             print(f"It will never start: cancel it with scancel {self.number}, and ask for less.")
         elif not job.ended:
             print(f"Job {self.number} goes on without being watched.")
@@ -118,37 +119,37 @@ class SubmittedJob:
         return story(self.now, self._commands.now())
 
 
-class _Shown:
-    """What a cell shows of a job that is followed: a line for every change, and its curves."""
+class _JobDisplay:
+    """The output of a cell that follows a job: a line for every change, and the curves."""
 
     def __init__(self) -> None:
         self.curves = CurvesDisplay()
         self._line = ""
 
-    def tell(self, line: str, now: float) -> None:
-        """Print the line with the time, if it says something new."""
-        if _gist(line) != _gist(self._line):
+    def print_change(self, line: str, now: float) -> None:
+        """Print the line and the time, unless it is the same as the last one."""
+        if _stable_part(line) != _stable_part(self._line):
             print(f"{time.strftime('%H:%M:%S', time.localtime(now))}  {line}")
             self._line = line
 
 
-def _gist(line: str) -> str:
-    """The line without what changes from second to second."""
+def _stable_part(line: str) -> str:
+    """The part of a line that does not change from second to second."""
     return line.partition(";")[0]
 
 
 def story(job: Job, now: float) -> str:
-    """Describe a job in one line: what it does, where, for how long, or why it does not run yet."""
-    again = f", after {words.plural(job.restarts, 'restart')}" if job.restarts else ""
+    """Describe a job in one line: its state, where it runs and for how long, or why it waits."""
+    restarts = f", after {words.plural(job.restarts, 'restart')}" if job.restarts else ""
     if job.state == "PENDING":
         expected = f"; expected to start {reasons.when(job, now)}" if job.start > now else ""
-        return f"job {job.id} waits: {reasons.why(job)}{expected}{again}"
+        return f"job {job.id} waits: {reasons.why(job)}{expected}{restarts}"
     if job.state == "RUNNING":
         where = ", ".join(job.nodes)
-        return f"job {job.id} runs on {where}{again}; its time ends {reasons.when(job, now)}"
-    took = ""
+        return f"job {job.id} runs on {where}{restarts}; its time ends {reasons.when(job, now)}"
+    duration = ""
     if job.end > job.start > 0:
-        took = f" after {words.long_duration(job.end - job.start)}"
+        duration = f" after {words.long_duration(job.end - job.start)}"
     code = f", exit code {job.exit_code}" if job.exit_code else ""
     signal = f", ended by signal {job.signal}" if job.signal else ""
-    return f"job {job.id} is {job.state.lower()}{took}{again}{code}{signal}"
+    return f"job {job.id} is {job.state.lower()}{duration}{restarts}{code}{signal}"

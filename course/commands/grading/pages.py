@@ -140,19 +140,19 @@ def _looks(report: Report | None) -> tuple[str, str, str]:
     if report is None:
         return "none", "–", "not handed in"
     of = len(report.checks)
-    held = f"{report.held} of {words.plural(of, 'check')} hold"
+    held = f"{report.passed_count} of {words.plural(of, 'check')} hold"
     if not report.judged:
         return (
             "unjudged",
-            f"{report.held}/{of} ?" if report.held else "?",
+            f"{report.passed_count}/{of} ?" if report.passed_count else "?",
             f"{held}, not all judged",
         )
     if not report.begun:
         return "open", "○", "handed in as it was handed out"
     if report.ok:
         return "right", f"✓ {of}", "all checks hold"
-    if report.held:
-        return "partly", f"{report.held}/{of}", held
+    if report.passed_count:
+        return "partly", f"{report.passed_count}/{of}", held
     return "wrong", f"✗ 0/{of}", held
 
 

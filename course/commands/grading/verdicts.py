@@ -106,7 +106,7 @@ def _follow(under_way: dict[Future, tuple[Submission, str]]) -> None:
         submission, name = under_way[future]
         report = future.result()
         left = (time.monotonic() - begun) / number * (len(under_way) - number)
-        held = f"{report.held} of {len(report.checks)}" if report.judged else "not judged"
+        held = f"{report.passed_count} of {len(report.checks)}" if report.judged else "not judged"
         print(
             f"{number} of {len(under_way)}: {submission.learner}, {name}: {held} "
             f"(about {words.long_duration(left)} left)",

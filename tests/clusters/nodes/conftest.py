@@ -1,4 +1,4 @@
-"""Nodes for the tests of this folder."""
+"""Start nodes for the tests of this folder."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -10,7 +10,7 @@ from course.clusters.nodes import nodes
 
 @pytest.fixture
 def start_nodes() -> Iterator[Callable[..., nodes.Nodes]]:
-    """Start nodes, closed when the test ends; one that wants real nodes is skipped without them."""
+    """Start nodes, and close them after the test; skip it if it needs real nodes and has none."""
     with ExitStack() as started:
 
         def start(count: int, loopback: bool = False) -> nodes.Nodes:

@@ -1,4 +1,4 @@
-"""A limited link: what a node receives passes through it as well as what it sends."""
+"""A limited link limits what a node receives as well as what it sends."""
 
 import subprocess
 import sys
@@ -35,11 +35,11 @@ receiver.sendall(bytes(2**20))
 
 
 def ms_of_three_senders(four: nodes.Nodes) -> float:
-    """How long node0 takes to receive 1 MiB from each other node at the same time."""
+    """The milliseconds in which node0 receives 1 MiB from each other node at the same time."""
 
     def enter(host: int, script: str) -> subprocess.Popen:
-        space = four.network.space(host)
-        command = ["ip", "netns", "exec", space, sys.executable, "-c", script]
+        namespace = four.network.namespace(host)
+        command = ["ip", "netns", "exec", namespace, sys.executable, "-c", script]
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     receiver = enter(0, RECEIVE)

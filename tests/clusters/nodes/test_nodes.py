@@ -147,7 +147,7 @@ def test_a_node_that_dies_and_comes_back_goes_on_from_the_checkpoint(two):
 
 
 def test_a_rank_without_its_supervisor_is_killed_and_not_the_process_that_adopted_it(monkeypatch):
-    """That is the warm server, without which every run of this process ends."""
+    """The adopter is the warm server, without which every run of this process ends."""
     Path("logs.py").write_text(LOGS)
     running = RunningOnNodes(
         ["python", "logs.py"], {0: NodeEnvironment({}, None)}, on=[0], limit=10 * PATIENCE_S

@@ -1,4 +1,4 @@
-"""`course run` typed on each of two machines: one network, one process table, one name each."""
+"""`course run` typed on each of two machines, with their own networks, processes and names."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ def test_the_ranks_of_two_machines_are_judged_together(start_nodes, tmp_path: Pa
     run += ["--folder", ".", "--", sys.executable, "-m", *TORCHRUN]
 
     def typed_on(node: int) -> subprocess.Popen:
-        enter = ["ip", "netns", "exec", two.network.space(node), *MACHINE]
+        enter = ["ip", "netns", "exec", two.network.namespace(node), *MACHINE]
         enter += [f'hostname node{node} && exec "$@"', "sh"]
         return subprocess.Popen(
             [*enter, *run, "--node-rank", str(node), str(PLANT), "leftover"],

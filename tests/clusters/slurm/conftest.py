@@ -1,4 +1,4 @@
-"""What several tests of Slurm use."""
+"""Clusters for several tests of Slurm."""
 
 from collections.abc import Iterator
 
@@ -31,20 +31,20 @@ if len(sys.argv) > 1:
 
 @pytest.fixture
 def recorded() -> slurm.Cluster:
-    """The cluster of the recording, which stands in if there is no Slurm."""
+    """The cluster of the recording, which replaces a real one where there is no Slurm."""
     return slurm.connect(Nothing)
 
 
 @pytest.fixture(scope="module")
 def practice() -> Iterator[PracticeCluster]:
-    """Three nodes with four pretended GPUs each."""
+    """A practice cluster of three nodes with four pretended GPUs each."""
     with PracticeCluster(nodes=3, gpus=4) as running:
         yield running
 
 
 @pytest.fixture
 def cluster(practice, tmp_path, monkeypatch) -> Iterator[slurm.Cluster]:
-    """Their Slurm, from a folder with a script; afterwards nothing is left running there."""
+    """The practice cluster's Slurm, in a folder with a script; its jobs are ended afterwards."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "src").mkdir()
     (tmp_path / "src/hello.py").write_text(HELLO)

@@ -1,4 +1,4 @@
-"""The sbatch file: it parses, requests what was specified, and refuses what makes no sense."""
+"""The sbatch file: it parses and requests what was specified; invalid requests are refused."""
 
 import os
 import re
@@ -71,7 +71,7 @@ def test_every_job_has_a_port_that_linux_gives_to_nobody_else():
     assert all(1024 <= port < 32768 for port in ports)  # Linux's own begin at 32768
 
 
-# Stand-ins for Slurm's commands, which write down what happens; srun's ranks save when told to.
+# Stand-ins for Slurm's commands that log what happens; srun's ranks save when they get a signal.
 COMMANDS = {
     "srun": "touch started; while [ ! -e told ]; do sleep 0.02; done; $SAVES; echo saved >>events",
     "scancel": 'echo "scancel $*" >>events; touch told',

@@ -49,7 +49,7 @@ def test_nothing_of_it_listens_beyond_loopback(practice):
     ],
 )
 def test_the_file_of_a_strategy_starts_its_ranks(cluster, strategy, nodes, gpus, worlds):
-    """Slurm deals out pretended GPUs; whatever real ones this machine has, the ranks see none."""
+    """Slurm assigns pretended GPUs; the ranks see none of the real GPUs that this machine has."""
     job = cluster.submit(slurm.Request("src/hello.py", strategy, nodes=nodes, gpus=gpus))
     end = job.follow(limit=PATIENCE_S, show=False)
     assert (end.state, end.exit_code) == ("COMPLETED", 0), job.log()
@@ -79,7 +79,7 @@ def test_a_job_is_seen_waiting_holding_and_cancelled(cluster, capsys):
     table = cluster.holders().set_index("name")
     assert table.loc["first", "state"] == "running" and table.loc["first", "GPUs per node"] == 1
     assert table.loc["whole", "why it waits"] == "the GPUs it asked for are held by others"
-    # When the first job's limit ends it; Slurm plans in steps of a minute.
+    # The time when the first job's limit ends it; Slurm plans in steps of a minute.
     assert whole.now.start - first.now.start == pytest.approx(3600, abs=61)
     assert [len(held) for job in cluster.jobs() for held in job.gpus.values()] == [1]
     picture = cluster.board(mine=first.number)
@@ -154,9 +154,9 @@ def test_nodes_are_reserved_shown_and_used(cluster, practice):
 
 
 def test_the_explorables_plan_is_slurms_own(cluster, practice):
-    """Slurm's backfill expects the same starts of the same jobs.
+    """Slurm's backfill expects the same start times for the same jobs.
 
-    An hour of the picture is ten minutes here.
+    An hour in the picture is ten minutes here.
     """
     sleep = "import time; time.sleep(6000)"
     Path("src/sleeps.py").write_text(sleep)

@@ -1,4 +1,4 @@
-"""The practice cluster leaves nothing behind, and says in one sentence why there can be none.
+"""The practice cluster leaves nothing behind; if it cannot start, one sentence says why.
 
 Tests that need Slurm's daemons are skipped, with the reason, if these are not installed.
 """
@@ -35,7 +35,7 @@ def test_where_there_can_be_no_practice_cluster_one_sentence_says_why(monkeypatc
 
 @pytest.fixture
 def left_over(tmp_path, monkeypatch):
-    """The folder of a cluster whose owner is gone, as it is found in the temporary folder."""
+    """The folder of a cluster whose owner has ended, as it remains in the temporary folder."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     folder = tmp_path / f"{slurm_folder.PREFIX}abandoned"
     (folder / "munge").mkdir(parents=True)
@@ -53,13 +53,13 @@ def sleeper():
 
 
 def test_a_process_that_has_by_now_the_id_of_a_daemon_survives(left_over, sleeper):
-    """Ids are reused; after a restart of a container they start from the lowest again."""
+    """Process ids are reused; after a restart of a container they start from the lowest again."""
     for name in ("slurmctld.pid", "munge/munged.pid", "node1.pid"):
         (left_over / name).write_text(f"{sleeper.pid}\n")
         slurm_folder.record(left_over, name)
         record = left_over / f"{name}{slurm_folder.RECORD}"
         record.write_text(json.dumps([sleeper.pid, sleeper.create_time() - 60]))
-    (left_over / "node2.pid").write_text(f"{sleeper.pid}\n")  # of which nothing is recorded
+    (left_over / "node2.pid").write_text(f"{sleeper.pid}\n")  # without a record of its start time
     slurm_folder.remove_abandoned()
     assert sleeper.is_running() and sleeper.status() != psutil.STATUS_ZOMBIE
     assert not left_over.exists()
@@ -117,7 +117,7 @@ time.sleep(600)
 @LIVE
 @pytest.mark.parametrize("processes", [1, 3], ids=["a job that is starting", "a job that runs"])
 def test_a_practice_cluster_leaves_nothing_behind(processes):
-    """A job starts with its step daemon; then come the batch script and what that runs."""
+    """A job starts with its step daemon, then come the batch script and the processes it starts."""
     with PracticeCluster(nodes=1, gpus=1) as practice:
         practice.commands.run("sbatch", "--wrap=sleep 4321", "--output=/dev/null")
         until(lambda: len(slurm_folder.job_processes(practice.folder, "node1")) >= processes)

@@ -1,4 +1,4 @@
-"""What Slurm's commands say, in the old and in the new form, becomes records."""
+"""The output of Slurm's commands becomes records, in its old and in its new form."""
 
 import pytest
 
@@ -44,7 +44,7 @@ OLD = {
 
 
 def new(value: float, infinite: bool = False) -> dict:
-    """A number as Slurm 23.11 and later write it."""
+    """A number in the form of Slurm 23.11 and later."""
     return {"set": True, "infinite": infinite, "number": value}
 
 

@@ -1,4 +1,4 @@
-"""A job that is interrupted on a real Slurm goes on from its checkpoint: the lab's own script.
+"""A job that is interrupted on a real Slurm, with the lab's script, goes on from its checkpoint.
 
 Skipped, with the reason, if Slurm's daemons are not installed or may not be started.
 """
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 def resumable(cluster: slurm.Cluster, steps: int, seconds: float) -> slurm.SubmittedJob:
-    """The lab's own script, submitted as the lab submits it."""
+    """A job with the lab's own script, submitted as the lab submits it."""
     scripts = lesson.read(LESSON).scripts(solved=True)
     Path("src/resumable.py").write_text(scripts["src/resumable.py"])
     ask = slurm.Request(
@@ -37,7 +37,7 @@ def resumable(cluster: slurm.Cluster, steps: int, seconds: float) -> slurm.Submi
 
 
 def processes_of(job: slurm.SubmittedJob) -> list[psutil.Process]:
-    """The processes of this machine that belong to the job."""
+    """The processes on this machine that belong to the job."""
     processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
@@ -47,19 +47,20 @@ def processes_of(job: slurm.SubmittedJob) -> list[psutil.Process]:
 
 
 def begun(job: slurm.SubmittedJob) -> list[int]:
-    """The steps from which its runs began."""
+    """The steps from which the job's runs started."""
     return [int(line.split()[-1]) for line in job.log().splitlines() if "ranks, from step" in line]
 
 
 def start_again(job: slurm.SubmittedJob, practice: PracticeCluster) -> None:
-    """Let a job that was put back run without the two minutes that Slurm would wait.
+    """Start a requeued job without the two minutes that Slurm would wait.
 
-    A node would refuse it in the very second it was put back, and the job would have failed.
+    If it were started in the very second it was requeued, a node would refuse it, and it would
+    fail.
     """
     practice.commands.run("scontrol", "update", f"jobid={job.number}", "starttime=now+2")
 
 
-# Stands before Slurm's own command, and keeps the job's log as it was when the job was requeued.
+# Runs before Slurm's own command, and copies the job's log as it was when the job was requeued.
 WITNESS = """#!/bin/sh
 [ "$1" != requeue ] || cp runs/resumable-$2.out then.out
 exec /usr/bin/scontrol "$@"
@@ -95,7 +96,7 @@ def test_a_job_whose_node_dies_is_requeued_and_goes_on_elsewhere_from_its_checkp
     practice.kill_node(first[1])
     try:
         until(lambda: job.now.restarts == 1 and job.now.state == "PENDING")
-        # Its nodes are one machine, where the ranks that still end hold the port of those to come.
+        # All nodes are one machine, so ranks that are still ending hold the new ranks' port.
         until(lambda: not processes_of(job))
         start_again(job, practice)
         end = job.follow(limit=PATIENCE_S, show=False)
