@@ -1,4 +1,4 @@
-"""``python -m course build``: the notebooks and figures from the lessons."""
+"""``python -m course build``: build the notebooks and figures from the lessons."""
 
 import argparse
 import sys
@@ -20,7 +20,7 @@ from course.lessons import (
 
 
 def main(argv: list[str]) -> int:
-    """Build, or say what is not current; return 1 if a solution failed or a file is stale."""
+    """Build, or report what is stale; return 1 if a solution failed or a file is stale."""
     options = _parser().parse_args(argv)
     drawn = figures()
     selection = select(ROOT, options.names, drawn, set(nodes()))

@@ -12,13 +12,13 @@ from course.core import words
 try:
     from course.hardware import Card
     from course.hardware.doctor import BROKEN, CHECKS, NOTE, OK, examine
-except ModuleNotFoundError as error:  # not even what the doctor itself needs is installed
+except ModuleNotFoundError as error:  # the doctor's own requirements are not installed
     fix = "`python -m pip install -e .`, in the folder of the course"
     sys.exit(f"The package {error.name} is missing: {fix}.")
 
 
 def main(argv: list[str]) -> int:
-    """Print the finding of every check; 1 if something is broken, else 0."""
+    """Print the findings of the checks; return 1 if something is broken, else 0."""
     parser = argparse.ArgumentParser(
         prog="python -m course doctor", description="Is this box ready for the labs?"
     )

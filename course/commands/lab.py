@@ -31,36 +31,36 @@ def main(argv: list[str]) -> None:
     trust(as_brought(folder))
     chosen = ["--LabApp.custom_css=True", *options(folder, sys.platform, os.environ)]
     server = LabApp.initialize_server(argv=[*chosen, *argv])
-    # Jupyter looks for custom.css there after the user's own; it has no option for that.
+    # Jupyter looks for custom.css in these folders, the user's first; no option adds one.
     server.static_custom_path.append(str(SETTINGS / "custom"))
     server.contents_manager.register_pre_save_hook(lab_saved_widgets.keep)
-    if not server.identity_provider.token_generated:  # Jupyter is silent: the user has a password
+    if not server.identity_provider.token_generated:  # there is a password, so Jupyter is silent
         print(f"JupyterLab is at {server.display_url}", flush=True)
     server.start()
-    # Everything is shut down, but Python would wait for a thread of the server that waits for work.
+    # Everything is shut down, but Python would wait forever for an idle thread of the server.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:
-    """The variables that Jupyter, its kernels and its terminals need beyond `env`."""
+    """The environment variables to add to `env` for Jupyter, its kernels and its terminals."""
     programs = Path(sys.executable).parent  # the course's own `python` and `torchrun`
     return {
         "JUPYTER_CONFIG_PATH": _before(SETTINGS, env.get("JUPYTER_CONFIG_PATH")),
-        "JUPYTER_PREFER_ENV_PATH": "1",  # else a kernel from the user's own folder replaces ours
+        "JUPYTER_PREFER_ENV_PATH": "1",  # or a kernel from the user's own folder replaces ours
         "PATH": _before(programs, env.get("PATH")),
-        "PYTHONSTARTUP": env.get("PYTHONSTARTUP") or str(STARTUP),  # the user's own stays
+        "PYTHONSTARTUP": env.get("PYTHONSTARTUP") or str(STARTUP),  # the user's own comes first
     }
 
 
 def _before(first: Path, rest: str | None) -> str:
-    """A search path that begins with a folder."""
+    """A search path: the folder `first`, then `rest`."""
     return f"{first}{os.pathsep}{rest}" if rest else str(first)
 
 
 def examine() -> None:
-    """Print the box's state; raise nothing, because a notebook that explains a fault must open."""
+    """Print the state of the box; never raise, so that the notebook that explains a fault opens."""
     command = [sys.executable, "-m", "course", "doctor", "--short"]
     try:
         subprocess.run(command, cwd=ROOT, timeout=DOCTOR_LIMIT_S)

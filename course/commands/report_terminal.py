@@ -1,4 +1,4 @@
-"""A command that runs as in a terminal, within a time limit, and its output."""
+"""Run a command as in a terminal, within a time limit, and collect its output."""
 
 import os
 import re
@@ -13,8 +13,8 @@ import psutil
 
 from course.launch import kill_tree
 
-LAST = 40  # lines of a failed command
-WARNINGS = (  # as Python, glog (torch's C++ and its launcher) and NCCL write them
+LAST = 40  # lines shown of a failed command
+WARNINGS = (  # of Python, of glog (torch's C++ code and its launcher), of NCCL
     re.compile(r"\b(\w*Warning: .+)"),
     re.compile(r"^(?:\[rank\d+\]:)?\[?W\d{4} [^\]]*\] *(.*[^\W_].*)"),
     re.compile(r"\b(NCCL WARN .+)"),
@@ -24,7 +24,7 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of a command: its exit code (None: at the time limit), its time, and its lines."""
+    """A command that has ended: its exit code (None: at the time limit), seconds, and output."""
 
     code: int | None
     seconds: float
@@ -32,28 +32,28 @@ class Ended:
 
     @property
     def last(self) -> list[str]:
-        """The last lines."""
+        """The last lines of the output."""
         return self.lines[-LAST:]
 
     @property
     def how(self) -> str:
-        """The end in words."""
+        """How it ended, in words."""
         return "at the time limit" if self.code is None else f"with exit code {self.code}"
 
     @property
     def warnings(self) -> list[str]:
-        """Its warnings, each once, whichever ranks gave them."""
+        """The warnings, each once, even if several ranks gave it."""
         texts = (match[1] for line in self.lines for way in WARNINGS if (match := way.search(line)))
         return list(dict.fromkeys(texts))
 
 
 def path() -> str:
-    """The search path for programs: first the folder of this Python."""
+    """The search path for programs, beginning with the folder of this Python."""
     return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 
 def run(command: list[str], folder: Path, limit: float) -> Ended:
-    """Run a command in a folder, for at most `limit` seconds; an interrupt ends it as well.
+    """Run a command in a folder, for at most `limit` seconds; an interrupt ends it, too.
 
     Raises `OSError` if the program cannot be started.
     """

@@ -1,7 +1,7 @@
-"""``python -m course update``: the new version of the course, with what a learner wrote in it.
+"""``python -m course update``: fetch the new version, and keep what a learner wrote.
 
-A notebook changes as soon as it is run, so `git pull` refuses to replace it. This command puts such
-notebooks aside first, and afterwards puts the learner's answers and notes into the new ones.
+A notebook changes as soon as it is run, so `git pull` refuses to replace it. This command sets such
+notebooks aside first, and then puts the learner's answers and notes into the new ones.
 """
 
 import argparse
@@ -13,17 +13,17 @@ from pathlib import Path
 
 import nbformat
 
-# Everything is imported here: once the files have changed, an import finds another version.
+# Import everything now: once the files have changed, an import would find the new version.
 from course.commands.update_clone import UNHARMED, Clone
 from course.commands.update_notebooks import Carried, carry, scripts
 from course.core import ROOT, CourseError, words, write_whole
 from course.lessons import notebooks
 
-BACKUPS = "before-update"  # the folder for notebooks put aside; git ignores it
+BACKUPS = "before-update"  # the folder for notebooks set aside; git ignores it
 
 
 def main(argv: Sequence[str]) -> None:
-    """Fetch the new version, and keep all that the learner did."""
+    """Fetch the new version, and keep everything that the learner wrote."""
     parser = argparse.ArgumentParser(
         prog="python -m course update",
         description="Fetch the new version of the course; your answers and notes stay.",
@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> None:
 
 
 def _go(clone: Clone, new: str, edited: list[str], backup: Path) -> None:
-    """Put notebooks aside and go to the new version; if that fails, put them back."""
+    """Set notebooks aside and go to the new version; if that fails, put them back."""
     there = [path for path in edited if (clone.root / path).is_file()]
     try:
         for path in there:
@@ -91,7 +91,7 @@ def _put_back(root: Path, paths: Sequence[str], backup: Path) -> None:
 
 
 def _carry_over(clone: Clone, path: str, old: str, backup: Path) -> str:
-    """Put what a learner wrote into a new notebook; return a sentence on the outcome."""
+    """Put what a learner wrote into a new notebook; return a sentence about the result."""
     mine, target = clone.root / backup / path, clone.root / path
     if not mine.is_file():
         return f"{path}: you had deleted it, and it is there again."
@@ -109,7 +109,7 @@ def _carry_over(clone: Clone, path: str, old: str, backup: Path) -> str:
 
 
 def _report(carried: Carried) -> str:
-    """Say what was taken over into a notebook, and what was not."""
+    """Say which cells were carried over into a notebook, and which were not."""
     answers, blank = scripts(carried.taken), scripts(carried.left)
     sentences = ["the new version, not yet run."]
     if carried.taken:

@@ -1,7 +1,7 @@
-"""Read the scripts and notebooks of a submission out of folders and archives; unpack nothing.
+"""Read the scripts and notebooks of a submission from folders and archives; unpack nothing.
 
-A submission may hold anything. So a file is read up to a limit, nothing is written, links are not
-followed, and whatever goes wrong with a file is reported for that file.
+A submission may contain anything. So each file is read up to a limit, nothing is written, links are
+not followed, and whatever goes wrong with a file is reported for that file.
 """
 
 import bz2
@@ -22,24 +22,25 @@ from typing import IO
 from course.commands.grading.names import ARCHIVES, visible
 from course.core import words
 
-SCRIPT, NOTEBOOK = 200 * 2**10, 10 * words.MIB  # bytes of a file: ours have 6 kB and 0.5 MB
-UNPACKED = 100 * words.MIB  # bytes that are read of one submission
-MEMBERS = 50_000  # files and folders of one submission
-DEEPEST = 3  # archives in archives
-GUESS = re.compile(r"(^|/)kept/guesses/[a-z][a-z0-9_]*\.json$")  # what a learner guessed
+SCRIPT, NOTEBOOK = 200 * 2**10, 10 * words.MIB  # bytes at most: ours have 6 kB and 0.5 MB
+UNPACKED = 100 * words.MIB  # bytes read of one submission, at most
+MEMBERS = 50_000  # files and folders of one submission, at most
+DEEPEST = 3  # levels of archives in archives
+GUESS = re.compile(r"(^|/)kept/guesses/[a-z][a-z0-9_]*\.json$")  # a learner's guesses
 GUESS_BYTES = 10 * 2**10
-COURSE = ("solutions", "course", "tests")  # folders of the course; they hold no answers
-OTHERS = (".7z", ".rar", ".gz", ".bz2", ".xz", ".zst")  # archives that are not read
+COURSE = ("solutions", "course", "tests")  # folders of the course, without answers
+OTHERS = (".7z", ".rar", ".gz", ".bz2", ".xz", ".zst")  # archives that we cannot read
 DECOMPRESS = {".gz": gzip.open, ".tgz": gzip.open, ".bz2": bz2.open, ".tbz2": bz2.open}
 DECOMPRESS |= {".xz": lzma.open, ".txz": lzma.open}
 
 
 class Contents:
-    """What a submission holds.
+    """The contents of a submission.
 
-    `files` are the texts of its scripts, notebooks and guesses by their path in it, `problems` what
-    could not be read and why, `left_out` how many scripts lie in folders of the course itself.
-    `newest` is the time of the newest script or notebook on this disk, in seconds since the epoch.
+    `files` maps paths in the submission to the bytes of its scripts, notebooks and guesses.
+    `problems` has phrases that say what could not be read and why. `left_out` counts the scripts in
+    folders of the course itself. `newest` is the modification time of the newest file that was read
+    from this disk, except guesses, in seconds since the epoch, or 0.
     """
 
     def __init__(self) -> None:
@@ -51,7 +52,7 @@ class Contents:
         self._members = 0
 
     def read(self, path: Path, name: str) -> None:
-        """Read a folder or a file, which is called `name` in messages and in `files`."""
+        """Read a folder or a file; messages and `files` call it `name`."""
         try:
             mode = path.lstat().st_mode
             if stat.S_ISDIR(mode):
@@ -80,8 +81,8 @@ class Contents:
             self.newest = max(self.newest, path.stat().st_mtime)
 
     def _take(self, name: str, opened: Callable[[], IO[bytes]], depth: int = 0) -> bool:
-        """Read one file, if it is a script, a notebook or an archive; say whether it is."""
-        name = name.replace("\\", "/")  # as some programs on Windows separate folders
+        """Read a file if its kind and its folder count; return whether they do."""
+        name = name.replace("\\", "/")  # the separator of some programs on Windows
         limit = _limit(name)
         if not limit or _is_hidden(name):
             return False
@@ -96,14 +97,14 @@ class Contents:
                     self._refuse(name, "an archive must be a .zip or a .tar.gz")
                 else:
                     self.files[name] = self._bytes(file, limit)
-        except Exception as error:  # whatever a broken or hostile file can cause
+        except Exception as error:  # a broken or hostile file can raise anything
             self._refuse(name, why(error))
         return True
 
     def _unpack(self, name: str, file: IO[bytes], depth: int) -> None:
         if depth == DEEPEST:
             raise ValueError("it is an archive in an archive in an archive")
-        if depth:  # or each step in it would decompress all that is before it
+        if depth:  # or each seek would decompress the archive from its start
             file = io.BytesIO(self._bytes(file, UNPACKED))
         elif file.seek(0, os.SEEK_END) > UNPACKED:
             raise ValueError(f"it has more than {words.size(UNPACKED)}: ask for `labs/src` alone")
@@ -143,7 +144,7 @@ class Contents:
 
 
 def _limit(name: str) -> int:
-    """How many bytes of a file of this name are read, 0 if it is of no interest."""
+    """The most bytes to read of a file with this name; 0 if such files do not count."""
     name = name.lower()
     if name.endswith(".py"):
         return SCRIPT
@@ -155,13 +156,13 @@ def _limit(name: str) -> int:
 
 
 def _is_hidden(name: str) -> bool:
-    """Whether the path leads through a folder that a system or an editor made for itself."""
-    parts = name.split("/")[1:]  # the first one is the submission's own name
+    """Whether a part of the path is hidden, or a folder that macOS adds to archives."""
+    parts = name.split("/")[1:]  # the first part is the submission's own name
     return any(part.startswith(".") or part == "__MACOSX" for part in parts)
 
 
 def _is_of_the_course(name: str) -> bool:
-    """Whether the path leads into the course itself; its folder of labs is the learner's."""
+    """Whether the path leads into the course's own folders; `labs` is the learner's."""
     folders = name.split("/")[1:-1]
     if "labs" in folders:
         folders = folders[folders.index("labs") :]
@@ -169,7 +170,7 @@ def _is_of_the_course(name: str) -> bool:
 
 
 def why(error: Exception) -> str:
-    """Say to a teacher what is wrong with a file."""
+    """Explain to a teacher why a file cannot be read."""
     match error:
         case RuntimeError() if "password" in str(error) or "encrypted" in str(error):
             return "it is protected by a password"

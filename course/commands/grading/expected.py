@@ -19,7 +19,7 @@ NONE = (
 def page(submissions: Sequence[Submission], numbers: Sequence[str] = ()) -> str:
     """The page of a class: a picture for each question that has an answer.
 
-    `numbers` are those of the requested labs, all if there are none.
+    `numbers` are the numbers of the requested labs, such as "04b"; all labs if it is empty.
     """
     sections, guesses_of_all = [], [submission.guesses for submission in submissions]
     for lab in labs(ROOT):
@@ -35,7 +35,10 @@ def page(submissions: Sequence[Submission], numbers: Sequence[str] = ()) -> str:
 
 
 def _question(answers: Sequence[guesses.Guess]) -> str:
-    """One question and its answers; "" without any. Answers of a rarer kind are left out."""
+    """One question with its answers, as HTML; "" if nobody guessed.
+
+    Only answers of the most frequent unit and choices count: the others answer an older question.
+    """
     kinds = [(answer.unit, answer.choices) for answer in answers]
     alike = [
         answer
@@ -60,7 +63,7 @@ def _question(answers: Sequence[guesses.Guess]) -> str:
 
 
 def _texts(guessed: Sequence[str], measured: Sequence[str]) -> str:
-    """Lines of text, each once, with the number of people who wrote it."""
+    """A table of the different answers, each with the number of people who gave it."""
     rows = "".join(
         f"<tr><th scope=row>{head}</th><td>{escape(text)}</td><td>{answers.count(text)}</td></tr>"
         for head, answers in (("guessed", guessed), ("measured", measured))

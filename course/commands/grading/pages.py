@@ -1,4 +1,4 @@
-"""The page with the class at a glance: who has which points, what is doubtful, what fails most."""
+"""The page of a class at a glance: everyone's points, doubts, and the checks that fail most."""
 
 from html import escape
 from urllib.parse import quote
@@ -42,11 +42,11 @@ LEGEND = (
     ("none", "–", "not handed in"),
     ("unjudged", "3/12 ?", "not all was judged"),
 )
-MOST_FAILING = 15  # checks that are listed
+MOST_FAILING = 15  # failing checks listed, at most
 
 
 def head(title: str) -> str:
-    """The beginning of a page; `title` is text."""
+    """The beginning of a page; `title` is plain text."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -118,14 +118,14 @@ def _row(line: GradebookLine, with_sections: bool) -> str:
 
 
 def total(line: GradebookLine) -> str:
-    """A learner's points; at least that many, if not all is judged."""
+    """A learner's points, as HTML: "at least" that many if not everything is judged."""
     points = words.significant(line.total, 3)
     at_least = '<span class="spoken">at least </span><span aria-hidden=true>≥ </span>'
     return f"{at_least}{points}" if line.not_judged else points
 
 
 def cell(report: Report | None, own: float | None = None) -> str:
-    """The field of one exercise; `own` are the points that the teacher gives instead."""
+    """The table cell of one exercise; `own` are the points that the teacher gives instead."""
     kind, sign, spoken = _looks(report)
     mark = f" → {own:g}" if own is not None else ""
     spoken += f"; your points: {own:g}" if own is not None else ""
@@ -136,7 +136,7 @@ def cell(report: Report | None, own: float | None = None) -> str:
 
 
 def _looks(report: Report | None) -> tuple[str, str, str]:
-    """How a verdict is shown: its class, its sign, and the words for screen readers."""
+    """The CSS class of a verdict, its sign, and its words for screen readers."""
     if report is None:
         return "none", "–", "not handed in"
     of = len(report.checks)

@@ -7,9 +7,9 @@ A roster is a CSV file with a row for each learner. Its columns may be
 - those of Canvas's exported gradebook: Student, ID, SIS User ID, SIS Login ID, Section,
 - those of Classroom 50's roster: username, first_name, last_name, email, section.
 
-`with_points` writes it again with one column filled, which is what Moodle and Canvas import. Moodle
-reads Identifier, Grade and "Last modified (grade)" (`importgradeslib.php`). Canvas finds learners
-by ID and a column by its title; its row "Points Possible" is no learner (`gradebook_importer.rb`).
+`with_points` returns it with one column filled; Moodle and Canvas import that. Moodle reads
+Identifier, Grade and "Last modified (grade)" (`importgradeslib.php`). Canvas finds learners by ID
+and a column by its title; its row "Points Possible" is not a learner (`gradebook_importer.rb`).
 """
 
 import csv
@@ -25,18 +25,18 @@ from pathlib import Path
 from course.commands.grading.names import Owner, plain
 from course.core import CourseError
 
-NUMBERS = ("id", "identifier")  # columns whose number Moodle or Canvas puts into names of files
+NUMBERS = ("id", "identifier")  # columns whose numbers Moodle or Canvas puts into file names
 IDS = (*NUMBERS, "username", "sis user id", "sis login id", "email", "email address")
 NAMES = ("name", "full name", "student")
-GRADE = "Grade"  # what Moodle calls the column of points
-POINTS = "points"  # what we call it
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # begins a cell that a spreadsheet computes
+GRADE = "Grade"  # Moodle's title of the column of points
+POINTS = "points"  # our title
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet computes a cell that starts like this
 YES = ("yes", "true", "1", "late")
 
 
 @dataclass(frozen=True)
 class Person:
-    """One learner of the roster; `row` is the number of the row, from 0."""
+    """One learner of the roster, in the row `row`, counted from 0."""
 
     row: int
     name: str
@@ -47,7 +47,7 @@ class Person:
 
 
 class Roster:
-    """The rows of a roster, and who they are."""
+    """The rows of a roster, and the learners in them."""
 
     def __init__(
         self, path: Path, header: list[str], rows: list[list[str]], delimiter: str
@@ -108,11 +108,11 @@ class Roster:
 
     @property
     def _is_theirs(self) -> bool:
-        """Whether this is a roster of Moodle or Canvas, whose numbers stand in names of files."""
+        """Whether the roster is from Moodle or Canvas, which put its numbers into file names."""
         return "identifier" in self._titles or "student" in self._titles
 
     def _at_the_end(self, name: str) -> list[Person]:
-        """The people with whose id a repository's name ends; the longest id counts."""
+        """The people whose id ends a repository's name; the longest such id counts."""
         parts = name.split("-")
         for first in range(1, len(parts)):
             if people := self._ids.get(plain("".join(parts[first:])), []):
@@ -120,9 +120,10 @@ class Roster:
         return []
 
     def with_points(self, points: Mapping[int, float], column: str | None) -> str:
-        """The roster as CSV again, with the points of its rows in one column.
+        """The roster as CSV, with the points (by row) written into one column.
 
-        Without `column` that is Moodle's "Grade", or a new column if there is none.
+        Without `column`, that is Moodle's "Grade" if the roster has it, otherwise "points". A
+        column that does not exist is added.
         """
         title = column or (GRADE if GRADE in self._header else POINTS)
         header = self._header if title in self._header else [*self._header, title]
@@ -137,7 +138,7 @@ class Roster:
 
 
 def _turned(name: str) -> str:
-    """Turn a name around: "Lovelace, Ada" into "Ada Lovelace", and that into "Lovelace Ada"."""
+    """Swap the parts of a name: "Lovelace, Ada" to "Ada Lovelace", and that to "Lovelace Ada"."""
     last, comma, first = name.partition(",")
     if not comma:
         first, _, last = name.strip().rpartition(" ")
@@ -180,7 +181,7 @@ def time_of(text: str) -> datetime | None:
 
 
 def table(rows: Iterable[Iterable[object]], delimiter: str = ",") -> str:
-    """Rows as CSV in which no cell is a formula."""
+    """Rows as CSV, in which a spreadsheet finds no formula."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerows([_safe(cell) for cell in row] for row in rows)
@@ -188,7 +189,7 @@ def table(rows: Iterable[Iterable[object]], delimiter: str = ",") -> str:
 
 
 def _safe(cell: object) -> object:
-    """A cell that a spreadsheet takes for text; a number stays a number."""
+    """A cell that a spreadsheet reads as text, even if it looks like a formula; numbers stay."""
     if not isinstance(cell, str) or not cell.startswith(FORMULA) or len(cell) == 1:
         return cell
     try:

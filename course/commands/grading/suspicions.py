@@ -1,14 +1,14 @@
-"""Find what a teacher should look at in a script before believing that it is honest.
+"""Find the lines of a script that a teacher should read before trusting its verdict.
 
-No script needs any of it to solve an exercise. Finding it proves nothing, and
-neither does not finding it.
+No script needs such lines to solve an exercise. They do not prove that it cheats, and their absence
+does not prove that it is honest.
 """
 
 import ast
 from collections.abc import Iterator
 
 LIBRARIES = ("builtins", "course", "math", "numpy", "pytest", "sys", "torch", "unittest")
-# Those are there to be set.
+# Attributes of libraries that are there to be set.
 SETTINGS = ("torch.backends.", "torch._dynamo.config.", "torch._inductor.config.")
 PROCESSES = ("/proc/self", "/proc/1")  # and the beginning of `f"/proc/{pid}"`
 FRAMES = ("tb_frame", "f_back", "f_locals", "f_globals", "gi_frame", "cr_frame", "_getframe")
@@ -19,7 +19,7 @@ CALLS = ("eval", "exec")
 
 
 def suspicions(source: str) -> list[str]:
-    """A sentence for each line that changes a library, or reaches beyond the script."""
+    """A sentence for each line that changes a library or reaches beyond the script."""
     try:
         tree = ast.parse(source)
     except (MemoryError, RecursionError, SyntaxError, ValueError):
@@ -30,7 +30,7 @@ def suspicions(source: str) -> list[str]:
 
 
 def _imported(tree: ast.AST) -> dict[str, str]:
-    """What the script imports, a module or its member, by the name that the script uses."""
+    """Map each name that the script imports to the module or member that it stands for."""
     names = {"__builtins__": "builtins"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""Get the verdicts on a class: run several checks at a time, within a limit, and keep each."""
+"""Judge a class: run several checks at a time, within a time limit, and store each verdict."""
 
 import json
 import time
@@ -20,10 +20,10 @@ Verdicts = dict[str, dict[str, Report]]  # by learner and exercise
 
 @dataclass
 class Judge:
-    """Runs the checks, and keeps their verdicts below `folder`.
+    """Runs the checks, and stores their verdicts in `folder`.
 
-    A kept verdict counts again only for the same scripts, the same checks and the same `isolated`.
-    `minutes` is how long all checks of one learner may take.
+    A stored verdict is used again only for the same scripts, the same checks and the same
+    `isolated`. `minutes` limits the time of all checks of one learner.
     """
 
     folder: Path
@@ -34,7 +34,7 @@ class Judge:
     _stop: Event = field(default_factory=Event)
 
     def judge(self, submissions: Sequence[Submission], names: Sequence[str], jobs: int) -> Verdicts:
-        """The verdicts on these exercises; what an interrupt leaves out is not judged."""
+        """The verdicts on these exercises; those that an interrupt prevents are not judged."""
         verdicts: Verdicts = {submission.learner: {} for submission in submissions}
         pairs = []
         for submission in submissions:
@@ -60,11 +60,11 @@ class Judge:
         return self.folder / slug(submission.learner) / f"{name}.json"
 
     def _judged(self, submission: Submission) -> dict:
-        """What a verdict depends on."""
+        """Everything that a verdict depends on."""
         return {"scripts": submission.digest(), "checks": self._checks, "isolated": self.isolated}
 
     def _stored(self, submission: Submission, name: str) -> Report | None:
-        """The verdict that is kept, None if there is none on these scripts."""
+        """The stored verdict on these scripts; None if there is none."""
         try:
             record = json.loads(self._path(submission, name).read_text(encoding="utf-8"))
             report = Report.from_dict(record["report"])
@@ -73,7 +73,7 @@ class Judge:
             return None
 
     def _ask(self, submission: Submission, name: str) -> Report:
-        """Run the checks of one exercise, and keep the verdict if they have judged it."""
+        """Run the checks of one exercise, and store the verdict if there is one."""
         learner = submission.learner
         left = self.minutes * 60 - self._spent.get(learner, 0.0)
         if left <= 0:
@@ -89,7 +89,7 @@ class Judge:
             return _not_judged(name, INTERRUPTED)
         except CourseError as error:
             return _not_judged(name, str(error))
-        except Exception as error:  # one learner's code must not end the class
+        except Exception as error:  # one learner's code must not stop the class
             return _not_judged(name, f"{type(error).__name__}: {error}")
         finally:
             self._spent[learner] = self._spent.get(learner, 0.0) + time.monotonic() - begun
@@ -100,7 +100,7 @@ class Judge:
 
 
 def _follow(under_way: dict[Future, tuple[Submission, str]]) -> None:
-    """Wait for all verdicts, and print each of them."""
+    """Wait for the verdicts, and print each one as it comes."""
     begun = time.monotonic()
     for number, future in enumerate(as_completed(under_way), 1):
         submission, name = under_way[future]
@@ -115,7 +115,7 @@ def _follow(under_way: dict[Future, tuple[Submission, str]]) -> None:
 
 
 def _as_handed_out(submission: Submission, name: str) -> Report | None:
-    """The report on a script in which nothing is written, without running a check."""
+    """The report on a script that is as it was handed out; None if it is not."""
     blank = exercises()[name].script(solved=False)
     if submission.text(name).split() != blank.split():
         return None

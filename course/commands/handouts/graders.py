@@ -1,6 +1,7 @@
-"""The files for other graders: assignments for nbgrader, and the scripts that Gradescope starts.
+"""Write the files for other graders: assignments for nbgrader, and scripts for Gradescope.
 
-nbgrader's cells: https://nbgrader.readthedocs.io/en/stable/contributor_guide/metadata.html
+The metadata of nbgrader's cells:
+https://nbgrader.readthedocs.io/en/stable/contributor_guide/metadata.html
 """
 
 import re
@@ -22,7 +23,7 @@ GLOSSARY = "../labs/glossary.md"
 
 
 def write_nbgrader(root: Path, chosen: Sequence[Lesson], out: Path) -> None:
-    """Write a course for nbgrader: `source/lab_NN/` for each lesson with exercises."""
+    """Write a course folder for nbgrader: `source/lab_NN/` for each lesson with exercises."""
     for lesson in chosen:
         node = assignment(lesson)
         if not any("nbgrader" in cell.metadata for cell in node.cells):
@@ -58,7 +59,7 @@ def _cell(grade_id: str, **is_: bool) -> dict:
 
 
 def _links(text: str) -> str:
-    """Links for a layout in which each lab has its own folder, with its images in it."""
+    """Change links for a layout in which each lab has its own folder, with its images in it."""
     text = text.replace("../images/", "images/").replace(GLOSSARY, "glossary.md")
     return OTHER_LAB.sub(r"(../lab_\2/\1", text)
 

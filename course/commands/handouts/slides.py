@@ -1,7 +1,7 @@
-"""A deck of slides for each lab, made of its lesson and of its stored run; no sentence is new.
+"""Write a deck of slides for each lab, from its lesson and its stored run, without new sentences.
 
 A deck is one HTML file that needs nothing else: it opens from a folder, without a network, and
-prints. Each slide is as high as the window, and scrolling stops at it.
+prints. Each slide fills the window, and scrolling stops at each.
 """
 
 import base64
@@ -21,10 +21,10 @@ from course.lessons import Lesson
 
 HERE = Path(__file__).with_name("files")
 MARKDOWN = MarkdownIt("commonmark").enable("table")
-LINK = re.compile(r"</?a\b[^>]*>|<img\b[^>]*>")  # their files do not lie next to the deck
+LINK = re.compile(r"</?a\b[^>]*>|<img\b[^>]*>")  # their targets are not next to the deck
 CLAIMS = re.compile(r"\bclaims\(")
 HEADING = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
-LIVE = re.compile(f"<title>{live_curves.TITLE}")  # the curves that a run draws while it goes on
+LIVE = re.compile(f"<title>{live_curves.TITLE}")  # the curves that a run draws while it is running
 NO_PARAGRAPH = re.compile(r"^(#|\||>|[-*] |\d+\. |!\[|<|```|\$\$)", re.MULTILINE)
 
 
@@ -84,7 +84,7 @@ def _slides(lab: Lesson, solved: NotebookNode) -> Iterator[str]:
 
 
 def _headings(solved: NotebookNode) -> Iterator[str]:
-    """For each cell the heading above it, as HTML."""
+    """Yield the heading above each cell, as HTML."""
     last = ""
     for cell in solved.cells:
         if cell.cell_type == "markdown" and (headings := HEADING.findall(cell.source)):
@@ -105,7 +105,7 @@ def _leads_to(above: NotebookNode | None) -> str:
 
 
 def _guess(cell: NotebookNode, heading: str, leads: str) -> str:
-    """What leads to a question, the question, its choices, and, folded, the answer."""
+    """A slide: the paragraph above a question, the question, its choices, and the folded answer."""
     line, _, question = cell.source.partition("\n")
     choices = line.split(maxsplit=2)[2].split("|") if "|" in line else []
     listed = "".join(f"<li>{html.escape(choice.strip())}</li>" for choice in choices)
@@ -118,7 +118,7 @@ def _inline(text: str) -> str:
 
 
 def _shown(cell: NotebookNode, kind: str) -> str:
-    """The last output of this kind, "" without one."""
+    """The last output of this MIME type; "" if there is none."""
     data = [output.get("data", {}) for output in cell.get("outputs", [])]
     return next(("".join(bundle[kind]) for bundle in reversed(data) if kind in bundle), "")
 

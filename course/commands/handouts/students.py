@@ -1,4 +1,4 @@
-"""The students' edition: the course without any solution, and without the tests of its checks.
+"""Write the students' edition: the course without solutions and without the tests of its checks.
 
 Its lessons are blank: in place of each solution they have the TODO that the lab shows.
 """
@@ -32,8 +32,8 @@ MADE = (
     "traces",
     "*.py[co]",
 )
-# The parts of README and INSTALL about things that this edition does not have: links to solved
-# labs, sections and lines.
+# The parts of README and INSTALL about things that this edition lacks: links to solved labs,
+# sections and lines.
 SOLVED = re.compile(r" \[solved\]\(solutions/\w+\.ipynb\) \|$", re.MULTILINE)
 SECTION = re.compile(
     r"^## On (GPUs|a machine that someone lends you)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL

@@ -1,6 +1,6 @@
-"""The check of a ring all-reduce: it ends, the sum is right on every rank, and it is a ring.
+"""Check a ring all-reduce: it ends, the sum is right on every rank, and it is a ring.
 
-The first fault ends it: what comes after is not judged.
+The check stops at the first fault: the claims after it are not judged.
 """
 
 import math
@@ -53,7 +53,7 @@ def vectors() -> list[list[float]]:
 
 
 def judge(source: str) -> Judgement:
-    """The report on a learner's source."""
+    """Judge a learner's source."""
     code = replay.compiled(source)
     if isinstance(code, Failure):
         return Judgement(_verdicts({"ends": (_error(code),)}), None)
@@ -88,7 +88,7 @@ def _error(failure: Failure, rank: int | None = None) -> str:
 
 
 def _stuck(run: Replay, source: str) -> tuple[str, ...]:
-    """The first error, or the ranks that wait for each other."""
+    """The first error, or the ranks that wait for each other; empty if all ranks end."""
     for rank, failure in sorted(run.failures.items()):
         return (_error(failure, rank),)
     return tuple(_hang(run, source)) if run.waits else ()
@@ -121,7 +121,7 @@ def _hang(run: Replay, source: str) -> Iterator[str]:
 
 
 def _loose(run: Replay) -> Iterator[str]:
-    """The first message that is never waited for."""
+    """The first message that nobody waits for."""
     for post in (post for posts in run.world.posts for post in posts if not post.waited):
         yield (
             f"Rank {post.rank} never waits for its {post.words}, line {post.line}. Only wait() "
@@ -173,7 +173,7 @@ def _held_by(ranks: list[int]) -> str:
 
 
 def terms(value: float, i: int) -> list[int] | None:
-    """The count of each rank's number in the `value` at index `i`; None if others are in it."""
+    """How often each rank's number is in the `value` at index `i`; None if others are in it."""
     if not math.isfinite(value):
         return None
     quotient, rest = divmod(value, i + 1)
@@ -205,7 +205,7 @@ def _wrong_elsewhere(code: CodeType, source: str) -> tuple[str, ...]:
 
 
 def _no_ring(run: Replay) -> Iterator[str]:
-    """The first rank that sends to any but its right neighbour, or not the messages of a ring."""
+    """The first rank that sends to a rank other than its right neighbour, or in wrong sizes."""
     chunk, count = LENGTH // RANKS, 2 * (RANKS - 1)
     for rank, posts in enumerate(run.world.posts):
         sent, right = [post for post in posts if post.sends], (rank + 1) % RANKS

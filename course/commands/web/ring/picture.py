@@ -11,7 +11,7 @@ from course.commands.web.ring.world import Post
 from course.drawing import palette, svg
 
 WIDTH = 480  # narrow, so that its numbers can be read on a phone
-CENTRE, RADII, NODE = (240, 122), (130, 52), 15  # of the ellipse on which the ranks stand
+CENTRE, RADII, NODE = (240, 122), (130, 52), 15  # of the ellipse of ranks
 TABLE_Y, ROW, NAME_WIDTH = 228, 34, 60
 MOST_DIGITS = 6  # of a number in its cell
 RANKS, LENGTH = check.RANKS, check.LENGTH
@@ -21,7 +21,7 @@ COMPLETE = [1] * RANKS  # each rank's number is in it once
 
 
 def draw(run: Replay, round: int) -> svg.Picture:
-    """The state after `round` rounds; after the last one, also which rank waits for which."""
+    """Draw the state after `round` rounds; after the last one, also which rank waits for which."""
     last = round == run.world.rounds
     sent = run.world.sent(round) if round else []
     waits = {rank: wait.post.peer for rank, wait in sorted(run.waits.items())} if last else {}

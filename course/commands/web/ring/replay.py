@@ -1,9 +1,9 @@
 """Run the learner's code on several ranks, one after another, in one interpreter.
 
-A rank that must wait is stopped, and runs again from its start when it can go on; its calls up to
-there then get the same answers as before. That needs neither threads nor an interpreter that can
-switch between stacks, so it works in every browser. The ranks wait forever exactly when none can go
-on: no clock decides it.
+A rank that must wait is stopped. When it can go on, it runs again from its start, and its earlier
+calls get the same answers as before. This needs neither threads nor an interpreter that can switch
+between stacks, so it works in every browser. The ranks wait forever exactly when none can go on, so
+no time limit is needed.
 """
 
 import builtins
@@ -29,7 +29,7 @@ class Failure:
 
 @dataclass
 class Replay:
-    """The results of a run; lists have an entry for each rank."""
+    """The results of a run; each list has an entry for each rank."""
 
     world: World
     vectors: list[list[float]]  # at the end, or where the rank stopped
@@ -53,7 +53,7 @@ def compiled(source: str) -> CodeType | Failure:
 
 
 def run(code: CodeType, vectors: list[list[float]]) -> Replay:
-    """Call the learner's function on a rank for each vector."""
+    """Call the learner's function on one rank for each vector."""
     seen = [{0: list(vector)} for vector in vectors]
     result = Replay(
         World(len(vectors)), [list(vector) for vector in vectors], seen, [[] for _ in seen]
