@@ -1,4 +1,4 @@
-"""The pages of a class: readable by words as well as by colours, and safe whatever a name holds."""
+"""The pages of a class: readable without colours, and safe whatever a name contains."""
 
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,7 +14,7 @@ from course.exercises import Outcome, Report, Result
 
 
 def report(*outcomes: str, again: bool = False) -> Report:
-    """A verdict on `ring` with these outcomes of its checks."""
+    """A report on `ring` with these outcomes of its checks."""
     results = [
         Result(f"test_{number}", f"It holds <{number}>.", Outcome(outcome), again=again)
         for number, outcome in enumerate(outcomes)

@@ -14,7 +14,7 @@ from course.__main__ import COMMANDS, main
 from course.core import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-# What pip writes into the file `course` of an environment.
+# The program `course` that pip writes into an environment.
 PROGRAM = "import sys; from {} import {}; sys.exit({}())"
 
 
@@ -64,14 +64,14 @@ def test_a_sign_that_the_terminal_does_not_have_ends_no_command(encoding):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """The folder of a learner whose files are named as what a teacher's commands import."""
+    """A learner's folder whose files have the names of modules that commands import."""
     for name in ("course", "argparse", "pip", "json"):
         (tmp_path / f"{name}.py").write_text("open('taken', 'w')\n")
     return tmp_path
 
 
 def starts_in(folder, *command):
-    """Start a command there to its end; return whether it was the intended one."""
+    """Run a command in a folder; return whether it was the course's own."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     return "usage:" in done.stdout.lower() and not (folder / "taken").exists()
 

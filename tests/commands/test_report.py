@@ -1,4 +1,4 @@
-"""``python -m course report``: one file with all that was tried, whatever fails or interrupts."""
+"""``python -m course report``: one file about everything, even after a failure or an interrupt."""
 
 import ast
 import os
@@ -21,7 +21,7 @@ from course.core import ROOT, CourseError
 from course.lessons.lesson import lessons
 
 PYTHON = [sys.executable, "-c"]
-SCRIPTS = {  # what the lessons of a small course run, and what becomes of it
+SCRIPTS = {  # the commands of a small course's lessons, and how they end
     "well": ("", "print('fine')"),
     "wrong": ("", "print('before'); raise ValueError('no such thing')"),
     "warns": (" --loud  and a note", "import warnings; warnings.warn('look out')"),
@@ -32,7 +32,7 @@ SCRIPTS = {  # what the lessons of a small course run, and what becomes of it
 
 @pytest.fixture
 def small(tmp_path, monkeypatch) -> Iterator[Path]:
-    """A course of a script for each lesson, and no GPU."""
+    """A course with a script in each lesson, on a box without GPUs."""
     texts = {}
     for name, (arguments, body) in SCRIPTS.items():
         docstring = f'"""src/{name}.py: a script.\n\n    python src/{name}.py{arguments}\n"""'
@@ -45,7 +45,7 @@ def small(tmp_path, monkeypatch) -> Iterator[Path]:
 
 
 def written(folder: Path) -> str:
-    """The one report."""
+    """The text of the only report."""
     [path] = (folder / "runs").glob("report-*.md")
     return path.read_text()
 
@@ -100,7 +100,7 @@ def test_the_home_folder_is_not_named(small):
 
 
 def ran(commands: list, **ends: Ended):
-    """A stand-in for `run` that notes the commands and answers by a word in them."""
+    """A stand-in for `run` that records the commands and answers by a word in them."""
 
     def run(command: list[str], *_: object) -> Ended:
         commands.append(command)
@@ -230,7 +230,7 @@ def test_a_command_ends_in_its_own_way_or_at_the_limit(tmp_path):
     sleeper = "import subprocess, sys, time; print(subprocess.Popen(['sleep', '6000'], "
     sleeper += "start_new_session=True).pid, flush=True); time.sleep(6000)"
     limit = 2
-    while limit == 2 or not ended.lines:  # a busy machine: it had not come that far
+    while limit == 2 or not ended.lines:  # on a busy machine, it had not printed yet
         limit *= 2
         ended = report_terminal.run([*PYTHON, sleeper], tmp_path, limit)
     assert ended.code is None and ended.how == "at the time limit"
