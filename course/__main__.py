@@ -9,6 +9,7 @@ import importlib
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 
 from course.core import CourseError, imports
@@ -44,7 +45,7 @@ The course:
 Each command has its own --help."""
 
 
-def main(argv: list[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Run the command that `argv` begins with, and return its exit code.
 
     Return 2 for an unknown command, a `CourseError` or a missing package, and 130 after an
@@ -60,7 +61,7 @@ def main(argv: list[str]) -> int:
     try:
         with imports.without("rfc3987_syntax"):  # nbformat would use it, and start slowly
             command = importlib.import_module(f"course.commands.{name}")
-            return command.main(arguments) or 0
+            return command.main(arguments)
     except CourseError as error:
         print(error, file=sys.stderr)
         return 2

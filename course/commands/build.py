@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from course.checks import nodes
 from course.core import ROOT
@@ -19,7 +20,7 @@ from course.lessons import (
 )
 
 
-def main(argv: list[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Build, or report what is stale; return 1 if a solution failed or a file is stale."""
     options = _parser().parse_args(argv)
     drawn = figures()

@@ -6,6 +6,7 @@ python -m course doctor --short    the box at a glance, and only what is not in 
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from course.core import words
 
@@ -17,7 +18,7 @@ except ModuleNotFoundError as error:  # the doctor's own requirements are not in
     sys.exit(f"The package {error.name} is missing: {fix}.")
 
 
-def main(argv: list[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Print the findings of the checks; return 1 if something is broken, else 0."""
     parser = argparse.ArgumentParser(
         prog="python -m course doctor", description="Is this box ready for the labs?"

@@ -6,7 +6,7 @@ python -m course lab [any option of jupyter lab]
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from course.commands import lab_saved_widgets
@@ -18,14 +18,15 @@ STARTUP = ROOT / "course" / "notebook" / "ipython_startup.py"
 DOCTOR_LIMIT_S = 120  # the doctor may hang, for instance on a broken driver
 
 
-def main(argv: list[str]) -> None:
+def main(argv: Sequence[str]) -> int:
     """Serve until interrupted; options in `argv` take precedence over the course's settings."""
     os.environ |= environment(os.environ)
 
     from jupyterlab.labapp import LabApp
 
     if {"-h", "--help", "--help-all", "--version"} & set(argv):
-        return LabApp.launch_instance(argv)
+        LabApp.launch_instance(argv)
+        return 0
     folder = lab_folder(Path.cwd())
     examine()
     trust(as_brought(folder))

@@ -22,7 +22,7 @@ from course.lessons import notebooks
 BACKUPS = "before-update"  # the folder for notebooks set aside; git ignores it
 
 
-def main(argv: Sequence[str]) -> None:
+def main(argv: Sequence[str]) -> int:
     """Fetch the new version, and keep everything that the learner wrote."""
     parser = argparse.ArgumentParser(
         prog="python -m course update",
@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> None:
     versions = clone.fetch()
     if versions is None:
         print("This is the newest version of the course.")
-        return
+        return 0
     old, new = versions
     coming = set(clone.coming(old, new))
     edited = [path for path in clone.edited_notebooks() if path in coming]
@@ -57,6 +57,7 @@ def main(argv: Sequence[str]) -> None:
     print("Restart the kernels that run, because they still have the old version.")
     if coming & {"pyproject.toml", "constraints.txt"}:
         print("The course may need other packages now: `make base` installs them.")
+    return 0
 
 
 def _go(clone: Clone, new: str, edited: list[str], backup: Path) -> None:
