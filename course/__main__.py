@@ -9,18 +9,19 @@ import importlib
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
 
 from course.core import CourseError, imports
 
-# Each command is a file of the same name in course/commands/.
+# Each of these is a function of the same name in course/diagnostics/terminal.py.
 QUESTIONS = {
     "run": "it hangs or fails: run it, and say why",
     "why": "it is slow: say where the time of its steps goes",
     "right": "it may be wrong: say whether its ranks compute what they should",
     "fit": "it may not fit: say on how many GPUs of which size it does",
 }
+# Each of these is a file of the same name in course/commands/.
 OTHERS = {
     "lab": "open JupyterLab at the start notebook",
     "update": "fetch the new version, and keep what you wrote",
@@ -60,8 +61,7 @@ def main(argv: Sequence[str]) -> int:
         return 2
     try:
         with imports.without("rfc3987_syntax"):  # nbformat would use it, and start slowly
-            command = importlib.import_module(f"course.commands.{name}")
-            return command.main(arguments)
+            return _function(name)(arguments)
     except CourseError as error:
         print(error, file=sys.stderr)
         return 2
@@ -77,6 +77,13 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
         return 130
+
+
+def _function(name: str) -> Callable[[Sequence[str]], int]:
+    """The function that runs a command; imported only now, so that other commands start fast."""
+    if name in QUESTIONS:
+        return getattr(importlib.import_module("course.diagnostics.terminal"), name)
+    return importlib.import_module(f"course.commands.{name}").main
 
 
 def _listed(commands: dict[str, str]) -> str:
