@@ -64,7 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--isolated",
         action="store_true",
-        help="shut the learner's code in: it sees its folder, no other files and no network",
+        help="run the learner's code in a sandbox: it sees its folder, no other files and no "
+        "network",
     )
     return parser
 
