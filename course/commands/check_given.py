@@ -23,7 +23,7 @@ def missing(src: Path, names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def lay(src: Path, names: Iterable[str]) -> None:
+def add_missing(src: Path, names: Iterable[str]) -> None:
     """Write the given scripts that these exercises need and `src` lacks into `src`."""
     for name, text in missing(src, names).items():
         (src / f"{name}.py").write_text(text, encoding="utf-8")
@@ -44,5 +44,5 @@ def complete(src: Path, names: Iterable[str]) -> Iterator[Path]:
         for path in src.glob("*.py"):
             if path.is_file():
                 shutil.copyfile(path, copy / path.name)
-        lay(copy, names)
+        add_missing(copy, names)
         yield copy

@@ -21,7 +21,7 @@ from course.exercises import exercise, exercises
 from course.hardware import isolation
 from course.launch import warm_up
 
-DOUBTS = 5  # suspicious lines listed per submission
+MAX_DOUBTS = 5  # suspicious lines listed per submission
 WORK, ROSTER = "work", "roster.csv"
 # What every run writes, in place of the results of an earlier one.
 RESULTS = ("index.html", "grades.csv", "guesses.html", "feedback", "junit", "verdicts", ROSTER)
@@ -133,11 +133,11 @@ def _refuse_to_replace(out: Path, given: Path | None) -> None:
     """Raise `CourseError` if the results would overwrite anything but earlier results."""
     if given and given.resolve() == (out / ROSTER).resolve():
         raise CourseError(f"The points would be written over {given}: copy it elsewhere first.")
-    there = [name for name in RESULTS if (out / name).exists()]
-    if there and not MARK.is_on(out / WORK):
+    existing = [name for name in RESULTS if (out / name).exists()]
+    if existing and not MARK.is_on(out / WORK):
         raise CourseError(
-            f"{out / there[0]} is there and is not a result of this command: give another folder "
-            "to --out."
+            f"{out / existing[0]} is there and is not a result of this command: give another "
+            "folder to --out."
         )
 
 
@@ -149,9 +149,9 @@ def selected(labs: Sequence[str], names: Sequence[str] | None) -> list[str]:
     known = exercises()
     if not (labs or names):
         return list(known)
-    there = dict.fromkeys(entry.lab for entry in known.values())
-    if unknown := [lab for lab in labs if lab not in there]:
-        raise CourseError(f"There is no lab {unknown[0]!r} with exercises: {', '.join(there)}.")
+    existing = dict.fromkeys(entry.lab for entry in known.values())
+    if unknown := [lab for lab in labs if lab not in existing]:
+        raise CourseError(f"There is no lab {unknown[0]!r} with exercises: {', '.join(existing)}.")
     chosen = {exercise(name).name for name in names or []}
     return [name for name, entry in known.items() if name in chosen or entry.lab in labs]
 
@@ -173,15 +173,15 @@ def weights(path: Path | None, names: Sequence[str]) -> dict[str, float]:
 
 
 def doubts(submission: Submission, names: Sequence[str]) -> list[str]:
-    """Sentences about suspicious lines of a submission: `DOUBTS` at most, then a count."""
+    """Sentences about suspicious lines of a submission: `MAX_DOUBTS` at most, then a count."""
     lines = [
         f"{name}.py: {sentence[0].lower()}{sentence[1:].rstrip('.')}"
         for name in submission.exercises
         if name in names
         for sentence in suspicions(submission.text(name))
     ]
-    more = [f"and {words.plural(len(lines) - DOUBTS, 'more line')} to look at"]
-    return lines if len(lines) <= DOUBTS else lines[:DOUBTS] + more
+    more = [f"and {words.plural(len(lines) - MAX_DOUBTS, 'more line')} to look at"]
+    return lines if len(lines) <= MAX_DOUBTS else lines[:MAX_DOUBTS] + more
 
 
 def _alike(submissions: Sequence[Submission], names: Sequence[str]) -> list[Group]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from course.commands import lab_saved_widgets
-from course.commands.lab_folder import as_brought, lab_folder
+from course.commands.lab_folder import lab_folder, unchanged_solutions
 from course.core import ROOT
 
 SETTINGS = ROOT / "course" / "notebook" / "settings"
@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     folder = lab_folder(Path.cwd())
     examine()
-    trust(as_brought(folder))
+    trust(unchanged_solutions(folder))
     chosen = ["--LabApp.custom_css=True", *options(folder, sys.platform, os.environ)]
     server = LabApp.initialize_server(argv=[*chosen, *argv])
     # Jupyter looks for custom.css in these folders, the user's first; no option adds one.
@@ -48,14 +48,14 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
     """The environment variables to add to `env` for Jupyter, its kernels and its terminals."""
     programs = Path(sys.executable).parent  # the course's own `python` and `torchrun`
     return {
-        "JUPYTER_CONFIG_PATH": _before(SETTINGS, env.get("JUPYTER_CONFIG_PATH")),
+        "JUPYTER_CONFIG_PATH": _prepended(SETTINGS, env.get("JUPYTER_CONFIG_PATH")),
         "JUPYTER_PREFER_ENV_PATH": "1",  # or a kernel from the user's own folder replaces ours
-        "PATH": _before(programs, env.get("PATH")),
+        "PATH": _prepended(programs, env.get("PATH")),
         "PYTHONSTARTUP": env.get("PYTHONSTARTUP") or str(STARTUP),  # the user's own comes first
     }
 
 
-def _before(first: Path, rest: str | None) -> str:
+def _prepended(first: Path, rest: str | None) -> str:
     """A search path: the folder `first`, then `rest`."""
     return f"{first}{os.pathsep}{rest}" if rest else str(first)
 

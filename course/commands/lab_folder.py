@@ -41,7 +41,7 @@ def lab_folder(here: Path) -> Path:
     return folder
 
 
-def as_brought(folder: Path) -> list[Path]:
+def unchanged_solutions(folder: Path) -> list[Path]:
     """The solved notebooks in `folder` that are the same as in the last commit or in the wheel.
 
     The list is empty in a clone where git does not work.

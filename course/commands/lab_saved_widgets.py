@@ -25,24 +25,24 @@ def keep(model: dict[str, Any], path: str, contents_manager: "ContentsManager") 
     notebook = model["content"]
     metadata = notebook["metadata"]
     states = metadata.get("widgets", {}).get(STATES, {}).get("state", {})
-    missing = [name for name in _shown(notebook) if name not in states]
+    missing = [name for name in _shown_widgets(notebook) if name not in states]
     if not missing:
         return
     try:
         file = Path(contents_manager.root_dir, path.lstrip("/"))
-        before = json.loads(file.read_text())["metadata"]["widgets"][STATES]
+        saved = json.loads(file.read_text())["metadata"]["widgets"][STATES]
     except (OSError, ValueError, KeyError, TypeError):
         return  # it is new, or has no saved widgets
     widgets = metadata.setdefault("widgets", {})
-    states = widgets.setdefault(STATES, {**before, "state": {}})["state"]
+    states = widgets.setdefault(STATES, {**saved, "state": {}})["state"]
     while missing:
         name = missing.pop()
-        if name not in states and name in before["state"]:
-            states[name] = before["state"][name]
+        if name not in states and name in saved["state"]:
+            states[name] = saved["state"][name]
             missing += REFERENCE.findall(json.dumps(states[name]))
 
 
-def _shown(notebook: dict[str, Any]) -> set[str]:
+def _shown_widgets(notebook: dict[str, Any]) -> set[str]:
     """The ids of the widgets in the outputs of a notebook."""
     outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
     views = [output.get("data", {}).get(VIEW) for output in outputs]

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 ON_RANKS = Path(__file__).with_name("report_on_ranks.py")
 TOOL_LIMIT_S, LINK_LIMIT_S, SCRIPT_LIMIT_S, NOTEBOOK_LIMIT_S = 120, 300, 600, 1800
-OF_TABLE = re.compile(r" +(size|\d+) ")  # a line of `report_on_ranks`' table, not of NCCL
-SHOWN = 3  # last lines of a script that succeeded: its results
+TABLE_LINE = re.compile(r" +(size|\d+) ")  # a line of `report_on_ranks`' table, not of NCCL
+RESULT_LINES = 3  # last lines of a script that succeeded: its results
 
 
 class ReportFile:
@@ -93,8 +93,8 @@ def box(report: ReportFile) -> None:
     for link in facts.box.links:
         report.item(f"GPU {link.first} and GPU {link.second}: {link.words} ({link.kind})")
     for command in report_facts.tools():
-        ended = report_terminal.run(command, ROOT, TOOL_LIMIT_S)
-        report.item(f"`{shlex.join(command)}`", lines=ended.lines)
+        result = report_terminal.run(command, ROOT, TOOL_LIMIT_S)
+        report.item(f"`{shlex.join(command)}`", lines=result.lines)
     for setting in report_facts.settings():
         report.item(f"`{setting}`")
 
@@ -111,38 +111,38 @@ def links(report: ReportFile) -> None:
         name = f"GPUs {', '.join(map(str, group))}" if group else "CPU"
         torchrun = ["torchrun", "--standalone", "--nproc-per-node", str(len(group) or 2)]
         command = ["env", "NCCL_DEBUG=WARN", *torchrun, str(ON_RANKS), *map(str, group)]
-        ended = report_terminal.run(command, ROOT, LINK_LIMIT_S)
-        if ended.code == 0:
-            table = list(filter(OF_TABLE.match, ended.lines))
+        result = report_terminal.run(command, ROOT, LINK_LIMIT_S)
+        if result.code == 0:
+            table = list(filter(TABLE_LINE.match, result.lines))
             report.item(f"{name}: right", lines=table if group == gpus else [table[0], table[-1]])
         else:
-            report.item(f"{name}: ended {ended.how}", fault=True, lines=ended.last)
-        report.warn(ended.warnings)
+            report.item(f"{name}: ended {result.ending}", fault=True, lines=result.last_lines)
+        report.warn(result.warnings)
 
 
 def scripts(report: ReportFile) -> None:
     """The scripts of the lessons, solved, each by the command in its docstring."""
-    gpus, every, spent = hardware.gpu_count(), _lessons(), Counter()
+    gpus, every, seconds_by_lesson = hardware.gpu_count(), _lessons(), Counter()
     report.add("Ranks run on GPUs where there is one for each of them, else on the CPU.\n")
     with tempfile.TemporaryDirectory(prefix="course-") as name:
         folder = Path(name)
         report_scripts.write(every, folder)
         for command in report_scripts.commands(every):
-            if lacking := command.lacks(folder, gpus):
-                report.item(f"not run: `{command.text}` needs {lacking}")
+            if missing := command.missing(folder, gpus):
+                report.item(f"not run: `{command.text}` needs {missing}")
                 continue
             on_this_box = command.on(gpus)
-            ended = report_terminal.run(on_this_box, folder, SCRIPT_LIMIT_S)
-            spent[command.lesson] += ended.seconds
-            line = f"`{shlex.join(on_this_box)}` ({command.lesson}), {ended.seconds:.1f} s"
-            if ended.code != command.code:
-                report.item(f"{line}: ended {ended.how}", fault=True, lines=ended.last)
+            result = report_terminal.run(on_this_box, folder, SCRIPT_LIMIT_S)
+            seconds_by_lesson[command.lesson] += result.seconds
+            line = f"`{shlex.join(on_this_box)}` ({command.lesson}), {result.seconds:.1f} s"
+            if result.code != command.code:
+                report.item(f"{line}: ended {result.ending}", fault=True, lines=result.last_lines)
             else:
-                line += f", ended {ended.how}, as it is meant to" if ended.code else ""
-                report.item(line, lines=ended.lines[-SHOWN:])
-            report.warn(ended.warnings)
+                line += f", ended {result.ending}, as it is meant to" if result.code else ""
+                report.item(line, lines=result.lines[-RESULT_LINES:])
+            report.warn(result.warnings)
     report.add("\nSeconds per lab:\n")
-    for lesson, seconds in spent.items():
+    for lesson, seconds in seconds_by_lesson.items():
         report.item(f"{lesson}: {seconds:.0f} s")
 
 
@@ -173,12 +173,12 @@ def notebooks(report: ReportFile) -> None:
         return
     for path in sorted((ROOT / "solutions").glob("*.ipynb")):
         pytest = [sys.executable, "-m", "pytest", "--nbval", "--numprocesses=0"]
-        ended = report_terminal.run([*pytest, str(path)], ROOT, NOTEBOOK_LIMIT_S)
-        line = f"{path.stem}, {words.long_duration(ended.seconds)}"
-        if ended.code == 0:
+        result = report_terminal.run([*pytest, str(path)], ROOT, NOTEBOOK_LIMIT_S)
+        line = f"{path.stem}, {words.long_duration(result.seconds)}"
+        if result.code == 0:
             report.item(line)
         else:
-            report.item(f"{line}: ended {ended.how}", fault=True, lines=ended.last)
+            report.item(f"{line}: ended {result.ending}", fault=True, lines=result.last_lines)
 
 
 def _lessons() -> list["Lesson"]:
@@ -207,7 +207,7 @@ def main(argv: Sequence[str]) -> int:
     path = ROOT / "runs" / f"report-{time.strftime('%Y-%m-%d-%H%M%S')}.md"
     report, tried, interrupted = ReportFile(path), [], False
     report.add(f"# The course on this box, {time.strftime('%Y-%m-%d %H:%M')}\n")
-    report.add(_who())
+    report.add(_version_and_gpus())
     for name in PARTS:
         if name not in chosen or interrupted:
             continue
@@ -232,7 +232,7 @@ def main(argv: Sequence[str]) -> int:
     return 130 if interrupted else 1 if report.faults else 0
 
 
-def _who() -> str:
+def _version_and_gpus() -> str:
     """A sentence with the version of the course and the number of GPUs."""
     git = ["git", "describe", "--always", "--dirty"]
     described = report_terminal.run(git, ROOT, TOOL_LIMIT_S) if shutil.which("git") else None

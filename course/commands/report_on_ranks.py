@@ -45,9 +45,9 @@ def seconds(buffer: Tensor) -> float:
     start = now()
     for _ in range(REPEATS):
         dist.all_reduce(buffer)
-    took = torch.tensor((now() - start) / REPEATS, dtype=torch.float64, device=buffer.device)
-    dist.all_reduce(took, dist.ReduceOp.MAX)
-    return took.item()
+    duration = torch.tensor((now() - start) / REPEATS, dtype=torch.float64, device=buffer.device)
+    dist.all_reduce(duration, dist.ReduceOp.MAX)
+    return duration.item()
 
 
 def table(device: torch.device) -> Iterator[str]:
@@ -60,10 +60,10 @@ def table(device: torch.device) -> Iterator[str]:
     ranks, size = dist.get_world_size(), SMALLEST
     while size <= (LARGEST_GPU if device.type == "cuda" else LARGEST_CPU):
         sums_are_right(size // 4, device)
-        took = seconds(torch.zeros(size // 4, device=device))
-        speed = size / took / 1e9
+        duration = seconds(torch.zeros(size // 4, device=device))
+        speed = size / duration / 1e9
         bus = 2 * (ranks - 1) / ranks * speed
-        yield f"{size:12} {took * 1e6:12.1f} {speed:13.3f} {bus:13.3f}"
+        yield f"{size:12} {duration * 1e6:12.1f} {speed:13.3f} {bus:13.3f}"
         size *= 8
 
 

@@ -42,8 +42,8 @@ class LessonCommand:
 
         If there are too few for its processes, accelerate uses the CPU only if a variable says so.
         """
-        several = ACCELERATE.match(self.text)
-        if several is None or int(several[1]) <= max(1, gpus):
+        launched = ACCELERATE.match(self.text)
+        if launched is None or int(launched[1]) <= max(1, gpus):
             return self.words
         return ["env", "ACCELERATE_USE_CPU=1", *self.words[:2], "--multi_gpu", *self.words[2:]]
 
@@ -54,7 +54,7 @@ class LessonCommand:
             return TIMED_OUT
         return 1 if any(word in FAILS for word in self.words) else 0
 
-    def lacks(self, folder: Path, gpus: int) -> str | None:
+    def missing(self, folder: Path, gpus: int) -> str | None:
         """Something that the command needs and does not find; None if it can run in `folder`."""
         if not shutil.which(self.words[0], path=report_terminal.path()):
             return f"the program {self.words[0]}"

@@ -17,7 +17,7 @@ class Duel:
 
     first: str
     second: str
-    means: str  # the comparison in words
+    title: str  # the comparison in words
 
 
 def races() -> dict[str, tuple[Duel, ...]]:
@@ -55,9 +55,9 @@ def compared(logged: Iterable[Mapping], pair: Duel) -> str:
     """Say how long the first takes relative to the second, by the slowest rank of each round."""
     times: dict[tuple[str, int], float] = {}
     for row in logged:
-        if took := row.get("step_ms", row.get("seconds")):
+        if duration := row.get("step_ms", row.get("seconds")):
             turn = row["way"], row["round"] if "round" in row else row["turn"]
-            times[turn] = max(took, times.get(turn, 0.0))
+            times[turn] = max(duration, times.get(turn, 0.0))
     ratios = [times[way, n] / times[pair.second, n] for way, n in times if way == pair.first]
     low, middle, high = (f"{ratio:.2f}" for ratio in quantiles(ratios, n=4, method="inclusive"))
-    return f"{pair.means}: {middle} ({low} to {high} in half of the rounds)"
+    return f"{pair.title}: {middle} ({low} to {high} in half of the rounds)"

@@ -13,7 +13,7 @@ import psutil
 
 from course.launch import kill_tree
 
-LAST = 40  # lines shown of a failed command
+LAST_LINES = 40  # lines shown of a failed command
 WARNINGS = (  # of Python, of glog (torch's C++ code and its launcher), of NCCL
     re.compile(r"\b(\w*Warning: .+)"),
     re.compile(r"^(?:\[rank\d+\]:)?\[?W\d{4} [^\]]*\] *(.*[^\W_].*)"),
@@ -23,7 +23,7 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandResult:
     """A command that has ended: its exit code (None: at the time limit), seconds, and output."""
 
     code: int | None
@@ -31,19 +31,20 @@ class Ended:
     lines: list[str]
 
     @property
-    def last(self) -> list[str]:
+    def last_lines(self) -> list[str]:
         """The last lines of the output."""
-        return self.lines[-LAST:]
+        return self.lines[-LAST_LINES:]
 
     @property
-    def how(self) -> str:
+    def ending(self) -> str:
         """How it ended, in words."""
         return "at the time limit" if self.code is None else f"with exit code {self.code}"
 
     @property
     def warnings(self) -> list[str]:
         """The warnings, each once, even if several ranks gave it."""
-        texts = (match[1] for line in self.lines for way in WARNINGS if (match := way.search(line)))
+        matches = (pattern.search(line) for line in self.lines for pattern in WARNINGS)
+        texts = (match[1] for match in matches if match)
         return list(dict.fromkeys(texts))
 
 
@@ -52,7 +53,7 @@ def path() -> str:
     return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 
-def run(command: list[str], folder: Path, limit: float) -> Ended:
+def run(command: list[str], folder: Path, limit: float) -> CommandResult:
     """Run a command in a folder, for at most `limit` seconds; an interrupt ends it, too.
 
     Raises `OSError` if the program cannot be started.
@@ -78,4 +79,4 @@ def run(command: list[str], folder: Path, limit: float) -> Ended:
             process.wait()
         output.seek(0)
         text = COLOURS.sub("", output.read().decode(errors="replace"))
-    return Ended(code, time.monotonic() - start, text.splitlines())
+    return CommandResult(code, time.monotonic() - start, text.splitlines())

@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
             f"and start this command again. {UNHARMED}"
         )
     backup = Path(BACKUPS) / f"{datetime.now():%Y-%m-%d-%H%M%S}"
-    _go(clone, new, edited, backup)
+    _replace_notebooks(clone, new, edited, backup)
     print(f"The course is now the version of {clone.date()}.")
     for path in edited:
         print(_carry_over(clone, path, old, backup))
@@ -60,11 +60,11 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _go(clone: Clone, new: str, edited: list[str], backup: Path) -> None:
+def _replace_notebooks(clone: Clone, new: str, edited: list[str], backup: Path) -> None:
     """Set notebooks aside and go to the new version; if that fails, put them back."""
-    there = [path for path in edited if (clone.root / path).is_file()]
+    existing = [path for path in edited if (clone.root / path).is_file()]
     try:
-        for path in there:
+        for path in existing:
             (clone.root / backup / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(clone.root / path, clone.root / backup / path)
     except OSError as error:
@@ -75,7 +75,7 @@ def _go(clone: Clone, new: str, edited: list[str], backup: Path) -> None:
             clone.restore(edited)
         clone.forward(new)
     except BaseException:  # an interrupt, too
-        _put_back(clone.root, there, backup)
+        _put_back(clone.root, existing, backup)
         raise
 
 

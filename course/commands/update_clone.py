@@ -7,7 +7,7 @@ from pathlib import Path
 from course.core import CourseError, words
 
 # Git sets these for its hooks. With them, a command in another folder uses the wrong repository.
-OF_ANOTHER = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
+HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 NOTEBOOKS = ("labs/*.ipynb", "solutions/*.ipynb")
 EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # git's hash of the empty tree
 UNHARMED = "Nothing of yours has changed."
@@ -47,9 +47,9 @@ class Clone:
         if self._is_ancestor(new, old):
             return None
         if not self._is_ancestor(old, new):
-            own = words.plural(int(self.git("rev-list", "--count", f"{new}..{old}")), "commit")
+            ahead = words.plural(int(self.git("rev-list", "--count", f"{new}..{old}")), "commit")
             raise CourseError(
-                f"This clone has {own} that {upstream} lacks: commit your other changes, too, "
+                f"This clone has {ahead} that {upstream} lacks: commit your other changes, too, "
                 f"then merge the new version with `git merge {upstream}`. {UNHARMED}"
             )
         return old, new
@@ -64,8 +64,8 @@ class Clone:
 
     def unedited(self, pattern: str) -> list[str]:
         """The files that match `pattern` and are the same as in the last commit."""
-        there = self._names("diff", EMPTY, "HEAD", "--", pattern)
-        return sorted({*there}.difference(self.edited()))
+        committed_files = self._names("diff", EMPTY, "HEAD", "--", pattern)
+        return sorted({*committed_files}.difference(self.edited()))
 
     def coming(self, old: str, new: str) -> list[str]:
         """The files that differ between two commits."""
@@ -105,7 +105,7 @@ class Clone:
         return self._run("merge-base", "--is-ancestor", old, new).returncode == 0
 
     def _run(self, *arguments: str) -> subprocess.CompletedProcess:
-        env = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER}
+        env = {name: value for name, value in os.environ.items() if name not in HOOK_VARIABLES}
         try:
             return subprocess.run(
                 ["git", "-C", self.root, *arguments],

@@ -33,48 +33,48 @@ def carry(mine: NotebookNode, base: NotebookNode, new: NotebookNode) -> Carried:
     An edited cell is taken if `new` has not changed it. A cell that the learner added comes after
     the cell that it followed. Outputs are left out, because they belong to the old version.
     """
-    made, same = copy.deepcopy(new), _same(base, new)
-    near = _same_script(base, new) | same
+    merged, same = copy.deepcopy(new), _identical_cells(base, new)
+    near = _same_scripts(base, new) | same
     own: dict[int, list[NotebookNode]] = defaultdict(list)
     taken, left = [], []
-    place = TOP
+    position = TOP
     for cell, origin in zip(mine.cells, _origins(mine, base), strict=True):
-        place = near.get(origin, place)
+        position = near.get(origin, position)
         if origin is None:
             if cell.source.strip():
-                own[place].append(_own(cell))
+                own[position].append(_with_new_id(cell))
                 taken.append(cell)
         elif cell.source != base.cells[origin].source:
             if origin in same:
-                _take_over(made.cells[place], cell.source)
+                _take_over(merged.cells[position], cell.source)
                 taken.append(cell)
             else:
                 left.append(cell)
     cells = own[TOP]
-    for number, cell in enumerate(made.cells):
+    for number, cell in enumerate(merged.cells):
         cells += [cell, *own[number]]
-    made.cells = cells
-    return Carried(made, taken, left)
+    merged.cells = cells
+    return Carried(merged, taken, left)
 
 
 def scripts(cells: Iterable[NotebookNode]) -> list[str]:
     """The names of the scripts that cells write: ``ring`` for src/ring.py."""
-    return list(dict.fromkeys(name for cell in cells if (name := _written(cell))))
+    return list(dict.fromkeys(name for cell in cells if (name := _script_name(cell))))
 
 
-def _written(cell: NotebookNode) -> str | None:
+def _script_name(cell: NotebookNode) -> str | None:
     match = lesson_marks.WRITES.match(cell.source) if cell.cell_type == "code" else None
     return PurePath(match[1]).stem if match else None
 
 
-def _same_script(base: NotebookNode, new: NotebookNode) -> dict[int, int]:
+def _same_scripts(base: NotebookNode, new: NotebookNode) -> dict[int, int]:
     """Map the cells of `base` that write scripts to the cells of `new` that write the same ones."""
-    there = {_written(cell): number for number, cell in enumerate(new.cells)}
-    names = ((number, _written(cell)) for number, cell in enumerate(base.cells))
+    there = {_script_name(cell): number for number, cell in enumerate(new.cells)}
+    names = ((number, _script_name(cell)) for number, cell in enumerate(base.cells))
     return {number: there[name] for number, name in names if name and name in there}
 
 
-def _same(one: NotebookNode, other: NotebookNode) -> dict[int, int]:
+def _identical_cells(one: NotebookNode, other: NotebookNode) -> dict[int, int]:
     """Map the cells of `one` to identical cells of `other`, in the same order."""
     texts = [[(cell.cell_type, cell.source) for cell in node.cells] for node in (one, other)]
     blocks = SequenceMatcher(None, *texts, autojunk=False).get_matching_blocks()
@@ -87,13 +87,13 @@ def _origins(mine: NotebookNode, base: NotebookNode) -> list[int | None]:
     Cells are matched by content, then by script, and by id last: an editor may give a cell a new
     id, and another version may use an id for another cell.
     """
-    same = _same(mine, base)
+    same = _identical_cells(mine, base)
     origins = [same.get(number) for number in range(len(mine.cells))]
-    for way in (_written, _id):
-        left = {way(cell): n for n, cell in enumerate(base.cells) if n not in origins and way(cell)}
+    for key in (_script_name, _id):
+        left = {key(cell): n for n, cell in enumerate(base.cells) if n not in origins and key(cell)}
         for number, cell in enumerate(mine.cells):
             if origins[number] is None:
-                origins[number] = left.pop(way(cell), None)
+                origins[number] = left.pop(key(cell), None)
     return origins
 
 
@@ -101,7 +101,7 @@ def _id(cell: NotebookNode) -> str | None:
     return cell.get("id")
 
 
-def _own(cell: NotebookNode) -> NotebookNode:
+def _with_new_id(cell: NotebookNode) -> NotebookNode:
     """A copy of a cell that the learner added, with a unique id."""
     return NotebookNode(cell | {"id": uuid.uuid4().hex[:8]})
 

@@ -152,7 +152,7 @@ def test_the_first_cell_replaces_a_torch_that_is_too_old_and_no_other(have, inde
     needed, course = commands[len(torch) :]
     assert commands[: len(torch)] == torch
     assert course == f"install -q --no-deps --force-reinstall git+{REPOSITORY.address}@{COMMIT}"
-    for name in hosted.OF_THE_HOST:
+    for name in hosted.HOST_PACKAGES:
         assert f'"{name}' not in needed
     assert '"jupytext>=' in needed
 

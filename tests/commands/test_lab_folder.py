@@ -90,14 +90,14 @@ def solved(folder: Path) -> Path:
 def test_in_a_clone_what_git_has_unchanged_is_as_brought(tmp_path, monkeypatch, someone):
     monkeypatch.setattr(lab_folder, "ROOT", tmp_path)
     folder = solved(tmp_path)
-    assert lab_folder.as_brought(tmp_path) == []  # it cannot be known
+    assert lab_folder.unchanged_solutions(tmp_path) == []  # it cannot be known
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--message", "A version")
     (folder / "changed.ipynb").write_text("by somebody")
     (folder / "new.ipynb").write_text("by somebody")
     git(tmp_path, "add", ".")
-    assert lab_folder.as_brought(tmp_path) == [folder / "same.ipynb"]
+    assert lab_folder.unchanged_solutions(tmp_path) == [folder / "same.ipynb"]
 
 
 def test_of_a_wheel_what_is_as_in_the_wheel_is_as_brought(tmp_path, monkeypatch):
@@ -107,4 +107,4 @@ def test_of_a_wheel_what_is_as_in_the_wheel_is_as_brought(tmp_path, monkeypatch)
     mine = solved(tmp_path / "mine")
     (mine / "changed.ipynb").write_text("by somebody")
     (mine / "new.ipynb").write_text("by somebody")
-    assert lab_folder.as_brought(mine.parent) == [mine / "same.ipynb"]
+    assert lab_folder.unchanged_solutions(mine.parent) == [mine / "same.ipynb"]

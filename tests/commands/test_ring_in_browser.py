@@ -102,7 +102,7 @@ def test_the_page_gets_pictures_lines_and_what_was_printed():
     assert hung["marks"] == [{"rank": rank, "line": 14} for rank in range(4)]
     assert json.loads(answer.answer("def"))["pictures"] == []
     long = json.loads(answer.answer(solved(("range(n - 1):  # all", "range(10 * n - 1):  # all"))))
-    assert len(long["pictures"]) == answer.MOST_DRAWN and long["rounds"][-1] == 42
+    assert len(long["pictures"]) == answer.MAX_DRAWN and long["rounds"][-1] == 42
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)

@@ -1,6 +1,7 @@
 """The gradebook of a class: a line for each learner, with points, days late and doubts."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -48,8 +49,8 @@ class GradebookLine:
     @property
     def total(self) -> float:
         """The sum of all points, minus the deduction for lateness."""
-        part = max(0.0, 1 - self.late * self.percent / 100)
-        return part * sum(self.points(name) for name in self.weights)
+        factor = max(0.0, 1 - self.late * self.percent / 100)
+        return factor * sum(self.points(name) for name in self.weights)
 
     @property
     def not_judged(self) -> list[str]:
@@ -77,14 +78,14 @@ class Gradebook:
     groups: Sequence[Group] = ()
 
     @property
-    def most(self) -> float:
+    def max_points(self) -> float:
         """The highest possible number of points."""
         return sum(self.weights.values())
 
     def mean(self, name: str) -> float:
         """The class's mean share of the points of an exercise, from 0 to 1."""
-        most = self.weights[name] * len(self.lines)
-        return sum(line.points(name) for line in self.lines) / most if most else 0.0
+        max_points = self.weights[name] * len(self.lines)
+        return sum(line.points(name) for line in self.lines) / max_points if max_points else 0.0
 
     @property
     def failing(self) -> list[tuple[str, str, int, int]]:
@@ -97,12 +98,13 @@ class Gradebook:
         for name in self.weights:
             reports = [line.reports.get(name) for line in self.lines]
             begun = [report for report in reports if report and report.begun]
-            fails: dict[str, int] = {}
-            for report in begun:
-                for result in report.results:
-                    if result.outcome == Outcome.FAILED:
-                        fails[result.claim] = fails.get(result.claim, 0) + 1
-            failures += [(name, claim, count, len(begun)) for claim, count in fails.items()]
+            counts = Counter(
+                result.claim
+                for report in begun
+                for result in report.results
+                if result.outcome == Outcome.FAILED
+            )
+            failures += [(name, claim, count, len(begun)) for claim, count in counts.items()]
         return sorted(failures, key=lambda failure: -failure[2])
 
 
@@ -114,7 +116,7 @@ def days_late(submission: Submission, due: datetime | None) -> float:
     """
     person = submission.person
     due = person.due if person and person.due else due
-    over = submission.time - due.timestamp() if due and submission.time else 0.0
-    if over > 0:
-        return math.ceil(over / DAY)
+    seconds_late = submission.time - due.timestamp() if due and submission.time else 0.0
+    if seconds_late > 0:
+        return math.ceil(seconds_late / DAY)
     return 1.0 if submission.late or (person and person.late) else 0.0

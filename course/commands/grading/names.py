@@ -27,9 +27,9 @@ CANVAS = re.compile(
     r"(?:(?P<learner>\w+?)_)??(?P<late>LATE_)?(?P<number>\d+|anon_[^_\W]+)_\d+_(?P<file>.+)",
     re.DOTALL,
 )
-AGAIN = re.compile(r"-\d+(?=\.\w+$)")  # Canvas calls a second ring.py ring-1.py
+REPEATED = re.compile(r"-\d+(?=\.\w+$)")  # Canvas calls a second ring.py ring-1.py
 ARCHIVES = re.compile(r"\.(zip|tar|tgz|tbz2|txz|tar\.(gz|bz2|xz))$", re.IGNORECASE)
-LONGEST = 60  # characters shown of a name
+MAX_LENGTH = 60  # characters shown of a name
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def owner(name: str, is_folder: bool, is_clone: bool = False) -> Owner:
     if is_folder:
         return Owner(name, is_clone=is_clone)
     if match := CANVAS.fullmatch(name):
-        file = AGAIN.sub("", match["file"])
+        file = REPEATED.sub("", match["file"])
         learner = match["learner"] or match["number"]
         return Owner(learner, match["number"], file, bool(match["late"]))
     stem = ARCHIVES.sub("", name)
@@ -67,9 +67,9 @@ def visible(text: str) -> str:
 
 
 def shown(name: str) -> str:
-    """A name for pages and tables: visible, and at most `LONGEST` characters long."""
+    """A name for pages and tables: visible, and at most `MAX_LENGTH` characters long."""
     name = visible(name)
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    return name if len(name) <= MAX_LENGTH else f"{name[: MAX_LENGTH - 1]}…"
 
 
 def slug(name: str) -> str:

@@ -42,7 +42,7 @@ LEGEND = (
     ("none", "–", "not handed in"),
     ("unjudged", "3/12 ?", "not all was judged"),
 )
-MOST_FAILING = 15  # failing checks listed, at most
+MAX_FAILING = 15  # checks that are listed
 
 
 def head(title: str) -> str:
@@ -66,14 +66,14 @@ def index(book: Gradebook) -> str:
         f"<p><b>{words.plural(unjudged, 'exercise')} not judged.</b> Start the command again: it "
         "asks only what is not judged yet.</p>"
     )
-    most = words.significant(book.most, 4)
+    max_points = words.significant(book.max_points, 4)
     return (
         head(f"{learners}, {words.plural(len(book.weights), 'exercise')}")
         + (warning if unjudged else "")
         + '<p class="note">In a field: how many of the checks of an exercise hold. At most '
-        + f"{most} {'point' if book.most == 1 else 'points'}.</p>"
+        + f"{max_points} {'point' if book.max_points == 1 else 'points'}.</p>"
         + f'{_table(book)}<p class="legend">{legend}</p>'
-        + f"{_to_know(book)}{_failing(book)}{_alike(book)}"
+        + f"{_notes(book)}{_failing(book)}{_alike(book)}"
         + '<p><a href="guesses.html">What the room expected, and what it measured</a></p>'
         + "</body></html>"
     )
@@ -139,24 +139,24 @@ def _looks(report: Report | None) -> tuple[str, str, str]:
     """The CSS class of a verdict, its sign, and its words for screen readers."""
     if report is None:
         return "none", "–", "not handed in"
-    of = len(report.checks)
-    held = f"{report.held} of {words.plural(of, 'check')} hold"
+    total_checks = len(report.checks)
+    held = f"{report.held} of {words.plural(total_checks, 'check')} hold"
     if not report.judged:
         return (
             "unjudged",
-            f"{report.held}/{of} ?" if report.held else "?",
+            f"{report.held}/{total_checks} ?" if report.held else "?",
             f"{held}, not all judged",
         )
     if not report.begun:
         return "open", "○", "handed in as it was handed out"
     if report.ok:
-        return "right", f"✓ {of}", "all checks hold"
+        return "right", f"✓ {total_checks}", "all checks hold"
     if report.held:
-        return "partly", f"{report.held}/{of}", held
-    return "wrong", f"✗ 0/{of}", held
+        return "partly", f"{report.held}/{total_checks}", held
+    return "wrong", f"✗ 0/{total_checks}", held
 
 
-def _to_know(book: Gradebook) -> str:
+def _notes(book: Gradebook) -> str:
     rows = "".join(
         f"<tr><th scope=row>{escape(line.learner)}</th>"
         f"<td>{'<br>'.join(escape(note) for note in line.notes)}</td></tr>"
@@ -170,7 +170,7 @@ def _failing(book: Gradebook) -> str:
     rows = "".join(
         f"<tr><th scope=row>{escape(name)}</th><td>{escape(claim)}</td>"
         f'<td class="number">{count} of {begun}</td></tr>'
-        for name, claim, count, begun in book.failing[:MOST_FAILING]
+        for name, claim, count, begun in book.failing[:MAX_FAILING]
     )
     head = "<th scope=col>exercise</th><th scope=col>check</th><th scope=col>fails for</th>"
     table = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"

@@ -30,8 +30,8 @@ IDS = (*NUMBERS, "username", "sis user id", "sis login id", "email", "email addr
 NAMES = ("name", "full name", "student")
 GRADE = "Grade"  # Moodle's title of the column of points
 POINTS = "points"  # our title
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet computes a cell that starts like this
-YES = ("yes", "true", "1", "late")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of a cell that a spreadsheet computes
+TRUE_WORDS = ("yes", "true", "1", "late")
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Roster:
             id=(ids or [""])[0],
             section=cells.get("section", ""),
             due=time_of(cells.get("due", "")),
-            late=cells.get("late", "").casefold() in YES,
+            late=cells.get("late", "").casefold() in TRUE_WORDS,
         )
         self.people.append(person)
         numbers = (re.search(r"\d+$", cells.get(title, "")) for title in NUMBERS)
@@ -89,7 +89,7 @@ class Roster:
         logins = [address.partition("@")[0] for address in ids]
         for key in {plain(text) for text in (*ids, *logins)} - {""}:
             self._ids.setdefault(key, []).append(person)
-        for key in {plain(spelling) for name in names for spelling in (name, _turned(name))} - {""}:
+        for key in {plain(spelling) for name in names for spelling in (name, _swap(name))} - {""}:
             self._names.setdefault(key, []).append(person)
 
     def find(self, owner: Owner) -> Person | None:
@@ -98,20 +98,20 @@ class Roster:
         numbered = [
             person
             for person in self._numbers.get(owner.number, [])
-            if self._is_theirs or all(plain(word) in name for word in person.name.split())
+            if self._has_numbered_files or all(plain(word) in name for word in person.name.split())
         ]
-        ended = self._at_the_end(owner.learner) if owner.is_clone else []
-        for people in (numbered, self._ids.get(name, []), self._names.get(name, []), ended):
+        by_ending = self._with_id_at_end(owner.learner) if owner.is_clone else []
+        for people in (numbered, self._ids.get(name, []), self._names.get(name, []), by_ending):
             if len(people) == 1:
                 return people[0]
         return None
 
     @property
-    def _is_theirs(self) -> bool:
+    def _has_numbered_files(self) -> bool:
         """Whether the roster is from Moodle or Canvas, which put its numbers into file names."""
         return "identifier" in self._titles or "student" in self._titles
 
-    def _at_the_end(self, name: str) -> list[Person]:
+    def _with_id_at_end(self, name: str) -> list[Person]:
         """The people whose id ends a repository's name; the longest such id counts."""
         parts = name.split("-")
         for first in range(1, len(parts)):
@@ -127,17 +127,17 @@ class Roster:
         """
         title = column or (GRADE if GRADE in self._header else POINTS)
         header = self._header if title in self._header else [*self._header, title]
-        at = header.index(title)
+        index = header.index(title)
         rows = []
         for number, row in enumerate(self._rows):
             cells = row + [""] * (len(header) - len(row))
             if number in points:
-                cells[at] = f"{points[number]:g}"
+                cells[index] = f"{points[number]:g}"
             rows.append(cells)
         return table([header, *rows], self._delimiter)
 
 
-def _turned(name: str) -> str:
+def _swap(name: str) -> str:
     """Swap the parts of a name: "Lovelace, Ada" to "Ada Lovelace", and that to "Lovelace Ada"."""
     last, comma, first = name.partition(",")
     if not comma:
@@ -159,9 +159,9 @@ def read(path: Path) -> Roster:
     except csv.Error as error:
         raise CourseError(f"The roster {path} cannot be read: {error}.") from None
     header, *rest = rows or [[]]
-    twice = [title for title, count in Counter(header).items() if title and count > 1]
-    if twice:
-        raise CourseError(f"The roster {path} has two columns {twice[0]!r}.")
+    duplicates = [title for title, count in Counter(header).items() if title and count > 1]
+    if duplicates:
+        raise CourseError(f"The roster {path} has two columns {duplicates[0]!r}.")
     return Roster(path, header, rest, delimiter)
 
 
@@ -190,7 +190,7 @@ def table(rows: Iterable[Iterable[object]], delimiter: str = ",") -> str:
 
 def _safe(cell: object) -> object:
     """A cell that a spreadsheet reads as text, even if it looks like a formula; numbers stay."""
-    if not isinstance(cell, str) or not cell.startswith(FORMULA) or len(cell) == 1:
+    if not isinstance(cell, str) or not cell.startswith(FORMULA_STARTS) or len(cell) == 1:
         return cell
     try:
         float(cell)

@@ -24,7 +24,7 @@ SCRIPT = re.compile(r"[A-Za-z_]\w{0,99}\.py")
 LAB_FILE = re.compile(r"(^|/)labs/(src/[^/]+\.py|[^/]+\.ipynb)$")
 Guess = guesses.Guess
 MARK = FolderMark("course-grade.txt", "`course grade` has made this folder, and replaces it.\n")
-MOST_PROBLEMS = 5  # problems listed per submission
+MAX_PROBLEMS = 5  # problems listed per submission
 EMPTY = "it holds no script that is named as an exercise, such as ring.py, and no notebook of a lab"
 ABSENT, STRANGER = "handed in nothing", "not in the roster"
 
@@ -70,10 +70,10 @@ def collect(folder: Path, work: Path, roster: Roster | None = None) -> list[Subm
     Their scripts are copied into `work`, in place of older ones. Entries of the same owner are one
     submission. Raises `CourseError` if `folder` is empty, or if `work` holds anything else.
     """
-    parts = _parts(folder, roster)
+    parts = _entries_by_owner(folder, roster)
     missing = [person for person in roster.people if person not in parts] if roster else []
     parts |= {person: [] for person in missing}
-    names = _names(parts)
+    names = _unique_names(parts)
     if not MARK.may_replace(work):
         raise CourseError(
             f"{work} is there and holds something else: give another folder to --out."
@@ -82,7 +82,7 @@ def collect(folder: Path, work: Path, roster: Roster | None = None) -> list[Subm
     work.mkdir(parents=True)
     MARK.write(work)
     submissions = [
-        _collected(parts[key], names[key], work / slug(names[key]), key) for key in parts
+        _collect_one(parts[key], names[key], work / slug(names[key]), key) for key in parts
     ]
     if roster is None:
         return submissions
@@ -97,22 +97,23 @@ def collect(folder: Path, work: Path, roster: Roster | None = None) -> list[Subm
 Key = Person | tuple[str, str]  # the owner of an entry: a person, or a name and a number
 
 
-def _parts(folder: Path, roster: Roster | None) -> dict[Key, list[tuple[Path, Owner]]]:
+def _entries_by_owner(folder: Path, roster: Roster | None) -> dict[Key, list[tuple[Path, Owner]]]:
     """The entries of the folder by owner."""
     parts: dict[Key, list[tuple[Path, Owner]]] = {}
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or (roster and os.path.abspath(path) == roster.path):
             continue
-        whose = owner(path.name, path.is_dir(), is_clone=(path / ".git").exists())
-        person = roster.find(whose) if roster else None
-        parts.setdefault(person or (whose.learner, whose.number), []).append((path, whose))
+        entry_owner = owner(path.name, path.is_dir(), is_clone=(path / ".git").exists())
+        person = roster.find(entry_owner) if roster else None
+        key = person or (entry_owner.learner, entry_owner.number)
+        parts.setdefault(key, []).append((path, entry_owner))
     if not parts:
         kinds = "a folder of scripts, an archive or a notebook for each learner"
         raise CourseError(f"There are no submissions in {folder}: it should hold {kinds}.")
     return parts
 
 
-def _names(keys: Iterable[Key]) -> dict[Key, str]:
+def _unique_names(keys: Iterable[Key]) -> dict[Key, str]:
     """A name for each learner, all of them different."""
     names: dict[Key, str] = {}
     for key in keys:
@@ -128,18 +129,18 @@ def _names(keys: Iterable[Key]) -> dict[Key, str]:
     return names
 
 
-def _collected(
+def _collect_one(
     parts: Sequence[tuple[Path, Owner]], learner: str, work: Path, key: Key
 ) -> Submission:
     contents = Contents()
-    for path, whose in parts:
-        contents.read(path, whose.file or whose.learner)
+    for path, entry_owner in parts:
+        contents.read(path, entry_owner.file or entry_owner.learner)
     src = work / "src"
     src.mkdir(parents=True)
     scripts, notes = chosen(contents)
     for name, text in scripts.items():
         (src / name).write_bytes(text)
-    if len(parts) > 1 and not any(whose.number for _, whose in parts):
+    if len(parts) > 1 and not any(entry_owner.number for _, entry_owner in parts):
         notes.append(f"taken together: {' and '.join(visible(path.name) for path, _ in parts)}")
     person = key if isinstance(key, Person) else None
     submission = Submission(
@@ -148,11 +149,11 @@ def _collected(
         problem=_problem(contents, scripts) if parts else "",
         notes=notes if parts else [ABSENT],
         time=contents.newest,
-        late=any(whose.late for _, whose in parts),
+        late=any(entry_owner.late for _, entry_owner in parts),
         person=person,
         guesses=_guesses(contents),
     )
-    check_given.lay(src, submission.exercises)
+    check_given.add_missing(src, submission.exercises)
     return submission
 
 
@@ -171,9 +172,9 @@ def _problem(contents: Contents, scripts: dict[str, bytes]) -> str:
     if not problems and not any(PurePosixPath(name).stem in exercises() for name in scripts):
         left = f" ({words.plural(contents.left_out, 'script')} of the course itself not counted)"
         problems.insert(0, EMPTY + (left if contents.left_out else ""))
-    if len(problems) > MOST_PROBLEMS:
-        problems[MOST_PROBLEMS - 1 :] = [
-            f"and so {words.plural(len(problems) - MOST_PROBLEMS + 1, 'more file')}"
+    if len(problems) > MAX_PROBLEMS:
+        problems[MAX_PROBLEMS - 1 :] = [
+            f"and so {words.plural(len(problems) - MAX_PROBLEMS + 1, 'more file')}"
         ]
     return "; ".join(problems)
 
@@ -229,8 +230,7 @@ def chosen(contents: Contents) -> tuple[dict[str, bytes], list[str]]:
             by_name.setdefault(candidate.name, []).append(candidate)
     taken, notes = {}, []
     for name, candidates in by_name.items():
-        different = {candidate.text: candidate for candidate in candidates}
-        if len(different) > 1:
+        if len({candidate.text for candidate in candidates}) > 1:
             candidates.sort(key=lambda candidate: candidate.rank)
             others = [
                 candidate.where

@@ -13,7 +13,7 @@ SETTINGS = ("torch.backends.", "torch._dynamo.config.", "torch._inductor.config.
 PROCESSES = ("/proc/self", "/proc/1")  # and the beginning of `f"/proc/{pid}"`
 FRAMES = ("tb_frame", "f_back", "f_locals", "f_globals", "gi_frame", "cr_frame", "_getframe")
 FRAMES += ("currentframe", "getouterframes", "getinnerframes")
-INSIDES = ("__closure__", "cell_contents", "__globals__", "__code__", "__subclasses__")
+INTERNALS = ("__closure__", "cell_contents", "__globals__", "__code__", "__subclasses__")
 MODULES = ("gc", "ctypes", "inspect", "course.checks", "__main__")
 CALLS = ("eval", "exec")
 
@@ -25,8 +25,8 @@ def suspicions(source: str) -> list[str]:
     except (MemoryError, RecursionError, SyntaxError, ValueError):
         return []  # it cannot run, either
     names = _imported(tree)
-    places = {(node.lineno, what) for node, what in _looked_at(tree, names)}
-    return [f"Line {line} {what}." for line, what in sorted(places)]
+    places = {(node.lineno, reason) for node, reason in _suspicious_nodes(tree, names)}
+    return [f"Line {line} {reason}." for line, reason in sorted(places)]
 
 
 def _imported(tree: ast.AST) -> dict[str, str]:
@@ -35,15 +35,15 @@ def _imported(tree: ast.AST) -> dict[str, str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                whole = alias.name if alias.asname else alias.name.partition(".")[0]
-                names[alias.asname or whole] = whole
+                full_name = alias.name if alias.asname else alias.name.partition(".")[0]
+                names[alias.asname or full_name] = full_name
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
     return names
 
 
-def _looked_at(tree: ast.AST, names: dict[str, str]) -> Iterator[tuple[ast.AST, str]]:
+def _suspicious_nodes(tree: ast.AST, names: dict[str, str]) -> Iterator[tuple[ast.AST, str]]:
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(ctx=ast.Store() | ast.Del()) if path := _library(node, names):
@@ -56,7 +56,7 @@ def _looked_at(tree: ast.AST, names: dict[str, str]) -> Iterator[tuple[ast.AST, 
                 yield node, f"reaches into `{path}`"
             case ast.Attribute(attr=name) if name in FRAMES:
                 yield node, f"looks at the variables of its callers, by `{name}`"
-            case ast.Attribute(attr=name) if name in INSIDES:
+            case ast.Attribute(attr=name) if name in INTERNALS:
                 yield node, f"looks into a function or class, by `{name}`"
             case ast.Call(func=ast.Name(name)) if name in CALLS:
                 yield node, f"runs code that is not written there, by `{name}`"

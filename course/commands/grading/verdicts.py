@@ -45,13 +45,13 @@ class Judge:
                     if report is None:
                         pairs.append((submission, name))
         pool = ThreadPoolExecutor(jobs)
-        under_way = {pool.submit(self._ask, *pair): pair for pair in pairs}
+        pending = {pool.submit(self._check, *pair): pair for pair in pairs}
         try:
-            _follow(under_way)
+            _follow(pending)
         except KeyboardInterrupt:
             self._stop.set()
         pool.shutdown(cancel_futures=True)
-        for future, (submission, name) in under_way.items():
+        for future, (submission, name) in pending.items():
             if not future.cancelled():
                 verdicts[submission.learner][name] = future.result()
         return verdicts
@@ -59,7 +59,7 @@ class Judge:
     def _path(self, submission: Submission, name: str) -> Path:
         return self.folder / slug(submission.learner) / f"{name}.json"
 
-    def _judged(self, submission: Submission) -> dict:
+    def _inputs(self, submission: Submission) -> dict:
         """Everything that a verdict depends on."""
         return {"scripts": submission.digest(), "checks": self._checks, "isolated": self.isolated}
 
@@ -68,18 +68,18 @@ class Judge:
         try:
             record = json.loads(self._path(submission, name).read_text(encoding="utf-8"))
             report = Report.from_dict(record["report"])
-            return report if record["judged"] == self._judged(submission) else None
+            return report if record["judged"] == self._inputs(submission) else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def _ask(self, submission: Submission, name: str) -> Report:
+    def _check(self, submission: Submission, name: str) -> Report:
         """Run the checks of one exercise, and store the verdict if there is one."""
         learner = submission.learner
         left = self.minutes * 60 - self._spent.get(learner, 0.0)
         if left <= 0:
             over = f"the {self.minutes:g} minutes of this learner were over"
             return _not_judged(name, f"{over}: `--minutes` gives more")
-        begun = time.monotonic()
+        start = time.monotonic()
         try:
             src = str(submission.src.resolve())
             report = check(
@@ -92,23 +92,23 @@ class Judge:
         except Exception as error:  # one learner's code must not stop the class
             return _not_judged(name, f"{type(error).__name__}: {error}")
         finally:
-            self._spent[learner] = self._spent.get(learner, 0.0) + time.monotonic() - begun
+            self._spent[learner] = self._spent.get(learner, 0.0) + time.monotonic() - start
         if report.judged:
-            record = {"judged": self._judged(submission), "report": report.as_dict()}
+            record = {"judged": self._inputs(submission), "report": report.as_dict()}
             write_whole(self._path(submission, name), json.dumps(record, indent=1))
         return report
 
 
-def _follow(under_way: dict[Future, tuple[Submission, str]]) -> None:
+def _follow(pending: dict[Future, tuple[Submission, str]]) -> None:
     """Wait for the verdicts, and print each one as it comes."""
-    begun = time.monotonic()
-    for number, future in enumerate(as_completed(under_way), 1):
-        submission, name = under_way[future]
+    start = time.monotonic()
+    for number, future in enumerate(as_completed(pending), 1):
+        submission, name = pending[future]
         report = future.result()
-        left = (time.monotonic() - begun) / number * (len(under_way) - number)
+        left = (time.monotonic() - start) / number * (len(pending) - number)
         held = f"{report.held} of {len(report.checks)}" if report.judged else "not judged"
         print(
-            f"{number} of {len(under_way)}: {submission.learner}, {name}: {held} "
+            f"{number} of {len(pending)}: {submission.learner}, {name}: {held} "
             f"(about {words.long_duration(left)} left)",
             flush=True,
         )

@@ -17,7 +17,7 @@ from course.lessons import Lesson, notebooks
 HERE = Path(__file__).with_name("files")
 # A check as a cell that nbgrader can grade: its value is the earned share of the point.
 GRADED = "checked = %check {}\ndisplay(checked)\nchecked.share"
-SHOWN = re.compile(r"\]\(images/([\w.-]+)")
+IMAGE = re.compile(r"\]\(images/([\w.-]+)")
 OTHER_LAB = re.compile(r"\(((\d\d\w?)_\w+\.ipynb)")
 GLOSSARY = "../labs/glossary.md"
 
@@ -31,7 +31,7 @@ def write_nbgrader(root: Path, chosen: Sequence[Lesson], out: Path) -> None:
         folder = out / "source" / f"lab_{lesson.number}"
         write_whole(folder / f"{lesson.name}.ipynb", notebooks.text(node))
         shutil.copyfile(root / "labs" / "glossary.md", folder / "glossary.md")
-        for name in {name for cell in node.cells for name in SHOWN.findall(cell.source)}:
+        for name in {name for cell in node.cells for name in IMAGE.findall(cell.source)}:
             (folder / "images").mkdir(exist_ok=True)
             shutil.copyfile(root / "images" / name, folder / "images" / name)
     _copy("nbgrader_config.py", out)
@@ -44,18 +44,18 @@ def assignment(lesson: Lesson) -> NotebookNode:
         if cell.cell_type == "markdown":
             cell.source = _links(cell.source)
         elif lesson_marks.BEGIN in cell.source:
-            cell.metadata.nbgrader = _cell(f"exercise-{number}", solution=True)
+            cell.metadata.nbgrader = _metadata(f"exercise-{number}", solution=True)
         elif check := lesson_marks.CHECK.fullmatch(cell.source):
             cell.source = GRADED.format(check[1])
-            cell.metadata.nbgrader = _cell(f"check-{check[1]}", grade=True, locked=True) | {
+            cell.metadata.nbgrader = _metadata(f"check-{check[1]}", grade=True, locked=True) | {
                 "points": 1
             }
     return node
 
 
-def _cell(grade_id: str, **is_: bool) -> dict:
+def _metadata(grade_id: str, **flags: bool) -> dict:
     kinds = {"grade": False, "locked": False, "solution": False, "task": False}
-    return kinds | is_ | {"grade_id": grade_id, "schema_version": 3}
+    return kinds | flags | {"grade_id": grade_id, "schema_version": 3}
 
 
 def _links(text: str) -> str:
@@ -69,8 +69,8 @@ def write_gradescope(students: Path, out: Path) -> None:
     _copy("setup.sh", out)
     _copy("run_autograder", out)
     # The students' edition without its notebooks, for pip to install.
-    without = shutil.ignore_patterns("labs", "images")
-    shutil.copytree(students, out / "course", ignore=without)
+    ignored = shutil.ignore_patterns("labs", "images")
+    shutil.copytree(students, out / "course", ignore=ignored)
 
 
 def _copy(name: str, out: Path) -> None:

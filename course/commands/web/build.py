@@ -19,10 +19,10 @@ from course.commands.web.sources import write_sources
 from course.core import CourseError, FolderMark
 
 HERE = Path(__file__).parent
-NAMELESS = re.compile(r'alt="(_images/\w+\.(?:svg|png))"')
+UNNAMED_IMAGE = re.compile(r'alt="(_images/\w+\.(?:svg|png))"')
 DRAWING = re.compile(r'<img [^>]*src="(_images/[^"]+\.svg)"[^>]*>')
 # Names for the parts of a page, and a heading on each, for screen readers.
-FOR_READERS_OF_SCREENS = {
+SCREEN_READER_LABELS = {
     '<aside class="sidebar-drawer"': '<aside aria-label="All pages" class="sidebar-drawer"',
     '<aside class="toc-drawer': '<aside aria-label="This page" class="toc-drawer',
     '<div id="search-results">': '<h1>Search</h1><div id="search-results">',
@@ -87,12 +87,12 @@ def _finished(page: str, folder: Path) -> str:
 
     A picture that is an output is named by its own title; its file is in `folder`.
     """
-    page = NAMELESS.sub(lambda match: f'alt="{_title(folder / match[1])}"', page)
+    page = UNNAMED_IMAGE.sub(lambda match: f'alt="{_title(folder / match[1])}"', page)
     page = DRAWING.sub(lambda match: _framed(match[0], folder / match[1], match[1]), page)
     page = TO_TOP.sub(r'<nav aria-label="Top of this page">\g<0></nav>', page)
     page = EMPTY_HEADER.sub(r"<td\1></td>", page)
     page = page.replace("<img ", '<img loading="lazy" ')
-    for before, after in FOR_READERS_OF_SCREENS.items():
+    for before, after in SCREEN_READER_LABELS.items():
         page = page.replace(before, after)
     for scrolls in ("<pre", "<table"):  # or a keyboard could not scroll to their ends
         page = page.replace(scrolls, f'{scrolls} tabindex="0"')

@@ -10,9 +10,9 @@ from sphinx.application import Sphinx
 
 TRUE_COLOUR = re.compile(r"([34]8);2;(\d+);(\d+);(\d+)m")
 CUBE = (0, 95, 135, 175, 215, 255)  # the levels of red, green and blue in a palette of 256
-DESCRIPTION = 200  # characters
-ABOUT = "Learn multi-GPU training by doing it: pictures that move, scripts that run, and checks."
-NO_NAME = ' aria-label="Toggle hidden content"'  # myst-nb's name, in place of "Show the solution"
+LENGTH = 200  # characters of a description
+DEFAULT = "Learn multi-GPU training by doing it: pictures that move, scripts that run, and checks."
+WRONG_LABEL = ' aria-label="Toggle hidden content"'  # myst-nb's, for "Show the solution"
 
 
 class RankLexer(AnsiColorLexer):
@@ -38,10 +38,10 @@ def _nearest(match: re.Match) -> str:
 def finish(app: Sphinx, name: str, template: str, context: dict, page: nodes.Node | None) -> None:
     """Describe a page by its first paragraph, and let screen readers name a folded solution."""
     first = next(page.findall(nodes.paragraph), None) if page else None
-    words = textwrap.shorten(first.astext(), DESCRIPTION, placeholder=" …") if first else ABOUT
-    about = f'<meta name="description" content="{html.escape(words)}">'
-    context["metatags"] = context.get("metatags", "") + about
-    context["body"] = context.get("body", "").replace(NO_NAME, "")
+    words = textwrap.shorten(first.astext(), LENGTH, placeholder=" …") if first else DEFAULT
+    description = f'<meta name="description" content="{html.escape(words)}">'
+    context["metatags"] = context.get("metatags", "") + description
+    context["body"] = context.get("body", "").replace(WRONG_LABEL, "")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -22,7 +22,7 @@ COMMIT = re.compile(r"[0-9a-f]{40}")
 RELATIVE = re.compile(r"(?P<image>!?)(?P<title>\[[^\]]*\])\((?P<file>[\w./-]+)(?P<rest>#[\w-]*)?\)")
 # Not installed on Colab and Kaggle. They have these, except nbval, which no lab needs. We must not
 # replace their Jupyter, or a package that the running kernel has imported.
-OF_THE_HOST = ("torch", "jupyterlab", "ipywidgets", "psutil", "nbval")
+HOST_PACKAGES = ("torch", "jupyterlab", "ipywidgets", "psutil", "nbval")
 # The oldest torch that the course accepts, and the packages that must match it: transformers
 # imports torchvision if it is installed, and that fails with a torch other than its own.
 OLDEST = [2, 11]
@@ -119,7 +119,7 @@ def install_cell(root: Path, repository: Repository) -> str:
     return INSTALL.format(
         oldest=OLDEST,
         torch=TORCH,
-        needs=" ".join(f'"{text}"' for name, text in named.items() if name not in OF_THE_HOST),
+        needs=" ".join(f'"{text}"' for name, text in named.items() if name not in HOST_PACKAGES),
         address=repository.address,
         commit=repository.commit,
     )
@@ -132,9 +132,9 @@ def _absolute(root: Path, link: re.Match, repository: Repository) -> str:
     except (OSError, ValueError):
         return link[0]  # not a link to a file: code in the prose may look like one
     path, rest = PurePosixPath(file), link["rest"] or ""
-    at = f"{repository.address}/blob/{repository.commit}/{path}"
+    url = f"{repository.address}/blob/{repository.commit}/{path}"
     if link["image"]:
-        at = f"https://raw.githubusercontent.com/{repository.path}/{repository.commit}/{path}"
+        url = f"https://raw.githubusercontent.com/{repository.path}/{repository.commit}/{path}"
     elif path.suffix == ".ipynb":
-        at = f"{repository.address}/blob/{BRANCH}/{path.name}"
-    return f"{link['image']}{link['title']}({at}{rest})"
+        url = f"{repository.address}/blob/{BRANCH}/{path.name}"
+    return f"{link['image']}{link['title']}({url}{rest})"

@@ -40,10 +40,10 @@ def page(
         cells.append(cell)
     cells[0].source = cells[0].source.replace("# ", f"# {lesson.number} · ", 1)
     _fold_setup(lesson, cells)
-    known = ways_to_open(lesson, repository) if repository else LOCAL
+    ways = ways_to_open(lesson, repository) if repository else LOCAL
     if lesson.number == trial.LAB:
-        known += f"\n{trial.LINK}"
-    cells.insert(1, nbformat.v4.new_markdown_cell(known))
+        ways += f"\n{trial.LINK}"
+    cells.insert(1, nbformat.v4.new_markdown_cell(ways))
     solved.cells = cells
     return solved
 

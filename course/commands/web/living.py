@@ -21,14 +21,14 @@ def living(name: str, values: dict[str, Any], mark: str = "", ahead: str = "") -
     slider whose pictures are all included, so that it moves before Python is loaded.
     """
     drawn = state(name)
-    every = drawn.accepted(values)
-    begun = {"values": every, "controls": drawn.specs(every), "first": drawn.first}
-    shown = html.escape(json.dumps(begun))
-    ready = list(_ahead(drawn, every, ahead)) if ahead else []
+    accepted = drawn.accepted(values)
+    initial = {"values": accepted, "controls": drawn.specs(accepted), "first": drawn.first}
+    data = html.escape(json.dumps(initial))
+    ready = list(_ahead(drawn, accepted, ahead)) if ahead else []
     script = f'<script type="application/json">{json.dumps(ready)}</script>' if ready else ""
     return (
-        f'<div class="explorable-page" data-name="{name}" data-state="{shown}" {mark}>'
-        f"{drawn.picture(every)}{script}</div>"
+        f'<div class="explorable-page" data-name="{name}" data-state="{data}" {mark}>'
+        f"{drawn.picture(accepted)}{script}</div>"
     )
 
 

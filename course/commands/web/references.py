@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from course.lessons import Lesson
 
-UNSEARCHED = "---\nnosearch: true\n---"  # its words are in the labs, and a search loads all
+NOT_INDEXED = "---\nnosearch: true\n---"  # its words are in the labs, and a search loads all
 ABOUT = "The links of each lab, and what we read in the documents behind them."
 LINK = re.compile(r"\[(?P<words>[^\]]+)\]\((?P<link>https?://[^)\s]+)\)")
 
@@ -37,13 +37,13 @@ def read_sources(root: Path) -> list[Source]:
 
 def references(labs: Sequence[Lesson], sources: Sequence[Source]) -> str:
     """The page, as Markdown: for each lab an item for each of its links, then its other sources."""
-    parts = [UNSEARCHED, f"# References\n\n{ABOUT}"]
+    parts = [NOT_INDEXED, f"# References\n\n{ABOUT}"]
     for lab in labs:
         linked = links_of(lab)
         known = {source.link: source for source in sources if source.lesson == lab.name}
-        items = [f"- [{words}]({link}){_says(known.get(link))}" for link, words in linked.items()]
+        items = [f"- [{words}]({link}){_note(known.get(link))}" for link, words in linked.items()]
         items += [
-            f"- {source.fact}: [{urlsplit(source.link).netloc}]({source.link}){_says(source)}"
+            f"- {source.fact}: [{urlsplit(source.link).netloc}]({source.link}){_note(source)}"
             for source in sources
             if source.lesson == lab.name and source.fact
         ]
@@ -61,5 +61,5 @@ def links_of(lab: Lesson) -> dict[str, str]:
     return links
 
 
-def _says(source: Source | None) -> str:
+def _note(source: Source | None) -> str:
     return f": {source.says} (Read on {source.read}.)" if source else ""

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from course.commands.web.ring import check, picture
 from course.commands.web.ring.replay import Replay
 
-MOST_DRAWN = 24  # rounds; a ring of four ranks has 6
+MAX_DRAWN = 24  # rounds; a ring of four ranks has 6
 
 
 def answer(source: str) -> str:
@@ -21,8 +21,8 @@ def _drawn(run: Replay | None) -> dict[str, list]:
     if run is None:
         return {"pictures": [], "rounds": [], "printed": [], "marks": []}
     rounds = list(range(run.world.rounds + 1))
-    if len(rounds) > MOST_DRAWN:
-        rounds = [*rounds[: MOST_DRAWN - 1], rounds[-1]]
+    if len(rounds) > MAX_DRAWN:
+        rounds = [*rounds[: MAX_DRAWN - 1], rounds[-1]]
     stopped = sorted({**run.waits, **run.failures}.items())
     return {
         "pictures": [picture.draw(run, round) for round in rounds],

@@ -39,13 +39,13 @@ class P2POp:
 class Work:
     """A call under way; a received message is in the tensor only after `wait`."""
 
-    _of: "Distributed"
+    _owner: "Distributed"
     _post: Post
     _tensor: Tensor
 
     def wait(self) -> None:
         """Return when it is done."""
-        self._of._finish(self._post, self._tensor)
+        self._owner._finish(self._post, self._tensor)
 
 
 class Distributed:
@@ -57,8 +57,8 @@ class Distributed:
         self.world, self._rank, self._flat = world, rank, flat
         self._calls = self._clock = 0
         self._waits: Wait | None = None
-        self._seen: dict[int, list[float]] = {}  # the rank's vector by clock
-        self._look()
+        self._vectors: dict[int, list[float]] = {}  # the rank's vector by clock
+        self._record()
 
     def __getattr__(self, name: str) -> object:
         raise AttributeError(f"dist.{name} is not on this page, which has {NAMES}.")
@@ -102,18 +102,18 @@ class Distributed:
                 f"dist.{call}: the other rank is {peer}, but must be one of 0 to "
                 f"{self.world.size - 1} and not rank {self._rank} itself"
             )
-        self._look()
+        self._record()
         self._calls += 1
         known = self.world.posts[self._rank]
         if self._calls > len(known):
-            gives = call in ("send", "isend")
+            sends = call in ("send", "isend")
             end = tensor.start + tensor.length
             self.world.add(
                 Post(
                     rank=self._rank,
                     call=call,
                     peer=peer,
-                    values=tuple(tensor) if gives else (),
+                    values=tuple(tensor) if sends else (),
                     size=len(tensor),
                     place=(tensor.start, end) if tensor.storage is self._flat.storage else None,
                     line=_line(),
@@ -124,7 +124,7 @@ class Distributed:
 
     def _finish(self, post: Post, tensor: Tensor) -> None:
         """Wait for a post, and put what it received into the tensor."""
-        self._look()
+        self._record()
         if not post.round or self._waits:
             self._waits = self._waits or Wait(post, _line())
             raise Suspend
@@ -139,9 +139,9 @@ class Distributed:
             )
         tensor.copy_(Tensor(list(post.received)))
 
-    def _look(self) -> None:
+    def _record(self) -> None:
         """Remember the rank's vector as it is now."""
-        self._seen[self._clock] = self._flat.tolist()
+        self._vectors[self._clock] = self._flat.tolist()
 
 
 def _line() -> int:

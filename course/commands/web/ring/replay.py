@@ -16,7 +16,7 @@ from course.commands.web.ring.tensors import Tensor, torch
 from course.commands.web.ring.world import World
 
 ENTRY = "all_reduce"
-MOST_PRINTED = 50  # lines of one rank
+MAX_PRINTED = 50  # lines of one rank
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def run(code: CodeType, vectors: list[list[float]]) -> Replay:
             flat = Tensor(list(vectors[rank]))
             distributed = Distributed(result.world, rank, flat)
             failure = _run_rank(code, distributed, flat, result.printed[rank])
-            result.vectors[rank], result.seen[rank] = flat.tolist(), distributed._seen
+            result.vectors[rank], result.seen[rank] = flat.tolist(), distributed._vectors
             if distributed._waits:
                 result.waits[rank] = distributed._waits
                 continue
@@ -91,7 +91,7 @@ def _run_rank(
         if not callable(names.get(ENTRY)):
             return Failure(0, f"There is no function {ENTRY}(flat) to call.")
         names[ENTRY](flat)
-        distributed._look()
+        distributed._record()
     except Suspend:
         pass
     except BaseException as error:  # even SystemExit ends only a rank, not the page
@@ -106,7 +106,7 @@ def _builtins(distributed: Distributed, printed: list[str]) -> dict[str, object]
     """Python's own names, with an `import torch` that gives this page's torch."""
     ours = torch(distributed)
 
-    def bring(name: str, of=None, here=None, names=(), level: int = 0) -> object:
+    def import_module(name: str, of=None, here=None, names=(), level: int = 0) -> object:
         if name == "torch.distributed":
             return distributed if names else ours
         if name == "torch":
@@ -116,7 +116,7 @@ def _builtins(distributed: Distributed, printed: list[str]) -> dict[str, object]
         return builtins.__import__(name, of, here, names, level)
 
     def write(*values: object, sep: str = " ", **_: object) -> None:
-        if len(printed) < MOST_PRINTED:
+        if len(printed) < MAX_PRINTED:
             printed.append(sep.join(map(str, values)))
 
-    return {**vars(builtins), "__import__": bring, "print": write}
+    return {**vars(builtins), "__import__": import_module, "print": write}
