@@ -3,7 +3,7 @@
 PYTHON ?= python3
 # The versions that the course was tested with; `make install PINS=` takes the newest instead.
 PINS = -c constraints.txt
-# Fewer repeats of the measurements in notebooks; `make test SMALL=` runs them as learners do.
+# Shorter measurements in notebooks; `make test SMALL=` runs them in full, as learners do.
 SMALL = --small
 # The tests of `make test`; `make test LANE=` runs all tests in one go.
 LANE = -m "not rest and not sampled"
@@ -30,14 +30,14 @@ quick: lint              # for the edit loop: style, built files, every test tha
 	.venv/bin/python -m course build --check
 	.venv/bin/python -m pytest tests -m "not slow" $(ARGS)
 
-# `notebooks`, `prose` and `scripts` replace files; what you changed in labs/ is kept in labs/src/kept.
+# `notebooks`, `prose` and `scripts` replace files; your changes in labs/ are kept in labs/src/kept.
 notebooks: install       # labs/, solutions/ and images/ from the lessons; ARGS="02_all_reduce" builds one
 	.venv/bin/python -m course build $(ARGS)
 
-exercise: install        # the frame of a new exercise: NAME=my_barrier LAB=00_start_here, or a new lab
+exercise: install        # the skeleton of a new exercise, or a new lab: NAME=my_barrier LAB=00_start_here
 	PYTHONPATH=tests .venv/bin/python tests/tools/new_exercise.py "$(NAME)" "$(LAB)"
 
-prose: base              # the same if only prose has changed: takes seconds, runs nothing
+prose: base              # the same after a change of prose only: seconds, runs nothing
 	.venv/bin/python -m course build --prose $(ARGS)
 
 scripts: base            # only the scripts that the notebooks write
@@ -47,7 +47,7 @@ site: base               # the course as web pages in build/site; needs npm, whi
 	$(PIP) install -q $(PINS) -e ".[site]"
 	.venv/bin/python -m course site $(ARGS)
 
-report: base             # tries all of the course here, GPUs above all, and writes one file; ARGS="--only links"
+report: base             # tries every part of the course here, GPUs above all, and writes one file; ARGS="--only links"
 	.venv/bin/python -m course report $(ARGS)
 
 doctor: base             # what this box has, and whether the labs run on it
@@ -68,7 +68,7 @@ pins: install            # constraints.txt with the newest versions; edit the li
 	build/pins/bin/python -m pip freeze --exclude-editable | sed "s/+cpu$$//" >> build/constraints.txt
 	mv build/constraints.txt constraints.txt
 
-# A .venv whose Python does not run here, such as the host's in a container, is rebuilt.
+# Rebuild a .venv whose Python does not run here, such as the host's in a container.
 ifneq ($(shell test -x .venv/bin/python && .venv/bin/python -c 'print("runs")' 2>&1),runs)
 .PHONY: .venv/base
 CLEAR = --clear
@@ -76,7 +76,7 @@ endif
 
 base: .venv/base         # what a learner needs
 
-install: .venv/installed # and what the tests need
+install: .venv/installed # what a learner and the tests need
 
 .venv/base: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("This Python is too old: name one of 3.11 or later, as in  make lab PYTHON=python3.12")'

@@ -1,7 +1,7 @@
 """An interactive course on multi-GPU training.
 
-Importing `course` is cheap: scripts take `log`, data and small models from it; notebooks load the
-rest.
+Importing `course` is cheap. Scripts import `log`, data and small models from it; in a notebook,
+`%load_ext course` loads the rest.
 """
 
 from course.core import log
@@ -11,7 +11,7 @@ __version__ = "0.2.0"
 
 
 def load_ipython_extension(shell: object) -> None:
-    """`%load_ext course` in a notebook."""
-    from course.notebook import load  # the one import upwards: `%load_ext` looks for it here
+    """Load the course into a notebook; IPython calls this for `%load_ext course`."""
+    from course.notebook import load  # the one import of a higher package: see CONTRIBUTING
 
     load(shell)

@@ -1,7 +1,7 @@
-"""``python -m course``, or ``course``: find the command, and hand it its arguments.
+"""Run a command of the course: ``python -m course NAME``, or ``course NAME``.
 
-``course`` is the one to use where others may have put files: ``python -m`` begins to look for
-modules in the current folder, and would run a learner's ``course.py``.
+In a folder with other people's files, use ``course``: ``python -m`` looks for modules in the
+current folder first, and would run a learner's ``course.py``.
 """
 
 import contextlib
@@ -9,17 +9,19 @@ import importlib
 import re
 import shlex
 import sys
+from collections.abc import Callable, Sequence
 from importlib import metadata
 
 from course.core import CourseError, imports
 
-# Each command is a file of the same name in course/commands/.
+# Each of these is a function of the same name in course/diagnostics/terminal.py.
 QUESTIONS = {
     "run": "it hangs or fails: run it, and say why",
     "why": "it is slow: say where the time of its steps goes",
     "right": "it may be wrong: say whether its ranks compute what they should",
     "fit": "it may not fit: say on how many GPUs of which size it does",
 }
+# Each of these is a file of the same name in course/commands/.
 OTHERS = {
     "lab": "open JupyterLab at the start notebook",
     "update": "fetch the new version, and keep what you wrote",
@@ -44,8 +46,12 @@ The course:
 Each command has its own --help."""
 
 
-def main(argv: list[str]) -> int:
-    """Run a command's ``main(argv)``; a CourseError becomes one sentence and exit code 2."""
+def main(argv: Sequence[str]) -> int:
+    """Run the command that `argv` begins with, and return its exit code.
+
+    Return 2 for an unknown command, a `CourseError` or a missing package, and 130 after an
+    interrupt.
+    """
     if not argv or argv[0] in ("-h", "--help"):
         print(OVERVIEW.format(questions=_listed(QUESTIONS), others=_listed(OTHERS)))
         return 0
@@ -54,9 +60,8 @@ def main(argv: list[str]) -> int:
         print(f"There is no command {name}: {', '.join(COMMANDS)}.", file=sys.stderr)
         return 2
     try:
-        with imports.without("rfc3987_syntax"):  # nbformat would build a grammar with it
-            command = importlib.import_module(f"course.commands.{name}")
-            return command.main(arguments) or 0
+        with imports.without("rfc3987_syntax"):  # nbformat would use it, and start slowly
+            return _function(name)(arguments)
     except CourseError as error:
         print(error, file=sys.stderr)
         return 2
@@ -74,13 +79,20 @@ def main(argv: list[str]) -> int:
         return 130
 
 
+def _function(name: str) -> Callable[[Sequence[str]], int]:
+    """The function that runs a command; imported only now, so that other commands start fast."""
+    if name in QUESTIONS:
+        return getattr(importlib.import_module("course.diagnostics.terminal"), name)
+    return importlib.import_module(f"course.commands.{name}").main
+
+
 def _listed(commands: dict[str, str]) -> str:
     width = max(map(len, COMMANDS)) + 2
     return "".join(f"  {name:{width}}{purpose}\n" for name, purpose in commands.items())
 
 
 def _missing() -> list[str]:
-    """The packages that the labs need and that are missing next to torch alone."""
+    """The requirements of the labs that are not installed; none if the course itself is not."""
     with contextlib.suppress(metadata.PackageNotFoundError):
         needed = [line for line in metadata.requires("multi-gpu-course") or [] if ";" not in line]
         there = {package.name.lower().replace("_", "-") for package in metadata.distributions()}
@@ -91,7 +103,7 @@ def _missing() -> list[str]:
 def run() -> int:
     """Run the program ``course``, and return its exit code.
 
-    A character that the terminal's encoding lacks is printed as "?", so that it ends no command.
+    A character that the terminal cannot encode is printed as "?" instead of raising an error.
     """
     sys.stdout.reconfigure(errors="replace")
     return main(sys.argv[1:])

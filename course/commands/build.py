@@ -1,7 +1,8 @@
-"""``python -m course build``: the notebooks and figures from the lessons."""
+"""``python -m course build``: build the notebooks and figures from the lessons."""
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from course.checks import nodes
 from course.core import ROOT
@@ -19,8 +20,8 @@ from course.lessons import (
 )
 
 
-def main(argv: list[str]) -> int:
-    """Build, or say what is not current; return 1 if a solution failed or a file is stale."""
+def main(argv: Sequence[str]) -> int:
+    """Build, or report what is stale; return 1 if a solution failed or a file is stale."""
     options = _parser().parse_args(argv)
     drawn = figures()
     selection = select(ROOT, options.names, drawn, set(nodes()))

@@ -1,4 +1,4 @@
-"""``python -m course check``: the checks of a folder of scripts."""
+"""``python -m course check``: check the scripts in a folder."""
 
 import argparse
 import shutil
@@ -12,13 +12,14 @@ from course.commands.check_given import complete
 from course.core import CourseError, write_whole
 from course.launch import warm_up
 
-NOT_JUDGED = 3  # this command ends so
+NOT_JUDGED = 3  # the exit code if something was not judged
 
 
 def main(argv: Sequence[str]) -> int:
     """Check a folder of scripts and print the verdicts.
 
-    0 if all holds, 1 if something does not, 3 if something was not judged, as after an interrupt.
+    Return 0 if every check holds, 1 if one does not, and 3 if something was not judged, for example
+    because of an interrupt.
     """
     args = _parser().parse_args(argv)
     if not args.src.is_dir():
@@ -63,12 +64,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--isolated",
         action="store_true",
-        help="shut the learner's code in: it sees its folder, no other files and no network",
+        help="run the learner's code in a sandbox: it sees its folder, no other files and no "
+        "network",
     )
     return parser
 
 
 def _show(text: str) -> None:
-    """Write which check is running, over the line about the one before."""
+    """Show which check is running, in place of the previous line."""
     width = shutil.get_terminal_size().columns - 1
     print(f"\r\x1b[K{text[:width]}", end="", flush=True, file=sys.stderr)

@@ -1,6 +1,6 @@
-"""Verdicts in the forms of other programs: plain JSON, JUnit XML, and Gradescope's.
+"""Write verdicts in formats for other programs: JSON, JUnit XML, and Gradescope's.
 
-Gradescope's: https://gradescope-autograders.readthedocs.io/en/latest/specs/
+Gradescope's format: https://gradescope-autograders.readthedocs.io/en/latest/specs/
 """
 
 import json
@@ -11,7 +11,7 @@ from course.exercises import Outcome, Report, Result
 
 
 def plain(reports: Sequence[Report]) -> str:
-    """Every exercise with its checks: claim, outcome, message, hint, and what was printed."""
+    """The verdicts as JSON: each exercise, and each check with its message, hint and output."""
     exercises = [
         {"exercise": report.exercise, "ok": report.ok, "judged": report.judged}
         | {"asked": len(report.checks), "checks": report.as_dict()["results"]}
@@ -21,7 +21,7 @@ def plain(reports: Sequence[Report]) -> str:
 
 
 def junit(reports: Iterable[Report], name: str) -> str:
-    """JUnit XML: a suite for each exercise, below the name of what was checked."""
+    """The verdicts as JUnit XML: a suite for each exercise, in a report called `name`."""
     suites = ElementTree.Element("testsuites", name=name)
     for report in reports:
         failed, total = report.count(Outcome.FAILED), len(report.results)
@@ -44,7 +44,7 @@ def junit(reports: Iterable[Report], name: str) -> str:
 
 
 def gradescope(reports: Sequence[Report]) -> str:
-    """Gradescope's `results.json`: an exercise is a point, which its checks share."""
+    """Gradescope's `results.json`: an exercise is worth one point, shared by its checks."""
     tests = [
         {
             "name": f"{report.exercise}: {result.claim}",
@@ -65,7 +65,7 @@ def _holds(result: Result) -> bool:
 
 
 def _shares(checks: int) -> list[float]:
-    """The worth of each check of an exercise; the last one takes what rounding leaves."""
+    """The points of each check of an exercise; the last one gets the remainder from rounding."""
     if checks == 0:
         return []
     share = round(1 / checks, 4)
@@ -73,7 +73,7 @@ def _shares(checks: int) -> list[float]:
 
 
 def _output(result: Result) -> str:
-    """What a learner should read about a check that does not hold."""
+    """The message and the hint of a check, for the learner."""
     hint = f"Hint: {result.hint}" if result.hint else ""
     return "\n".join(part for part in (result.message, hint) if part)
 

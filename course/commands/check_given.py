@@ -1,4 +1,4 @@
-"""The scripts that a lab hands out complete, added to a learner's own if they are missing."""
+"""Add the scripts that a lab hands out complete, where a learner's folder lacks them."""
 
 import shutil
 import tempfile
@@ -10,9 +10,9 @@ from course.exercises import exercise, exercises
 
 
 def missing(src: Path, names: Iterable[str]) -> dict[str, str]:
-    """The given scripts that these exercises lack in `src`, by name.
+    """The given scripts that these exercises need and `src` lacks: the texts by name.
 
-    An exercise that is itself missing lacks none.
+    An exercise that is not in `src` itself needs none.
     """
     return {
         given: text
@@ -23,15 +23,18 @@ def missing(src: Path, names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def lay(src: Path, names: Iterable[str]) -> None:
-    """Write the given scripts that these exercises lack."""
+def add_missing(src: Path, names: Iterable[str]) -> None:
+    """Write the given scripts that these exercises need and `src` lacks into `src`."""
     for name, text in missing(src, names).items():
         (src / f"{name}.py").write_text(text, encoding="utf-8")
 
 
 @contextmanager
 def complete(src: Path, names: Iterable[str]) -> Iterator[Path]:
-    """`src` itself, or a copy of its scripts with what these exercises (all if none) lack."""
+    """Yield `src`, or a temporary copy of its scripts to which the missing given ones are added.
+
+    Without `names`, the given scripts of all exercises count.
+    """
     names = list(names) or list(exercises())
     if not missing(src, names):
         yield src
@@ -41,5 +44,5 @@ def complete(src: Path, names: Iterable[str]) -> Iterator[Path]:
         for path in src.glob("*.py"):
             if path.is_file():
                 shutil.copyfile(path, copy / path.name)
-        lay(copy, names)
+        add_missing(copy, names)
         yield copy

@@ -6,19 +6,20 @@ python -m course doctor --short    the box at a glance, and only what is not in 
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from course.core import words
 
 try:
     from course.hardware import Card
     from course.hardware.doctor import BROKEN, CHECKS, NOTE, OK, examine
-except ModuleNotFoundError as error:  # not even what the doctor itself needs is installed
+except ModuleNotFoundError as error:  # the doctor's own requirements are not installed
     fix = "`python -m pip install -e .`, in the folder of the course"
     sys.exit(f"The package {error.name} is missing: {fix}.")
 
 
-def main(argv: list[str]) -> int:
-    """Print the finding of every check; 1 if something is broken, else 0."""
+def main(argv: Sequence[str]) -> int:
+    """Print the findings of the checks; return 1 if something is broken, else 0."""
     parser = argparse.ArgumentParser(
         prog="python -m course doctor", description="Is this box ready for the labs?"
     )

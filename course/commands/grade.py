@@ -1,4 +1,4 @@
-"""``python -m course grade``: the checks of a whole class, as pages, tables and points."""
+"""``python -m course grade``: check a whole class, and write pages, tables and points."""
 
 import argparse
 import os
@@ -21,17 +21,17 @@ from course.exercises import exercise, exercises
 from course.hardware import isolation
 from course.launch import warm_up
 
-DOUBTS = 5  # lines of a submission that are listed
+MAX_DOUBTS = 5  # suspicious lines listed per submission
 WORK, ROSTER = "work", "roster.csv"
-# What is written each time, in place of the results of an earlier run.
+# What every run writes, in place of the results of an earlier one.
 RESULTS = ("index.html", "grades.csv", "guesses.html", "feedback", "junit", "verdicts", ROSTER)
 
 
 def main(argv: Sequence[str]) -> int:
     """Grade a folder of submissions.
 
-    0 if all was read and judged, 1 if something could not be read, 3 if something was not judged,
-    as after an interrupt.
+    Return 0 if everything was read and judged, 1 if something could not be read, and 3 if something
+    was not judged, for example because of an interrupt.
     """
     args = _parser().parse_args(argv)
     _refuse(args)
@@ -130,14 +130,14 @@ def _refuse(args: argparse.Namespace) -> None:
 
 
 def _refuse_to_replace(out: Path, given: Path | None) -> None:
-    """Raise `CourseError` if results would take the place of anything but earlier results."""
+    """Raise `CourseError` if the results would overwrite anything but earlier results."""
     if given and given.resolve() == (out / ROSTER).resolve():
         raise CourseError(f"The points would be written over {given}: copy it elsewhere first.")
-    there = [name for name in RESULTS if (out / name).exists()]
-    if there and not MARK.is_on(out / WORK):
+    existing = [name for name in RESULTS if (out / name).exists()]
+    if existing and not MARK.is_on(out / WORK):
         raise CourseError(
-            f"{out / there[0]} is there and is not a result of this command: give another folder "
-            "to --out."
+            f"{out / existing[0]} is there and is not a result of this command: give another "
+            "folder to --out."
         )
 
 
@@ -149,17 +149,18 @@ def selected(labs: Sequence[str], names: Sequence[str] | None) -> list[str]:
     known = exercises()
     if not (labs or names):
         return list(known)
-    there = dict.fromkeys(entry.lab for entry in known.values())
-    if unknown := [lab for lab in labs if lab not in there]:
-        raise CourseError(f"There is no lab {unknown[0]!r} with exercises: {', '.join(there)}.")
+    existing = dict.fromkeys(entry.lab for entry in known.values())
+    if unknown := [lab for lab in labs if lab not in existing]:
+        raise CourseError(f"There is no lab {unknown[0]!r} with exercises: {', '.join(existing)}.")
     chosen = {exercise(name).name for name in names or []}
     return [name for name, entry in known.items() if name in chosen or entry.lab in labs]
 
 
 def weights(path: Path | None, names: Sequence[str]) -> dict[str, float]:
-    """The points of each requested exercise: 1, or what the TOML file says.
+    """The points of each requested exercise: 1, or the number in the TOML file.
 
-    Raises `CourseError` if the file cannot be read, or names no exercise or no points.
+    Raises `CourseError` if the file cannot be read, or if an entry is not an exercise and its
+    points.
     """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8")) if path else {}
@@ -172,15 +173,15 @@ def weights(path: Path | None, names: Sequence[str]) -> dict[str, float]:
 
 
 def doubts(submission: Submission, names: Sequence[str]) -> list[str]:
-    """What a teacher should look at before believing that the scripts are honest."""
+    """Sentences about suspicious lines of a submission: `MAX_DOUBTS` at most, then a count."""
     lines = [
         f"{name}.py: {sentence[0].lower()}{sentence[1:].rstrip('.')}"
         for name in submission.exercises
         if name in names
         for sentence in suspicions(submission.text(name))
     ]
-    more = [f"and {words.plural(len(lines) - DOUBTS, 'more line')} to look at"]
-    return lines if len(lines) <= DOUBTS else lines[:DOUBTS] + more
+    more = [f"and {words.plural(len(lines) - MAX_DOUBTS, 'more line')} to look at"]
+    return lines if len(lines) <= MAX_DOUBTS else lines[:MAX_DOUBTS] + more
 
 
 def _alike(submissions: Sequence[Submission], names: Sequence[str]) -> list[Group]:
@@ -194,7 +195,7 @@ def _alike(submissions: Sequence[Submission], names: Sequence[str]) -> list[Grou
 
 
 def _write_guesses(path: Path, submissions: Sequence[Submission], labs: Sequence[str]) -> None:
-    """Write the page for the end of a session, which need not wait for the checks."""
+    """Write the page of guesses; it needs no checks, so a class can look at it meanwhile."""
     write_whole(path, expected.page(submissions, labs))
     print(f"What the room expected and measured is in {path}. Now come the checks.", flush=True)
 
@@ -217,7 +218,7 @@ def _write(out: Path, book: Gradebook) -> None:
 
 
 def _write_back(out: Path, book: Gradebook, known: Roster, column: str | None) -> None:
-    """Write the roster, with points for those whose exercises are all judged."""
+    """Write the roster with the points of the learners whose exercises are all judged."""
     points = {
         line.submission.person.row: round(line.total, 4)
         for line in book.lines

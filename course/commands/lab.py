@@ -6,11 +6,11 @@ python -m course lab [any option of jupyter lab]
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from course.commands import lab_saved_widgets
-from course.commands.lab_folder import as_brought, lab_folder
+from course.commands.lab_folder import lab_folder, unchanged_solutions
 from course.core import ROOT
 
 SETTINGS = ROOT / "course" / "notebook" / "settings"
@@ -18,49 +18,50 @@ STARTUP = ROOT / "course" / "notebook" / "ipython_startup.py"
 DOCTOR_LIMIT_S = 120  # the doctor may hang, for instance on a broken driver
 
 
-def main(argv: list[str]) -> None:
+def main(argv: Sequence[str]) -> int:
     """Serve until interrupted; options in `argv` take precedence over the course's settings."""
     os.environ |= environment(os.environ)
 
     from jupyterlab.labapp import LabApp
 
     if {"-h", "--help", "--help-all", "--version"} & set(argv):
-        return LabApp.launch_instance(argv)
+        LabApp.launch_instance(argv)
+        return 0
     folder = lab_folder(Path.cwd())
     examine()
-    trust(as_brought(folder))
+    trust(unchanged_solutions(folder))
     chosen = ["--LabApp.custom_css=True", *options(folder, sys.platform, os.environ)]
     server = LabApp.initialize_server(argv=[*chosen, *argv])
-    # Jupyter looks for custom.css there after the user's own; it has no option for that.
+    # Jupyter looks for custom.css in these folders, the user's first; no option adds one.
     server.static_custom_path.append(str(SETTINGS / "custom"))
     server.contents_manager.register_pre_save_hook(lab_saved_widgets.keep)
-    if not server.identity_provider.token_generated:  # Jupyter is silent: the user has a password
+    if not server.identity_provider.token_generated:  # there is a password, so Jupyter is silent
         print(f"JupyterLab is at {server.display_url}", flush=True)
     server.start()
-    # Everything is shut down, but Python would wait for a thread of the server that waits for work.
+    # Everything is shut down, but Python would wait forever for an idle thread of the server.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:
-    """The variables that Jupyter, its kernels and its terminals need beyond `env`."""
+    """The environment variables to add to `env` for Jupyter, its kernels and its terminals."""
     programs = Path(sys.executable).parent  # the course's own `python` and `torchrun`
     return {
-        "JUPYTER_CONFIG_PATH": _before(SETTINGS, env.get("JUPYTER_CONFIG_PATH")),
-        "JUPYTER_PREFER_ENV_PATH": "1",  # else a kernel from the user's own folder replaces ours
-        "PATH": _before(programs, env.get("PATH")),
-        "PYTHONSTARTUP": env.get("PYTHONSTARTUP") or str(STARTUP),  # the user's own stays
+        "JUPYTER_CONFIG_PATH": _prepended(SETTINGS, env.get("JUPYTER_CONFIG_PATH")),
+        "JUPYTER_PREFER_ENV_PATH": "1",  # or a kernel from the user's own folder replaces ours
+        "PATH": _prepended(programs, env.get("PATH")),
+        "PYTHONSTARTUP": env.get("PYTHONSTARTUP") or str(STARTUP),  # the user's own comes first
     }
 
 
-def _before(first: Path, rest: str | None) -> str:
-    """A search path that begins with a folder."""
+def _prepended(first: Path, rest: str | None) -> str:
+    """A search path: the folder `first`, then `rest`."""
     return f"{first}{os.pathsep}{rest}" if rest else str(first)
 
 
 def examine() -> None:
-    """Print the box's state; raise nothing, because a notebook that explains a fault must open."""
+    """Print the state of the box; never raise, so that the notebook that explains a fault opens."""
     command = [sys.executable, "-m", "course", "doctor", "--short"]
     try:
         subprocess.run(command, cwd=ROOT, timeout=DOCTOR_LIMIT_S)

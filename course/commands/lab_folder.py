@@ -1,6 +1,6 @@
-"""Find the labs: in the clone, or for an installed package in a copy that the learner owns.
+"""Find the labs: in the clone or, if the package is installed, in the learner's own copy.
 
-Also tell which of its solved notebooks are as the course brought them.
+Also find the solved notebooks that nobody has changed.
 """
 
 import shutil
@@ -11,10 +11,11 @@ from course.core import ROOT, CourseError, installed
 
 
 def lab_folder(here: Path) -> Path:
-    """The folder with `labs/` in it: the clone's, or ``multi-gpu-course`` in the folder `here`.
+    """The folder that contains `labs/`: the clone, or ``multi-gpu-course`` in the folder `here`.
 
-    That copy is made of what the wheel brought. Files that are there already stay as they are.
-    Raises `CourseError` if there is neither, or if a file cannot be written.
+    The latter is filled with the files of the wheel; files that exist already stay as they are.
+    Raises `CourseError` if there is neither a clone nor a wheel with labs, or if a file cannot be
+    written.
     """
     if (ROOT / "labs" / "start.ipynb").is_file():
         return ROOT
@@ -40,11 +41,10 @@ def lab_folder(here: Path) -> Path:
     return folder
 
 
-def as_brought(folder: Path) -> list[Path]:
-    """The solutions in the labs' folder that are as they came, by git or by the wheel's own files.
+def unchanged_solutions(folder: Path) -> list[Path]:
+    """The solved notebooks in `folder` that are the same as in the last commit or in the wheel.
 
-    Files that somebody else put there, or changed, are not among them. If neither can tell, as in a
-    clone without git, the list is empty.
+    The list is empty in a clone where git does not work.
     """
     if folder == ROOT:
         try:

@@ -1,4 +1,4 @@
-"""``python -m course page``: write a learner's results, guesses and measurements, to print."""
+"""``python -m course page``: write a learner's results and guesses as a page to print."""
 
 import argparse
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
-"""``python -m course report``: try all of the course on this box, and write what came of it.
+"""``python -m course report``: try every part of the course on this box, and write a report.
 
-python -m course report                      every part, one file to send along with an issue
+python -m course report                      every part; one file to attach to an issue
 python -m course report --only box links     some parts
 
-The file grows as the command goes on: an interrupt, or a part that fails, takes nothing away.
+The file is written line by line, so an interrupt or a failing part loses nothing.
 """
 
 import argparse
@@ -35,14 +35,15 @@ if TYPE_CHECKING:
 
 ON_RANKS = Path(__file__).with_name("report_on_ranks.py")
 TOOL_LIMIT_S, LINK_LIMIT_S, SCRIPT_LIMIT_S, NOTEBOOK_LIMIT_S = 120, 300, 600, 1800
-OF_TABLE = re.compile(r" +(size|\d+) ")  # a line of `report_on_ranks`, between those of NCCL
-SHOWN = 3  # lines at the end of a script that went well: its figures
+TABLE_LINE = re.compile(r" +(size|\d+) ")  # a line of `report_on_ranks`' table, not of NCCL
+RESULT_LINES = 3  # last lines of a script that succeeded: its results
 
 
 class ReportFile:
-    """The file, written and printed line by line.
+    """The report, written to a file and printed, line by line.
 
-    `faults` has the lines about faults, `warnings` counts the commands that gave each warning.
+    `faults` has the items that report a fault; `warnings` counts the commands that gave each
+    warning.
     """
 
     def __init__(self, path: Path) -> None:
@@ -53,13 +54,13 @@ class ReportFile:
         self.warnings: Counter[str] = Counter()
 
     def add(self, text: str) -> None:
-        """Write a paragraph or a line, without the name of the home folder."""
+        """Write a line or a paragraph, with the home folder as ``~``."""
         text = text.replace(f"{Path.home()}/", "~/")
         print(text, flush=True)
         print(text, file=self._file, flush=True)
 
     def item(self, text: str, *, fault: bool = False, lines: Sequence[str] = ()) -> None:
-        """Write an item of a list, and lines of output that belong to it."""
+        """Write a list item, and the lines of output that belong to it."""
         if fault:
             self.faults.append(text)
         self.add(f"- **{text}**" if fault else f"- {text}")
@@ -73,7 +74,7 @@ class ReportFile:
         self.warnings.update(warnings)
 
     def output(self, lines: Sequence[str], indent: str = "") -> None:
-        """Write the lines of a command's output as they are."""
+        """Write the output of a command as a block, unchanged."""
         if lines:
             self.add("\n".join(indent + line for line in ("~~~", *lines, "~~~")))
 
@@ -92,8 +93,8 @@ def box(report: ReportFile) -> None:
     for link in facts.box.links:
         report.item(f"GPU {link.first} and GPU {link.second}: {link.words} ({link.kind})")
     for command in report_facts.tools():
-        ended = report_terminal.run(command, ROOT, TOOL_LIMIT_S)
-        report.item(f"`{shlex.join(command)}`", lines=ended.lines)
+        result = report_terminal.run(command, ROOT, TOOL_LIMIT_S)
+        report.item(f"`{shlex.join(command)}`", lines=result.lines)
     for setting in report_facts.settings():
         report.item(f"`{setting}`")
 
@@ -110,38 +111,38 @@ def links(report: ReportFile) -> None:
         name = f"GPUs {', '.join(map(str, group))}" if group else "CPU"
         torchrun = ["torchrun", "--standalone", "--nproc-per-node", str(len(group) or 2)]
         command = ["env", "NCCL_DEBUG=WARN", *torchrun, str(ON_RANKS), *map(str, group)]
-        ended = report_terminal.run(command, ROOT, LINK_LIMIT_S)
-        if ended.code == 0:
-            table = list(filter(OF_TABLE.match, ended.lines))
+        result = report_terminal.run(command, ROOT, LINK_LIMIT_S)
+        if result.code == 0:
+            table = list(filter(TABLE_LINE.match, result.lines))
             report.item(f"{name}: right", lines=table if group == gpus else [table[0], table[-1]])
         else:
-            report.item(f"{name}: ended {ended.how}", fault=True, lines=ended.last)
-        report.warn(ended.warnings)
+            report.item(f"{name}: ended {result.ending}", fault=True, lines=result.last_lines)
+        report.warn(result.warnings)
 
 
 def scripts(report: ReportFile) -> None:
     """The scripts of the lessons, solved, each by the command in its docstring."""
-    gpus, every, spent = hardware.gpu_count(), _lessons(), Counter()
+    gpus, every, seconds_by_lesson = hardware.gpu_count(), _lessons(), Counter()
     report.add("Ranks run on GPUs where there is one for each of them, else on the CPU.\n")
     with tempfile.TemporaryDirectory(prefix="course-") as name:
         folder = Path(name)
         report_scripts.write(every, folder)
         for command in report_scripts.commands(every):
-            if lacking := command.lacks(folder, gpus):
-                report.item(f"not run: `{command.text}` needs {lacking}")
+            if missing := command.missing(folder, gpus):
+                report.item(f"not run: `{command.text}` needs {missing}")
                 continue
             on_this_box = command.on(gpus)
-            ended = report_terminal.run(on_this_box, folder, SCRIPT_LIMIT_S)
-            spent[command.lesson] += ended.seconds
-            line = f"`{shlex.join(on_this_box)}` ({command.lesson}), {ended.seconds:.1f} s"
-            if ended.code != command.code:
-                report.item(f"{line}: ended {ended.how}", fault=True, lines=ended.last)
+            result = report_terminal.run(on_this_box, folder, SCRIPT_LIMIT_S)
+            seconds_by_lesson[command.lesson] += result.seconds
+            line = f"`{shlex.join(on_this_box)}` ({command.lesson}), {result.seconds:.1f} s"
+            if result.code != command.code:
+                report.item(f"{line}: ended {result.ending}", fault=True, lines=result.last_lines)
             else:
-                line += f", ended {ended.how}, as it is meant to" if ended.code else ""
-                report.item(line, lines=ended.lines[-SHOWN:])
-            report.warn(ended.warnings)
+                line += f", ended {result.ending}, as it is meant to" if result.code else ""
+                report.item(line, lines=result.lines[-RESULT_LINES:])
+            report.warn(result.warnings)
     report.add("\nSeconds per lab:\n")
-    for lesson, seconds in spent.items():
+    for lesson, seconds in seconds_by_lesson.items():
         report.item(f"{lesson}: {seconds:.0f} s")
 
 
@@ -172,16 +173,16 @@ def notebooks(report: ReportFile) -> None:
         return
     for path in sorted((ROOT / "solutions").glob("*.ipynb")):
         pytest = [sys.executable, "-m", "pytest", "--nbval", "--numprocesses=0"]
-        ended = report_terminal.run([*pytest, str(path)], ROOT, NOTEBOOK_LIMIT_S)
-        line = f"{path.stem}, {words.long_duration(ended.seconds)}"
-        if ended.code == 0:
+        result = report_terminal.run([*pytest, str(path)], ROOT, NOTEBOOK_LIMIT_S)
+        line = f"{path.stem}, {words.long_duration(result.seconds)}"
+        if result.code == 0:
             report.item(line)
         else:
-            report.item(f"{line}: ended {ended.how}", fault=True, lines=ended.last)
+            report.item(f"{line}: ended {result.ending}", fault=True, lines=result.last_lines)
 
 
 def _lessons() -> list["Lesson"]:
-    from course.lessons import lessons  # with all of Jupyter, which the first parts do without
+    from course.lessons import lessons  # loads Jupyter, which the first parts do not need
 
     return lessons(ROOT)
 
@@ -196,17 +197,17 @@ PARTS: dict[str, Callable[[ReportFile], None]] = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Write the report; 1 if it tells of a fault, 130 if it was interrupted, else 0."""
+    """Write the report; return 1 if it has a fault, 130 after an interrupt, else 0."""
     parser = argparse.ArgumentParser(
         prog="python -m course report", description="Try the course on this box, and write it down."
     )
     parser.add_argument("--only", nargs="+", choices=PARTS, metavar="PART", help=" ".join(PARTS))
     chosen = parser.parse_args(argv).only or PARTS
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as a scheduler ends a job
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # from a scheduler
     path = ROOT / "runs" / f"report-{time.strftime('%Y-%m-%d-%H%M%S')}.md"
     report, tried, interrupted = ReportFile(path), [], False
     report.add(f"# The course on this box, {time.strftime('%Y-%m-%d %H:%M')}\n")
-    report.add(_who())
+    report.add(_version_and_gpus())
     for name in PARTS:
         if name not in chosen or interrupted:
             continue
@@ -217,7 +218,7 @@ def main(argv: Sequence[str]) -> int:
         except KeyboardInterrupt:
             interrupted = True
             report.item(f"The part {name} was interrupted.", fault=True)
-        except Exception:  # the other parts may still tell something
+        except Exception:  # the other parts may still work
             lines = traceback.format_exc().splitlines()
             report.item(f"The part {name} failed.", fault=True, lines=lines)
     report.add(f"\n## {words.plural(len(report.faults), 'fault')} in {', '.join(tried)}\n")
@@ -231,8 +232,8 @@ def main(argv: Sequence[str]) -> int:
     return 130 if interrupted else 1 if report.faults else 0
 
 
-def _who() -> str:
-    """The version of the course, and how many GPUs take part."""
+def _version_and_gpus() -> str:
+    """A sentence with the version of the course and the number of GPUs."""
     git = ["git", "describe", "--always", "--dirty"]
     described = report_terminal.run(git, ROOT, TOOL_LIMIT_S) if shutil.which("git") else None
     state = described.lines[0] if described and described.code == 0 else "unknown"

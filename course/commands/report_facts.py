@@ -1,12 +1,12 @@
-"""Part of `report`: facts about a box beyond the doctor's, none of them a secret."""
+"""Part of `report`: facts about a box that the doctor does not report, none of them secret."""
 
 import os
 import shutil
 import sys
 from collections.abc import Iterator
 
-# Settings that change what a GPU or a message does. The list names what may be shown, because any
-# other variable may hold a secret key.
+# Variables that change how GPUs or messages behave. Only these are shown, because any other
+# variable may hold a secret key.
 VARIABLES = (
     *("CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_DEVICE_ORDER", "CUDA_LAUNCH_BLOCKING"),
     *("CUDA_MODULE_LOADING", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
@@ -29,10 +29,10 @@ CLOCKS = (
 NVIDIA_SMI = (
     ["nvidia-smi"],
     ["nvidia-smi", "topo", "-m"],
-    ["nvidia-smi", "topo", "-p2p", "r"],  # which GPUs read each other's memory
+    ["nvidia-smi", "topo", "-p2p", "r"],  # which GPUs can read each other's memory
     ["nvidia-smi", f"--query-gpu={','.join(CLOCKS)}", "--format=csv"],
 )
-# torch's own tool, for bug reports; of the environment it shows only the allocator's settings
+# torch's tool for bug reports; the only variables that it shows are the allocator's settings
 COLLECT_ENV = [sys.executable, "-P", "-m", "torch.utils.collect_env"]
 
 
@@ -42,5 +42,5 @@ def tools() -> list[list[str]]:
 
 
 def settings() -> Iterator[str]:
-    """Those of `VARIABLES` that are set, each as ``NAME=value``."""
+    """The `VARIABLES` that are set, each as ``NAME=value``."""
     return (f"{name}={os.environ[name]}" for name in sorted(VARIABLES) if name in os.environ)

@@ -1,4 +1,4 @@
-"""The script that `report` launches on each rank: check and time an all-reduce over these GPUs.
+"""Check and time an all-reduce over some GPUs: the script that `report` launches on each rank.
 
     torchrun --standalone --nproc-per-node 2 report_on_ranks.py 0 3    GPU 0 and GPU 3, over NCCL
     torchrun --standalone --nproc-per-node 2 report_on_ranks.py        the CPU, over Gloo
@@ -23,7 +23,7 @@ COLUMNS = f"{'size (B)':>12} {'time (us)':>12} {'algbw (GB/s)':>13} {'busbw (GB/
 def sums_are_right(elements: int, device: torch.device) -> None:
     """Raise `ValueError` if an element of an all-reduce is not the sum over the ranks."""
     ranks = dist.get_world_size()
-    # Integers, which float32 adds exactly, different at each place and on each rank.
+    # Integers, which float32 adds exactly; they differ by position and by rank.
     place = torch.arange(elements, device=device, dtype=torch.float32) % 1000
     buffer = place + dist.get_rank()
     dist.all_reduce(buffer)
@@ -33,7 +33,7 @@ def sums_are_right(elements: int, device: torch.device) -> None:
 
 
 def seconds(buffer: Tensor) -> float:
-    """The time of one all-reduce on the slowest rank, as the mean over several in a row."""
+    """The seconds per all-reduce on the slowest rank, as the mean over several in a row."""
 
     def now() -> float:
         if buffer.is_cuda:
@@ -45,30 +45,30 @@ def seconds(buffer: Tensor) -> float:
     start = now()
     for _ in range(REPEATS):
         dist.all_reduce(buffer)
-    took = torch.tensor((now() - start) / REPEATS, dtype=torch.float64, device=buffer.device)
-    dist.all_reduce(took, dist.ReduceOp.MAX)
-    return took.item()
+    duration = torch.tensor((now() - start) / REPEATS, dtype=torch.float64, device=buffer.device)
+    dist.all_reduce(duration, dist.ReduceOp.MAX)
+    return duration.item()
 
 
 def table(device: torch.device) -> Iterator[str]:
-    """Check and time sizes from 1 KiB on, each eight times the one before.
+    """Check and time buffers from 1 KiB on, each eight times as large as the one before.
 
-    The bus bandwidth is the data that each rank must send and receive in any algorithm, 2(N−1)/N
-    of the size, divided by the time (nccl-tests, doc/PERFORMANCE.md).
+    The bus bandwidth is the data that each rank must send and receive in any algorithm, 2(N−1)/N of
+    the size, divided by the time (nccl-tests, doc/PERFORMANCE.md).
     """
     yield COLUMNS
     ranks, size = dist.get_world_size(), SMALLEST
     while size <= (LARGEST_GPU if device.type == "cuda" else LARGEST_CPU):
         sums_are_right(size // 4, device)
-        took = seconds(torch.zeros(size // 4, device=device))
-        speed = size / took / 1e9
+        duration = seconds(torch.zeros(size // 4, device=device))
+        speed = size / duration / 1e9
         bus = 2 * (ranks - 1) / ranks * speed
-        yield f"{size:12} {took * 1e6:12.1f} {speed:13.3f} {bus:13.3f}"
+        yield f"{size:12} {duration * 1e6:12.1f} {speed:13.3f} {bus:13.3f}"
         size *= 8
 
 
 def main(gpus: list[int]) -> None:
-    """Measure on the GPUs with these numbers; on the CPU if there are none."""
+    """Measure on the GPUs with these numbers, or on the CPU if `gpus` is empty."""
     rank = int(os.environ["LOCAL_RANK"])
     device = torch.device("cuda", gpus[rank]) if gpus else torch.device("cpu")
     if gpus:

@@ -1,4 +1,4 @@
-"""Part of `report`: the commands in the docstrings of the lessons' scripts, and how they end."""
+"""Part of `report`: the commands in the lessons' scripts, and the exit codes they should have."""
 
 import ast
 import re
@@ -15,35 +15,35 @@ from course.commands import report_terminal
 if TYPE_CHECKING:
     from course.lessons import Lesson
 
-# An indented line; a note may follow after several spaces.
+# A command is an indented line; a note may follow after several spaces.
 COMMAND = re.compile(
     r"^ +((?:timeout|torchrun|accelerate|python|srun)(?: \S+)* src/\w+\.py(?: \S+)*)"
 )
 ACCELERATE = re.compile(r"accelerate launch --num_processes (\d+)")
 TIMED_OUT = 124  # the exit code of the program `timeout`
 FAILS = ("src/fails.py",)  # scripts that are meant to end with an error
-GPUS = re.compile(r"--gpus((?: \d+)+)")  # by their numbers
+GPUS = re.compile(r"--gpus((?: \d+)+)")  # GPUs by number
 
 
 @dataclass(frozen=True)
 class LessonCommand:
-    """A command of a script of the lesson `lesson`."""
+    """The command `text`, which runs a script of the lesson `lesson`."""
 
     lesson: str
     text: str
 
     @property
     def words(self) -> list[str]:
-        """The command as a list."""
+        """The command as a list of arguments."""
         return shlex.split(self.text)
 
     def on(self, gpus: int) -> list[str]:
-        """The words for a box with that many GPUs.
+        """The arguments on a box with this many GPUs.
 
-        accelerate starts several processes on the CPU only if a variable says so, as in a cell.
+        If there are too few for its processes, accelerate uses the CPU only if a variable says so.
         """
-        several = ACCELERATE.match(self.text)
-        if several is None or int(several[1]) <= max(1, gpus):
+        launched = ACCELERATE.match(self.text)
+        if launched is None or int(launched[1]) <= max(1, gpus):
             return self.words
         return ["env", "ACCELERATE_USE_CPU=1", *self.words[:2], "--multi_gpu", *self.words[2:]]
 
@@ -54,8 +54,8 @@ class LessonCommand:
             return TIMED_OUT
         return 1 if any(word in FAILS for word in self.words) else 0
 
-    def lacks(self, folder: Path, gpus: int) -> str | None:
-        """What the command lacks to run in `folder`; None if it can run."""
+    def missing(self, folder: Path, gpus: int) -> str | None:
+        """Something that the command needs and does not find; None if it can run in `folder`."""
         if not shutil.which(self.words[0], path=report_terminal.path()):
             return f"the program {self.words[0]}"
         if "node0" in self.text:
@@ -72,7 +72,7 @@ class LessonCommand:
 
 
 def commands(lessons: Iterable["Lesson"]) -> Iterator[LessonCommand]:
-    """The commands of the scripts, in the order of the lessons."""
+    """Yield the commands in the docstrings of the scripts, in the order of the lessons."""
     for lesson in lessons:
         for source in lesson.scripts(solved=True).values():
             lines = (ast.get_docstring(ast.parse(source), clean=False) or "").splitlines()
@@ -81,7 +81,7 @@ def commands(lessons: Iterable["Lesson"]) -> Iterator[LessonCommand]:
 
 
 def write(lessons: Iterable["Lesson"], folder: Path) -> None:
-    """Write the solved scripts of the lessons into the folder from which they will run."""
+    """Write the solved scripts of the lessons into `folder`, where they will run."""
     (folder / "src").mkdir()
     for lesson in lessons:
         for target, source in lesson.scripts(solved=True).items():

@@ -1,4 +1,4 @@
-"""Part of `report`: the labs' own code against torch's, timed by the labs' scripts."""
+"""Part of `report`: compare the labs' code with torch's for speed, by the labs' own scripts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ LIMIT_S = 600.0
 
 @dataclass(frozen=True)
 class Duel:
-    """Two ways that a script times in turns, by the names under which it logs them."""
+    """Two implementations that a script times in turns, by the names under which it logs them."""
 
     first: str
     second: str
-    means: str  # what it means that the first takes longer or shorter than the second
+    title: str  # the comparison in words
 
 
 def races() -> dict[str, tuple[Duel, ...]]:
-    """The labs' scripts that time several ways, with their arguments, and the pairs to compare."""
-    cap = "25" if hardware.device() == "cuda" else "1"  # MiB in a bucket, as lab 03b has it
+    """The pairs to compare, by the command that times them: a lab's script with its arguments."""
+    cap = "25" if hardware.device() == "cuda" else "1"  # MiB in a bucket, as in lab 03b
     return {
         "src/duel.py": (Duel("ring", "torch", "your ring to torch's all-reduce"),),
         f"src/compare.py none {cap} torch": (
@@ -40,9 +40,9 @@ def races() -> dict[str, tuple[Duel, ...]]:
 
 
 def rows(script: str, ranks: int) -> list[dict]:
-    """The rows that a script in this folder logs on this many ranks; `CourseError` if it fails."""
+    """Run a script on this many ranks; return the rows that it logs, or raise `CourseError`."""
     if "pipeline" in script:
-        ranks = 2  # the four layers of its model make two stages on each
+        ranks = 2  # its model has four layers: two stages on each rank
     torchrun = ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
     run = launch([*torchrun, *script.split()], limit=LIMIT_S)
     if not run.ok:
@@ -52,12 +52,12 @@ def rows(script: str, ranks: int) -> list[dict]:
 
 
 def compared(logged: Iterable[Mapping], pair: Duel) -> str:
-    """The time of the first way relative to the second, by the slowest rank of each round."""
+    """Say how long the first takes relative to the second, by the slowest rank of each round."""
     times: dict[tuple[str, int], float] = {}
     for row in logged:
-        if took := row.get("step_ms", row.get("seconds")):
+        if duration := row.get("step_ms", row.get("seconds")):
             turn = row["way"], row["round"] if "round" in row else row["turn"]
-            times[turn] = max(took, times.get(turn, 0.0))
+            times[turn] = max(duration, times.get(turn, 0.0))
     ratios = [times[way, n] / times[pair.second, n] for way, n in times if way == pair.first]
     low, middle, high = (f"{ratio:.2f}" for ratio in quantiles(ratios, n=4, method="inclusive"))
-    return f"{pair.means}: {middle} ({low} to {high} in half of the rounds)"
+    return f"{pair.title}: {middle} ({low} to {high} in half of the rounds)"

@@ -1,4 +1,4 @@
-"""A command that runs as in a terminal, within a time limit, and its output."""
+"""Run a command as in a terminal, within a time limit, and collect its output."""
 
 import os
 import re
@@ -13,8 +13,8 @@ import psutil
 
 from course.launch import kill_tree
 
-LAST = 40  # lines of a failed command
-WARNINGS = (  # as Python, glog (torch's C++ and its launcher) and NCCL write them
+LAST_LINES = 40  # lines shown of a failed command
+WARNINGS = (  # of Python, of glog (torch's C++ code and its launcher), of NCCL
     re.compile(r"\b(\w*Warning: .+)"),
     re.compile(r"^(?:\[rank\d+\]:)?\[?W\d{4} [^\]]*\] *(.*[^\W_].*)"),
     re.compile(r"\b(NCCL WARN .+)"),
@@ -23,37 +23,38 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
-class Ended:
-    """The end of a command: its exit code (None: at the time limit), its time, and its lines."""
+class CommandResult:
+    """A command that has ended: its exit code (None: at the time limit), seconds, and output."""
 
     code: int | None
     seconds: float
     lines: list[str]
 
     @property
-    def last(self) -> list[str]:
-        """The last lines."""
-        return self.lines[-LAST:]
+    def last_lines(self) -> list[str]:
+        """The last lines of the output."""
+        return self.lines[-LAST_LINES:]
 
     @property
-    def how(self) -> str:
-        """The end in words."""
+    def ending(self) -> str:
+        """How it ended, in words."""
         return "at the time limit" if self.code is None else f"with exit code {self.code}"
 
     @property
     def warnings(self) -> list[str]:
-        """Its warnings, each once, whichever ranks gave them."""
-        texts = (match[1] for line in self.lines for way in WARNINGS if (match := way.search(line)))
+        """The warnings, each once, even if several ranks gave it."""
+        matches = (pattern.search(line) for line in self.lines for pattern in WARNINGS)
+        texts = (match[1] for match in matches if match)
         return list(dict.fromkeys(texts))
 
 
 def path() -> str:
-    """The search path for programs: first the folder of this Python."""
+    """The search path for programs, beginning with the folder of this Python."""
     return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 
-def run(command: list[str], folder: Path, limit: float) -> Ended:
-    """Run a command in a folder, for at most `limit` seconds; an interrupt ends it as well.
+def run(command: list[str], folder: Path, limit: float) -> CommandResult:
+    """Run a command in a folder, for at most `limit` seconds; an interrupt ends it, too.
 
     Raises `OSError` if the program cannot be started.
     """
@@ -78,4 +79,4 @@ def run(command: list[str], folder: Path, limit: float) -> Ended:
             process.wait()
         output.seek(0)
         text = COLOURS.sub("", output.read().decode(errors="replace"))
-    return Ended(code, time.monotonic() - start, text.splitlines())
+    return CommandResult(code, time.monotonic() - start, text.splitlines())

@@ -1,4 +1,4 @@
-"""``python -m course site``: the course as web pages."""
+"""``python -m course site``: build the course as web pages."""
 
 import argparse
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from course.core import ROOT, CourseError
 
-WEB = Path(__file__).with_name("web")  # in a clone: no package and no students' edition has it
+WEB = Path(__file__).with_name("web")  # only in a clone: packages and students' editions lack it
 
 
 def main(argv: Sequence[str]) -> int:

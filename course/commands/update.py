@@ -1,7 +1,7 @@
-"""``python -m course update``: the new version of the course, with what a learner wrote in it.
+"""``python -m course update``: fetch the new version, and keep what a learner wrote.
 
-A notebook changes as soon as it is run, so `git pull` refuses to replace it. This command puts such
-notebooks aside first, and afterwards puts the learner's answers and notes into the new ones.
+A notebook changes as soon as it is run, so `git pull` refuses to replace it. This command sets such
+notebooks aside first, and then puts the learner's answers and notes into the new ones.
 """
 
 import argparse
@@ -13,17 +13,17 @@ from pathlib import Path
 
 import nbformat
 
-# Everything is imported here: once the files have changed, an import finds another version.
+# Import everything now: once the files have changed, an import would find the new version.
 from course.commands.update_clone import UNHARMED, Clone
 from course.commands.update_notebooks import Carried, carry, scripts
 from course.core import ROOT, CourseError, words, write_whole
 from course.lessons import notebooks
 
-BACKUPS = "before-update"  # the folder for notebooks put aside; git ignores it
+BACKUPS = "before-update"  # the folder for notebooks set aside; git ignores it
 
 
-def main(argv: Sequence[str]) -> None:
-    """Fetch the new version, and keep all that the learner did."""
+def main(argv: Sequence[str]) -> int:
+    """Fetch the new version, and keep everything that the learner wrote."""
     parser = argparse.ArgumentParser(
         prog="python -m course update",
         description="Fetch the new version of the course; your answers and notes stay.",
@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> None:
     versions = clone.fetch()
     if versions is None:
         print("This is the newest version of the course.")
-        return
+        return 0
     old, new = versions
     coming = set(clone.coming(old, new))
     edited = [path for path in clone.edited_notebooks() if path in coming]
@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> None:
             f"and start this command again. {UNHARMED}"
         )
     backup = Path(BACKUPS) / f"{datetime.now():%Y-%m-%d-%H%M%S}"
-    _go(clone, new, edited, backup)
+    _replace_notebooks(clone, new, edited, backup)
     print(f"The course is now the version of {clone.date()}.")
     for path in edited:
         print(_carry_over(clone, path, old, backup))
@@ -57,13 +57,14 @@ def main(argv: Sequence[str]) -> None:
     print("Restart the kernels that run, because they still have the old version.")
     if coming & {"pyproject.toml", "constraints.txt"}:
         print("The course may need other packages now: `make base` installs them.")
+    return 0
 
 
-def _go(clone: Clone, new: str, edited: list[str], backup: Path) -> None:
-    """Put notebooks aside and go to the new version; if that fails, put them back."""
-    there = [path for path in edited if (clone.root / path).is_file()]
+def _replace_notebooks(clone: Clone, new: str, edited: list[str], backup: Path) -> None:
+    """Set notebooks aside and go to the new version; if that fails, put them back."""
+    existing = [path for path in edited if (clone.root / path).is_file()]
     try:
-        for path in there:
+        for path in existing:
             (clone.root / backup / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(clone.root / path, clone.root / backup / path)
     except OSError as error:
@@ -74,7 +75,7 @@ def _go(clone: Clone, new: str, edited: list[str], backup: Path) -> None:
             clone.restore(edited)
         clone.forward(new)
     except BaseException:  # an interrupt, too
-        _put_back(clone.root, there, backup)
+        _put_back(clone.root, existing, backup)
         raise
 
 
@@ -91,7 +92,7 @@ def _put_back(root: Path, paths: Sequence[str], backup: Path) -> None:
 
 
 def _carry_over(clone: Clone, path: str, old: str, backup: Path) -> str:
-    """Put what a learner wrote into a new notebook; return a sentence on the outcome."""
+    """Put what a learner wrote into a new notebook; return a sentence about the result."""
     mine, target = clone.root / backup / path, clone.root / path
     if not mine.is_file():
         return f"{path}: you had deleted it, and it is there again."
@@ -109,7 +110,7 @@ def _carry_over(clone: Clone, path: str, old: str, backup: Path) -> str:
 
 
 def _report(carried: Carried) -> str:
-    """Say what was taken over into a notebook, and what was not."""
+    """Say which cells were carried over into a notebook, and which were not."""
     answers, blank = scripts(carried.taken), scripts(carried.left)
     sentences = ["the new version, not yet run."]
     if carried.taken:

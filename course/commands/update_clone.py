@@ -1,4 +1,4 @@
-"""The clone in which the course lies, by git's commands; errors have git's own words."""
+"""The git clone of the course: fetch, compare and restore files; errors quote git."""
 
 import os
 import subprocess
@@ -6,15 +6,15 @@ from pathlib import Path
 
 from course.core import CourseError, words
 
-# What git sets for its hooks: there, a command in another folder works on the wrong repository.
-OF_ANOTHER = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
+# Git sets these for its hooks. With them, a command in another folder uses the wrong repository.
+HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 NOTEBOOKS = ("labs/*.ipynb", "solutions/*.ipynb")
-EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # git's name of the tree without any file
+EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # git's hash of the empty tree
 UNHARMED = "Nothing of yours has changed."
 
 
 class Clone:
-    """A git clone at `root`; `CourseError` if there is none, or no git."""
+    """The git clone at `root`; raises `CourseError` if there is none, or no git."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -26,9 +26,9 @@ class Clone:
         self._branch = self._run("symbolic-ref", "--quiet", "--short", "HEAD")
 
     def fetch(self) -> tuple[str, str] | None:
-        """The commits of this version and of the new one; None if this is the newest.
+        """Fetch, and return the commits of this version and of a newer one; None if there is none.
 
-        Raises `CourseError` if git cannot go from one to the other by itself.
+        Raises `CourseError` if git cannot fast-forward from one to the other.
         """
         if self._branch.returncode:
             raise CourseError(
@@ -47,9 +47,9 @@ class Clone:
         if self._is_ancestor(new, old):
             return None
         if not self._is_ancestor(old, new):
-            own = words.plural(int(self.git("rev-list", "--count", f"{new}..{old}")), "commit")
+            ahead = words.plural(int(self.git("rev-list", "--count", f"{new}..{old}")), "commit")
             raise CourseError(
-                f"This clone has {own} that {upstream} lacks: commit your other changes, too, "
+                f"This clone has {ahead} that {upstream} lacks: commit your other changes, too, "
                 f"then merge the new version with `git merge {upstream}`. {UNHARMED}"
             )
         return old, new
@@ -59,24 +59,24 @@ class Clone:
         return self._names("diff", "HEAD")
 
     def edited_notebooks(self) -> list[str]:
-        """The edited notebooks that the last commit has."""
+        """The notebooks of the last commit that were changed or deleted."""
         return self._names("diff", "--diff-filter=DMT", "HEAD", "--", *NOTEBOOKS)
 
     def unedited(self, pattern: str) -> list[str]:
-        """The files of this pattern that are as in the last commit."""
-        there = self._names("diff", EMPTY, "HEAD", "--", pattern)
-        return sorted({*there}.difference(self.edited()))
+        """The files that match `pattern` and are the same as in the last commit."""
+        committed_files = self._names("diff", EMPTY, "HEAD", "--", pattern)
+        return sorted({*committed_files}.difference(self.edited()))
 
     def coming(self, old: str, new: str) -> list[str]:
         """The files that differ between two commits."""
         return self._names("diff", old, new)
 
     def restore(self, paths: list[str]) -> None:
-        """Put files back as they are in the last commit."""
+        """Restore files to their state in the last commit."""
         self.git("checkout", "--quiet", "HEAD", "--", *paths)
 
     def forward(self, new: str) -> None:
-        """Go to a later commit; raises `CourseError` if files of the learner's are in the way."""
+        """Fast-forward to `new`; raises `CourseError` if a file of the learner's is in the way."""
         self.git("merge", "--quiet", "--ff-only", "--no-overwrite-ignore", new)
 
     def committed(self, path: str, commit: str) -> str:
@@ -84,11 +84,11 @@ class Clone:
         return self.git("show", f"{commit}:{path}")
 
     def date(self) -> str:
-        """When the version that is here was made: '2026-11-22'."""
+        """The date of the last commit, such as '2026-11-22'."""
         return self.git("log", "-1", "--format=%cs").strip()
 
     def git(self, *arguments: str) -> str:
-        """What a git command prints; `CourseError` with git's own words if it fails."""
+        """Run a git command and return its output; raises `CourseError` with git's message."""
         done = self._run(*arguments)
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if not line.startswith("hint:")]
@@ -105,7 +105,7 @@ class Clone:
         return self._run("merge-base", "--is-ancestor", old, new).returncode == 0
 
     def _run(self, *arguments: str) -> subprocess.CompletedProcess:
-        env = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER}
+        env = {name: value for name, value in os.environ.items() if name not in HOOK_VARIABLES}
         try:
             return subprocess.run(
                 ["git", "-C", self.root, *arguments],

@@ -1,4 +1,4 @@
-"""Make a notebook of the new version with what a learner wrote in that of the old one."""
+"""Merge what a learner wrote in an old notebook into its new version."""
 
 import copy
 import uuid
@@ -12,14 +12,14 @@ from nbformat import NotebookNode
 
 from course.core import lesson_marks
 
-TOP = -1  # the place above the first cell
+TOP = -1  # the position above the first cell
 
 
 @dataclass(frozen=True)
 class Carried:
     """The new `notebook`, with the cells that were `taken` from the learner's.
 
-    `left` has the cells that both the learner and the new version changed.
+    `left` has the cells that were not taken, because the new version changed them as well.
     """
 
     notebook: NotebookNode
@@ -28,71 +28,72 @@ class Carried:
 
 
 def carry(mine: NotebookNode, base: NotebookNode, new: NotebookNode) -> Carried:
-    """Put the learner's changes, from `base` to `mine`, into `new`.
+    """Merge the learner's changes, from `base` to `mine`, into a copy of `new`.
 
-    A cell is taken where `new` has it as `base` had it. A cell of the learner's own comes after the
-    cell that it followed. Outputs stay behind, because they are those of the old version.
+    An edited cell is taken if `new` has not changed it. A cell that the learner added comes after
+    the cell that it followed. Outputs are left out, because they belong to the old version.
     """
-    made, same = copy.deepcopy(new), _same(base, new)
-    near = _same_script(base, new) | same
+    merged, same = copy.deepcopy(new), _identical_cells(base, new)
+    near = _same_scripts(base, new) | same
     own: dict[int, list[NotebookNode]] = defaultdict(list)
     taken, left = [], []
-    place = TOP
+    position = TOP
     for cell, origin in zip(mine.cells, _origins(mine, base), strict=True):
-        place = near.get(origin, place)
+        position = near.get(origin, position)
         if origin is None:
             if cell.source.strip():
-                own[place].append(_own(cell))
+                own[position].append(_with_new_id(cell))
                 taken.append(cell)
         elif cell.source != base.cells[origin].source:
             if origin in same:
-                _take_over(made.cells[place], cell.source)
+                _take_over(merged.cells[position], cell.source)
                 taken.append(cell)
             else:
                 left.append(cell)
     cells = own[TOP]
-    for number, cell in enumerate(made.cells):
+    for number, cell in enumerate(merged.cells):
         cells += [cell, *own[number]]
-    made.cells = cells
-    return Carried(made, taken, left)
+    merged.cells = cells
+    return Carried(merged, taken, left)
 
 
 def scripts(cells: Iterable[NotebookNode]) -> list[str]:
     """The names of the scripts that cells write: ``ring`` for src/ring.py."""
-    return list(dict.fromkeys(name for cell in cells if (name := _written(cell))))
+    return list(dict.fromkeys(name for cell in cells if (name := _script_name(cell))))
 
 
-def _written(cell: NotebookNode) -> str | None:
+def _script_name(cell: NotebookNode) -> str | None:
     match = lesson_marks.WRITES.match(cell.source) if cell.cell_type == "code" else None
     return PurePath(match[1]).stem if match else None
 
 
-def _same_script(base: NotebookNode, new: NotebookNode) -> dict[int, int]:
-    """Where in `new` the cells are that write the same scripts as cells of `base`."""
-    there = {_written(cell): number for number, cell in enumerate(new.cells)}
-    names = ((number, _written(cell)) for number, cell in enumerate(base.cells))
+def _same_scripts(base: NotebookNode, new: NotebookNode) -> dict[int, int]:
+    """Map the cells of `base` that write scripts to the cells of `new` that write the same ones."""
+    there = {_script_name(cell): number for number, cell in enumerate(new.cells)}
+    names = ((number, _script_name(cell)) for number, cell in enumerate(base.cells))
     return {number: there[name] for number, name in names if name and name in there}
 
 
-def _same(one: NotebookNode, other: NotebookNode) -> dict[int, int]:
-    """Where in `other` the cells are that are the same in `one`."""
+def _identical_cells(one: NotebookNode, other: NotebookNode) -> dict[int, int]:
+    """Map the cells of `one` to identical cells of `other`, in the same order."""
     texts = [[(cell.cell_type, cell.source) for cell in node.cells] for node in (one, other)]
     blocks = SequenceMatcher(None, *texts, autojunk=False).get_matching_blocks()
     return {block.a + i: block.b + i for block in blocks for i in range(block.size)}
 
 
 def _origins(mine: NotebookNode, base: NotebookNode) -> list[int | None]:
-    """Return, for each of the learner's cells, which cell of `base` it was; None for a new one.
+    """Return, for each of the learner's cells, its number in `base`; None for a new cell.
 
-    Ids come last: an editor may give new ones, and another version gives them to other cells.
+    Cells are matched by content, then by script, and by id last: an editor may give a cell a new
+    id, and another version may use an id for another cell.
     """
-    same = _same(mine, base)
+    same = _identical_cells(mine, base)
     origins = [same.get(number) for number in range(len(mine.cells))]
-    for way in (_written, _id):
-        left = {way(cell): n for n, cell in enumerate(base.cells) if n not in origins and way(cell)}
+    for key in (_script_name, _id):
+        left = {key(cell): n for n, cell in enumerate(base.cells) if n not in origins and key(cell)}
         for number, cell in enumerate(mine.cells):
             if origins[number] is None:
-                origins[number] = left.pop(way(cell), None)
+                origins[number] = left.pop(key(cell), None)
     return origins
 
 
@@ -100,13 +101,13 @@ def _id(cell: NotebookNode) -> str | None:
     return cell.get("id")
 
 
-def _own(cell: NotebookNode) -> NotebookNode:
-    """A cell that the learner added, with an id that no other cell has."""
+def _with_new_id(cell: NotebookNode) -> NotebookNode:
+    """A copy of a cell that the learner added, with a unique id."""
     return NotebookNode(cell | {"id": uuid.uuid4().hex[:8]})
 
 
 def _take_over(cell: NotebookNode, source: str) -> None:
-    """Give a cell the text that a learner wrote, and remove its old outputs."""
+    """Give a cell the learner's text, and remove its old outputs."""
     cell.source = source
     if cell.cell_type == "code":
         cell.outputs, cell.execution_count = [], None

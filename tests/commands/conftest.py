@@ -1,4 +1,4 @@
-"""A course in a repository, a clone of it, and what stands in for the checks of a class."""
+"""A course in a repository, a clone of it, and a stand-in for the checks of a class."""
 
 import fcntl
 import os
@@ -27,7 +27,7 @@ def someone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def origin(tmp_path: Path, someone: None) -> Path:
-    """The repository of a course of two labs."""
+    """The repository of a course with two labs."""
     root = course(tmp_path / "origin", adding=GOOD, next=NEXT)
     for name, text in {"README.md": "First\n", ".gitignore": "before-update/\n*.log\n"}.items():
         (root / name).write_text(text)
@@ -46,7 +46,7 @@ def clone(origin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> dict:
-    """What stands in for the checks: `requests` lists who was judged, `verdict` what it says."""
+    """A stand-in for the checks: `requests` lists what was judged, `verdict` makes the report."""
     judge = {
         "requests": [],
         "verdict": lambda name, **options: Report(name, ("test_adds", "test_ends"), HALF),
@@ -65,7 +65,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> dict:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The site, built once for all workers."""
+    """The folder of the site, built once for all workers."""
     pytest.importorskip("myst_nb")
     pytest.importorskip("furo")
     folder = tmp_path_factory.getbasetemp()
@@ -81,13 +81,13 @@ def site(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def address(site):
-    """Where it is served, under a sub-path."""
+    """The address at which the site is served, under a sub-path."""
     with served(site) as address:
         yield address
 
 
 @pytest.fixture
 def visit(tab, address):
-    """Open a page; at the end nothing was missing, logged on the console, or fetched elsewhere."""
+    """Open a page; afterwards, nothing was missing, logged on the console, or fetched elsewhere."""
     with visitor(tab, address) as visit:
         yield visit

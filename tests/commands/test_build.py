@@ -9,7 +9,7 @@ from course.commands import build
 
 @pytest.fixture
 def command(copied, monkeypatch):
-    """``python -m course`` on a copy of the course."""
+    """Run ``python -m course build`` on a copy of the course."""
     monkeypatch.setattr(build, "ROOT", copied)
     monkeypatch.setattr(build, "figures", lambda: FIGURES)
     monkeypatch.setattr(build.finished, "faults", lambda *_: [])  # they are too small for labs

@@ -1,4 +1,4 @@
-"""`course check` at a terminal: an interrupt, and what another program reads of it."""
+"""`course check` in a terminal: an interrupt, and its output for other programs."""
 
 import json
 import re
@@ -22,7 +22,7 @@ HELD = 5
 
 @pytest.fixture
 def src(tmp_path: Path) -> Path:
-    """The solved scripts of lab 02; ranks that import `ring` stop there at the fifth time."""
+    """The solved scripts of lab 02; ranks that import `ring` stop there the fifth time."""
     folder = tmp_path / "src"
     folder.mkdir()
     solutions.write("02_all_reduce", folder)
@@ -36,7 +36,7 @@ def test_an_interrupt_is_no_pass_and_keeps_what_was_judged(src: Path, tmp_path: 
     command += ["--json", str(report), "--gradescope", str(points)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     known = psutil.Process(process.pid)
-    until(lambda: solutions.imported(src / "ring.py") >= HELD)  # in the third check or later
+    until(lambda: solutions.imported(src / "ring.py") >= HELD)  # in the third check or a later one
     below = known.children(recursive=True)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate()

@@ -1,4 +1,4 @@
-"""The verdicts in the forms of Gradescope and JUnit, and as plain JSON."""
+"""The verdicts in the formats of Gradescope and JUnit, and as plain JSON."""
 
 import json
 from xml.etree import ElementTree
@@ -10,13 +10,13 @@ from course.exercises import Outcome, Report, Result
 
 
 def result(claim: str, outcome: str, **details: str) -> Result:
-    """What one check says."""
+    """The result of one check."""
     return Result(claim, claim, Outcome(outcome), **details)
 
 
 @pytest.fixture
 def reports() -> list[Report]:
-    """Two exercises: one with a check that fails, one that holds."""
+    """Reports on two exercises: one with a check that fails, one that passes."""
     ring = [
         result("It adds.", "passed"),
         result("It ends.", "failed", message="Rank 1 waits.", hint="Who sends first?"),

@@ -1,4 +1,4 @@
-"""``python -m course grade``: what a class handed in, judged, shown and counted."""
+"""``python -m course grade``: the submissions of a class are judged, shown and counted."""
 
 import threading
 from collections.abc import Callable
@@ -85,7 +85,7 @@ def test_what_is_as_it_was_handed_out_needs_no_check(tmp_path, judged):
 
 
 def busy(name: str, **options: object) -> Report:
-    """What a check says if it could not judge everything."""
+    """The report of a check that could not judge everything."""
     late = Result(
         "test_ends", "It ends.", Outcome.NOT_JUDGED, "The machine is too busy.", again=True
     )
@@ -133,7 +133,7 @@ def test_an_interrupt_ends_the_class_at_once_and_what_is_judged_is_kept(
         if len(judged["requests"]) == 1:
             return sane(name)
         second.set()
-        assert stop.wait(PATIENCE_S)  # as a check waits for its ranks
+        assert stop.wait(PATIENCE_S)  # like a check that waits for its ranks
         raise Interrupted
 
     judged["verdict"] = verdict

@@ -1,4 +1,4 @@
-"""Which scripts are the same program."""
+"""Scripts that are the same program, and scripts that are not."""
 
 from pathlib import Path
 

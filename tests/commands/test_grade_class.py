@@ -1,4 +1,4 @@
-"""No learner can stop or vanish from a class, whatever is handed in."""
+"""No submission can stop the grading of a class, and no learner is lost."""
 
 import csv
 import io
@@ -105,7 +105,7 @@ def as_tar(files: list[tuple[str, bytes]]) -> bytes:
 
 @st.composite
 def archives(draw: st.DrawFn) -> tuple[str, bytes]:
-    """The ending of an archive's name and its bytes, some of which may be others."""
+    """An archive with up to three wrong bytes: the ending of its name, and its content."""
     ending, make = draw(st.sampled_from([(".zip", as_zip), (".tar.gz", as_tar)]))
     content = bytearray(make(draw(FILES)))
     others = st.tuples(st.integers(0, 10**6), st.integers(0, 255))

@@ -1,4 +1,4 @@
-"""What a class guessed is read from what it handed in, and shown without names."""
+"""The guesses of a class are read from its submissions, and shown without names."""
 
 import json
 import os

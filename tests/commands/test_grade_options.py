@@ -1,4 +1,4 @@
-"""The options of `grade`, and the one sentence for those that make no sense."""
+"""The options of `grade`, and one sentence for each that makes no sense."""
 
 import pytest
 from support.grading import hand_in, run

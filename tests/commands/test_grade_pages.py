@@ -1,4 +1,4 @@
-"""The pages of a class: readable by words as well as by colours, and safe whatever a name holds."""
+"""The pages of a class: readable without colours, and safe whatever a name contains."""
 
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,7 +14,7 @@ from course.exercises import Outcome, Report, Result
 
 
 def report(*outcomes: str, again: bool = False) -> Report:
-    """A verdict on `ring` with these outcomes of its checks."""
+    """A report on `ring` with these outcomes of its checks."""
     results = [
         Result(f"test_{number}", f"It holds <{number}>.", Outcome(outcome), again=again)
         for number, outcome in enumerate(outcomes)
@@ -84,7 +84,7 @@ def test_pages_read_on_a_phone_and_to_who_cannot_see_them(book):
 
 
 def test_a_class_is_counted_over_those_who_have_begun(book):
-    assert book.most == 3.0 and book.mean("ring") == (0.5 + 0 + 0.5 + 0) / 4
+    assert book.max_points == 3.0 and book.mean("ring") == (0.5 + 0 + 0.5 + 0) / 4
     assert book.failing == [("ring", "It holds <0>.", 2, 3), ("ring", "It holds <1>.", 1, 3)]
     assert "<td>It holds &lt;0&gt;.</td>" in pages.index(book)
 

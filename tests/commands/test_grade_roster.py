@@ -1,4 +1,4 @@
-"""The roster: who is who, when it was due, and the points on their way back."""
+"""The roster: who is who, the due times, and the points that are written back."""
 
 import csv
 import io
@@ -50,8 +50,8 @@ def test_moodles_worksheet_gets_its_grades(tmp_path):
     assert [person.name for person in known.people] == ["Ada Lovelace", "Ada Lovelace"]
     assert row(known, "Ada Lovelace_123_assignsubmission_file_") == 0
     assert row(known, "Ada Lovelace_124_assignsubmission_file") == 1
-    assert row(known, "Ada Lovelace") is None  # there are two
-    assert row(known, "lovelace") == 1  # by the mail's name
+    assert row(known, "Ada Lovelace") is None  # there are two of them
+    assert row(known, "lovelace") == 1  # by the name in the mail address
     before, after = rows(MOODLE.lstrip("﻿")), rows(known.with_points({0: 8.5}, None))
     assert after[0] == before[0] and after[1][4] == "8.5" and after[2] == before[2]
     assert after[1][:4] + after[1][5:] == before[1][:4] + before[1][5:]
@@ -71,10 +71,10 @@ def test_canvass_gradebook_gets_the_column_that_is_named(tmp_path):
 def test_repositories_are_known_by_the_end_of_their_names(tmp_path):
     known = roster(tmp_path, CLASSROOM50)
     assert [person.name for person in known.people] == ["Ada Lovelace", "Lee Ek"]
-    assert row(known, "gpus-lab02-ada-l", is_clone=True) == 0  # the longest end that is known
+    assert row(known, "gpus-lab02-ada-l", is_clone=True) == 0  # the longest known ending
     assert row(known, "gpus-lab02-l", is_clone=True) == 1
     assert row(known, "gpus-lab02-mallory", is_clone=True) is None
-    assert row(known, "gpus-lab02-l") is None  # it might be the name of someone else
+    assert row(known, "gpus-lab02-l") is None  # it could be someone else's name
 
 
 def test_a_roster_of_ours(tmp_path):
@@ -115,7 +115,7 @@ def test_no_cell_is_a_formula_and_a_number_is_one():
 
 
 def late(time: str, due: str | None, **options: bool) -> float:
-    """How many days late a submission at that time is."""
+    """The number of days by which a submission at this time is late."""
     when = time_of(time).timestamp() if time else 0.0
     submission = Submission("ada", Path("src"), time=when, **options)
     return days_late(submission, time_of(due or ""))

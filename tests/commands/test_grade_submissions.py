@@ -1,4 +1,4 @@
-"""Who handed in what: every entry has its place, and the right file of it is taken."""
+"""The owners of submissions: every entry is kept, and the right file of each is taken."""
 
 import os
 import shutil
@@ -174,7 +174,7 @@ def test_where_there_are_two_the_page_says_which_was_taken(folder):
     assert submissions["ada"].notes == [
         "ring.py was taken from ada/labs/src/ring.py, not ada/labs/02.ipynb, cell 1"
     ]
-    assert "older" in ring(submissions["bob"])  # what is written comes before what was handed out
+    assert "older" in ring(submissions["bob"])  # a changed script is preferred to one as handed out
     assert submissions["cyd"].notes == []
 
 

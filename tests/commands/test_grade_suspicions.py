@@ -1,4 +1,4 @@
-"""What is pointed out in scripts that may be made to deceive their check, and what is not."""
+"""The lines that are pointed out because they may deceive a check, and those that are not."""
 
 import pytest
 from support import mutants, solutions

@@ -152,7 +152,7 @@ def test_the_first_cell_replaces_a_torch_that_is_too_old_and_no_other(have, inde
     needed, course = commands[len(torch) :]
     assert commands[: len(torch)] == torch
     assert course == f"install -q --no-deps --force-reinstall git+{REPOSITORY.address}@{COMMIT}"
-    for name in hosted.OF_THE_HOST:
+    for name in hosted.HOST_PACKAGES:
         assert f'"{name}' not in needed
     assert '"jupytext>=' in needed
 
@@ -167,7 +167,7 @@ def test_the_torch_that_it_brings_is_the_oldest_that_the_course_accepts():
 def test_binder_installs_the_torch_of_the_course_for_the_cpu():
     folder = ROOT / ".binder"
     lines = (folder / "requirements.txt").read_text().splitlines()
-    versions = "-c ../constraints.txt"  # pip reads this path from the file that names it
+    versions = "-c ../constraints.txt"  # pip resolves this path from the file that names it
     assert {versions, "-e .", "--extra-index-url https://download.pytorch.org/whl/cpu"} <= set(
         lines
     )
@@ -193,7 +193,7 @@ def test_the_workflow_fills_the_branch_that_the_links_name():
 
 @pytest.fixture
 def published(tmp_path, someone) -> Repository:
-    """A repository with the course as it is here, in the folder `origin`."""
+    """The repository of the course as it is here, in the folder `origin`."""
     origin = tmp_path / "origin"
     unwanted = shutil.ignore_patterns("__pycache__")
     for name in ("course", "labs"):
@@ -209,7 +209,7 @@ def published(tmp_path, someone) -> Repository:
 
 @pytest.fixture
 def host(tmp_path) -> Path:
-    """The Python of a host: all libraries of this one are there, but not the course."""
+    """The Python of a host: it has all libraries of this one, but not the course."""
     venv.create(tmp_path / "host", with_pip=False)
     python = tmp_path / "host" / "bin" / "python"
     scheme = {"base": str(tmp_path / "host"), "platbase": str(tmp_path / "host")}
@@ -219,7 +219,7 @@ def host(tmp_path) -> Path:
 
 
 def files(folder: Path) -> set[Path]:
-    """Every file in a folder, by its path there."""
+    """The files in a folder, by relative path."""
     return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
 
 
@@ -228,8 +228,8 @@ def files(folder: Path) -> set[Path]:
 def test_the_first_cell_installs_the_course_and_the_next_cells_start_ranks(
     published, host, tmp_path
 ):
-    # A host's pip fetches what builds the course; here it takes this Python's, for which torch 2.11
-    # needs less than pyproject.toml requires.
+    # A host's pip fetches setuptools to build the course. Here it uses this Python's, which torch
+    # 2.11 may keep older than pyproject.toml requires.
     pytest.importorskip("setuptools", minversion="77")
     lab = nbformat.read(ROOT / "labs" / "00_start_here.ipynb", 4)
     copy = hosted.hosted(ROOT, lab, "00_start_here", published)
@@ -241,7 +241,7 @@ def test_the_first_cell_installs_the_course_and_the_next_cells_start_ranks(
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {
         "PIP_NO_INDEX": "1",
-        "PIP_NO_BUILD_ISOLATION": "0",  # pip reads this as: without isolation
+        "PIP_NO_BUILD_ISOLATION": "0",  # pip reads this as "no build isolation"
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": f"url.file://{tmp_path / 'origin'}.insteadOf",
         "GIT_CONFIG_VALUE_0": published.address,

@@ -1,4 +1,4 @@
-"""``python -m course kit``: editions without and with solutions, and what graders make of them."""
+"""``python -m course kit``: editions without and with solutions, and graders that use them."""
 
 import os
 import re
@@ -28,7 +28,7 @@ MARKER = "BEGIN SOLUTION"
 
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The teacher's kit of this clone."""
+    """The teacher's kit made from this clone."""
     out = tmp_path_factory.mktemp("kit") / "out"
     assert main(["kit", "teacher", str(out)]) == 0
     return out
@@ -52,7 +52,7 @@ def test_students_get_no_solution(kit):
     blank = {lesson.name: "\n".join(lesson.lines) for lesson in lessons(students)}
     for lesson in lessons(ROOT):
         for line in solution_lines(lesson):
-            if "\n".join(lesson.lines).count(line) == 1:  # and stands nowhere outside a solution
+            if "\n".join(lesson.lines).count(line) == 1:  # and occurs only in a solution
                 assert line not in blank[lesson.name], (lesson.name, line)
 
 
@@ -80,7 +80,7 @@ def test_the_students_texts_name_only_what_they_have(kit):
 
 @pytest.fixture(scope="module")
 def solution_shapes() -> set[str]:
-    """The shapes of the statements of all solutions that stand nowhere in an open script."""
+    """The shapes of the statements in solutions that occur in no open script."""
     inside, outside = set(), set()
     for lesson in lessons(ROOT):
         inside.update(*map(shapes, blocks(lesson)))
@@ -99,13 +99,13 @@ def test_a_solution_under_other_names_would_be_seen(solution_shapes):
 
 
 def blocks(lesson) -> list[str]:
-    """The solutions of a lesson, each as text."""
+    """The texts of a lesson's solutions."""
     marked = re.compile(rf"^ *### {MARKER}.*?\n(.*?)^ *### END SOLUTION", re.MULTILINE | re.DOTALL)
     return marked.findall("\n".join(lesson.lines))
 
 
 def solution_lines(lesson) -> list[str]:
-    """The lines of a lesson's solutions that are long enough to tell something."""
+    """The lines of a lesson's solutions that are long enough to be recognized."""
     lines = "".join(blocks(lesson)).splitlines()
     return [line for line in lines if len(line.strip()) > 12]
 
@@ -151,7 +151,7 @@ def test_each_exercise_can_be_graded_by_nbgrader(kit):
 
 
 def shown(path: Path) -> list[str]:
-    """The images that a notebook shows."""
+    """The images in a notebook."""
     text = "".join(cell.source for cell in nbformat.read(path, 4).cells)
     assert "../images" not in text
     return [part.partition(")")[0] for part in text.split("](") if part.startswith("images/")]
@@ -186,7 +186,7 @@ def lab(name: str) -> Path:
 
 
 def keep_what_is_graded(path: Path) -> None:
-    """Drop the runs between, which take time: what is left writes scripts and checks them."""
+    """Drop the cells with runs, which take time; keep those that write scripts and check them."""
     node = nbformat.read(path, 4)
     node.cells = [
         cell
@@ -202,7 +202,7 @@ def keep_what_is_graded(path: Path) -> None:
 def nbgrader(folder: Path, *words: str) -> None:
     """Run a command of nbgrader in its course folder."""
     env = clean_environment()
-    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"  # it starts `alembic`
+    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"  # for `alembic`
     command = [sys.executable, "-m", "nbgrader", *words]
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -20,7 +20,7 @@ from course.launch.process_tree import end_with_parent
 
 pytestmark = pytest.mark.slow
 
-# Stands for a JupyterLab that has ended, but for a thread that waits for work.
+# Simulates a JupyterLab that has ended, except for an idle thread.
 ENDED = """
 import threading
 from types import SimpleNamespace
@@ -38,7 +38,7 @@ lab.examine = lambda: print("examined")
 lab.lab_folder = lambda here: here
 lab.main([])
 """
-NO_PASSWORD = {"JUPYTER_TOKEN": ""}  # of the user's own
+NO_PASSWORD = {"JUPYTER_TOKEN": ""}  # a token that the user has set
 
 
 def test_without_a_display_no_browser_is_looked_for():
@@ -102,7 +102,7 @@ def test_the_lab_opens_at_the_first_notebook_behind_a_token_takes_options_and_as
 
 
 def visit(url: str) -> HTTPResponse:
-    """The answer of a server that prints its address a moment before it listens."""
+    """The answer of a server, which prints its address a moment before it listens."""
     answers = []
 
     def answered() -> bool:
@@ -118,7 +118,7 @@ def visit(url: str) -> HTTPResponse:
 
 
 def up_to(pattern: str, lines: Iterable[str]) -> Iterator[str]:
-    """The lines up to the first that has the pattern."""
+    """The lines up to and including the first one that matches the pattern."""
     for line in lines:
         yield line
         if re.search(pattern, line):

@@ -1,4 +1,4 @@
-"""Without a clone, the labs come with the wheel, and into a folder of the learner's.
+"""Without a clone, the labs come with the wheel, and are copied into a folder of the learner's.
 
 JupyterLab trusts only the solutions that are unchanged.
 """
@@ -23,12 +23,12 @@ print(lab_folder(Path.cwd()))
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory) -> Path:
-    """A Python of its own, in which the course is installed as a wheel without its libraries."""
+    """A separate Python in which the course is installed as a wheel, without its libraries."""
     return install_wheel(tmp_path_factory.mktemp("installed"))
 
 
 def run(python: Path, folder: Path) -> subprocess.CompletedProcess:
-    """Ask an installed course for its folder."""
+    """Ask an installed course for its folder of labs."""
     command = [str(python), "-c", INSTALLED]
     return subprocess.run(
         command, cwd=folder, env=clean_environment(), capture_output=True, text=True
@@ -80,7 +80,7 @@ def test_without_labs_one_sentence(tmp_path, monkeypatch):
 
 
 def solved(folder: Path) -> Path:
-    """Two solutions in a folder, the second of which is called `changed`."""
+    """Two solutions in a folder; the second is named `changed`."""
     (folder / "solutions").mkdir(parents=True)
     for name in ("same", "changed"):
         (folder / "solutions" / f"{name}.ipynb").write_text("as it came")
@@ -90,14 +90,14 @@ def solved(folder: Path) -> Path:
 def test_in_a_clone_what_git_has_unchanged_is_as_brought(tmp_path, monkeypatch, someone):
     monkeypatch.setattr(lab_folder, "ROOT", tmp_path)
     folder = solved(tmp_path)
-    assert lab_folder.as_brought(tmp_path) == []  # impossible to tell
+    assert lab_folder.unchanged_solutions(tmp_path) == []  # it cannot be known
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--message", "A version")
     (folder / "changed.ipynb").write_text("by somebody")
     (folder / "new.ipynb").write_text("by somebody")
     git(tmp_path, "add", ".")
-    assert lab_folder.as_brought(tmp_path) == [folder / "same.ipynb"]
+    assert lab_folder.unchanged_solutions(tmp_path) == [folder / "same.ipynb"]
 
 
 def test_of_a_wheel_what_is_as_in_the_wheel_is_as_brought(tmp_path, monkeypatch):
@@ -107,4 +107,4 @@ def test_of_a_wheel_what_is_as_in_the_wheel_is_as_brought(tmp_path, monkeypatch)
     mine = solved(tmp_path / "mine")
     (mine / "changed.ipynb").write_text("by somebody")
     (mine / "new.ipynb").write_text("by somebody")
-    assert lab_folder.as_brought(mine.parent) == [mine / "same.ipynb"]
+    assert lab_folder.unchanged_solutions(mine.parent) == [mine / "same.ipynb"]

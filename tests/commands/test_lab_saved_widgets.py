@@ -1,4 +1,4 @@
-"""What a notebook shows stays in it, though JupyterLab saves only what a kernel answers for."""
+"""A notebook keeps the widgets it shows, though JupyterLab saves only those with a kernel."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from course.commands.lab_saved_widgets import STATES, VIEW
 
 
 def notebook(shown: list[str], states: dict | None) -> dict:
-    """A notebook whose outputs show these widgets, with the states that are saved in it."""
+    """A notebook whose outputs show these widgets, with these saved states."""
     outputs = [{"data": {VIEW: {"model_id": name}}} for name in shown]
     cells = [{"cell_type": "markdown"}, {"outputs": [*outputs, {"text": "no widget"}]}]
     widgets = {} if states is None else {"widgets": {STATES: {"version_major": 2, "state": states}}}
@@ -19,7 +19,7 @@ def notebook(shown: list[str], states: dict | None) -> dict:
 
 
 def saved(folder: Path, before: object, new: dict) -> dict:
-    """The states in a notebook that replaces another one."""
+    """The saved states in a notebook after it has replaced another one."""
     (folder / "lab.ipynb").write_text(before if isinstance(before, str) else json.dumps(before))
     model = {"type": "notebook", "content": new}
     lab_saved_widgets.keep(model, "/lab.ipynb", SimpleNamespace(root_dir=str(folder)))

@@ -1,4 +1,4 @@
-"""``python -m course``: each command gets its own arguments, and is a file of the package."""
+"""``python -m course``: each command is found, and gets its own arguments."""
 
 import os
 import subprocess
@@ -10,27 +10,36 @@ from types import SimpleNamespace
 import pytest
 
 from course import commands
-from course.__main__ import COMMANDS, main
+from course.__main__ import COMMANDS, OTHERS, QUESTIONS, main
 from course.core import ROOT
+from course.diagnostics import terminal
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-# What pip writes into the file `course` of an environment.
+# The program `course` that pip writes into an environment.
 PROGRAM = "import sys; from {} import {}; sys.exit({}())"
 
 
-def test_every_command_is_a_file_of_the_room():
+def test_every_other_command_is_a_file_of_the_package():
     files = {path.stem for path in Path(commands.__file__).parent.glob("[!_]*.py")}
-    assert set(COMMANDS) == {name for name in files if name.partition("_")[0] == name}
-    assert {name.partition("_")[0] for name in files} == set(COMMANDS)  # report_scripts is report's
+    assert set(OTHERS) == {name for name in files if name.partition("_")[0] == name}
+    assert {name.partition("_")[0] for name in files} == set(OTHERS)  # report_scripts is report's
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_a_command_gets_its_arguments(monkeypatch, name):
-    seen = []
-    command = SimpleNamespace(main=lambda argv: seen.append(argv) or 3)
-    monkeypatch.setitem(sys.modules, f"course.commands.{name}", command)
+    received = []
+
+    def command(argv):
+        received.append(argv)
+        return 3
+
+    if name in QUESTIONS:
+        monkeypatch.setattr(terminal, name, command)
+    else:
+        module = SimpleNamespace(main=command)
+        monkeypatch.setitem(sys.modules, f"course.commands.{name}", module)
     assert main([name, "--help", "x"]) == 3
-    assert seen == [["--help", "x"]]
+    assert received == [["--help", "x"]]
 
 
 @pytest.mark.parametrize("argv", [[], ["-h"], ["--help"]])
@@ -64,14 +73,14 @@ def test_a_sign_that_the_terminal_does_not_have_ends_no_command(encoding):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """The folder of a learner whose files are named as what a teacher's commands import."""
+    """A learner's folder whose files have the names of modules that commands import."""
     for name in ("course", "argparse", "pip", "json"):
         (tmp_path / f"{name}.py").write_text("open('taken', 'w')\n")
     return tmp_path
 
 
 def starts_in(folder, *command):
-    """Start a command there to its end; return whether it was the intended one."""
+    """Run a command in a folder; return whether it was the course's own."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     return "usage:" in done.stdout.lower() and not (folder / "taken").exists()
 

@@ -1,4 +1,4 @@
-"""What npm delivers has the checksum that the course knows, or it is not unpacked."""
+"""A package from npm is unpacked only if it has the checksum that the course knows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""``python -m course report``: one file with all that was tried, whatever fails or interrupts."""
+"""``python -m course report``: one file about everything, even after a failure or an interrupt."""
 
 import ast
 import os
@@ -16,12 +16,12 @@ from support.python import run_python
 
 from course import hardware
 from course.commands import report, report_scripts, report_speed, report_terminal
-from course.commands.report_terminal import Ended
+from course.commands.report_terminal import CommandResult
 from course.core import ROOT, CourseError
 from course.lessons.lesson import lessons
 
 PYTHON = [sys.executable, "-c"]
-SCRIPTS = {  # what the lessons of a small course run, and what becomes of it
+SCRIPTS = {  # the commands of a small course's lessons, and how they end
     "well": ("", "print('fine')"),
     "wrong": ("", "print('before'); raise ValueError('no such thing')"),
     "warns": (" --loud  and a note", "import warnings; warnings.warn('look out')"),
@@ -32,7 +32,7 @@ SCRIPTS = {  # what the lessons of a small course run, and what becomes of it
 
 @pytest.fixture
 def small(tmp_path, monkeypatch) -> Iterator[Path]:
-    """A course of a script for each lesson, and no GPU."""
+    """A course with a script in each lesson, on a box without GPUs."""
     texts = {}
     for name, (arguments, body) in SCRIPTS.items():
         docstring = f'"""src/{name}.py: a script.\n\n    python src/{name}.py{arguments}\n"""'
@@ -45,7 +45,7 @@ def small(tmp_path, monkeypatch) -> Iterator[Path]:
 
 
 def written(folder: Path) -> str:
-    """The one report."""
+    """The text of the only report."""
     [path] = (folder / "runs").glob("report-*.md")
     return path.read_text()
 
@@ -99,10 +99,10 @@ def test_the_home_folder_is_not_named(small):
     assert written(small) == "~/course/x.py\n"
 
 
-def ran(commands: list, **ends: Ended):
-    """A stand-in for `run` that notes the commands and answers by a word in them."""
+def ran(commands: list, **ends: CommandResult):
+    """A stand-in for `run` that records the commands and answers by a word in them."""
 
-    def run(command: list[str], *_: object) -> Ended:
+    def run(command: list[str], *_: object) -> CommandResult:
         commands.append(command)
         return next((end for word, end in ends.items() if word in command), ends["else_"])
 
@@ -115,7 +115,7 @@ COLUMNS, ROW = "   size (B)    time (us)  busbw (GB/s)", "       1024          3
 def test_every_pair_of_gpus_and_all_of_them_add_up(small, monkeypatch):
     commands = []
     lines = ["NCCL version 2.28", COLUMNS, f"{ROW} first", ROW, "box:1:2 NCCL INFO bye"]
-    fast, slow = Ended(0, 3.0, lines), Ended(None, 9, ["…"])
+    fast, slow = CommandResult(0, 3.0, lines), CommandResult(None, 9, ["…"])
     monkeypatch.setattr(hardware, "gpu_count", lambda: 3)
     monkeypatch.setattr(report_terminal, "run", ran(commands, else_=fast))
     assert report.main(["--only", "links"]) == 0
@@ -135,7 +135,8 @@ def test_every_pair_of_gpus_and_all_of_them_add_up(small, monkeypatch):
 def test_one_gpu_is_tried_by_one_rank(small, monkeypatch):
     commands = []
     monkeypatch.setattr(hardware, "gpu_count", lambda: 1)
-    monkeypatch.setattr(report_terminal, "run", ran(commands, else_=Ended(0, 3, [COLUMNS, ROW])))
+    result = CommandResult(0, 3, [COLUMNS, ROW])
+    monkeypatch.setattr(report_terminal, "run", ran(commands, else_=result))
     assert report.main(["--only", "links"]) == 0
     (command,) = (command for command in commands if "torchrun" in command)
     assert command[-3:] == ["1", str(report.ON_RANKS), "0"]
@@ -177,9 +178,9 @@ def test_notebooks_that_hold_and_one_that_does_not(small, monkeypatch):
     paths = [small / "solutions" / f"{name}.ipynb" for name in ("good", "bad")]
     for path in paths:
         path.write_text("{}")
-    ends = {str(paths[1]): Ended(1, 70.0, ["1 failed"])}
+    ends = {str(paths[1]): CommandResult(1, 70.0, ["1 failed"])}
     monkeypatch.setattr(
-        report_terminal, "run", ran([], **ends, else_=Ended(0, 100.0, ["2 passed"]))
+        report_terminal, "run", ran([], **ends, else_=CommandResult(0, 100.0, ["2 passed"]))
     )
     notes = report.ReportFile(small / "notes.md")
     report.notebooks(notes)
@@ -226,14 +227,14 @@ def test_a_box_without_jupyter_is_described_too():
 
 def test_a_command_ends_in_its_own_way_or_at_the_limit(tmp_path):
     ended = report_terminal.run([*PYTHON, "print('\\x1b[1mhi\\x1b[0m'); exit(3)"], tmp_path, 60)
-    assert (ended.code, ended.lines, ended.how) == (3, ["hi"], "with exit code 3")
+    assert (ended.code, ended.lines, ended.ending) == (3, ["hi"], "with exit code 3")
     sleeper = "import subprocess, sys, time; print(subprocess.Popen(['sleep', '6000'], "
     sleeper += "start_new_session=True).pid, flush=True); time.sleep(6000)"
     limit = 2
-    while limit == 2 or not ended.lines:  # a busy machine: it had not come that far
+    while limit == 2 or not ended.lines:  # on a busy machine, it had not printed yet
         limit *= 2
         ended = report_terminal.run([*PYTHON, sleeper], tmp_path, limit)
-    assert ended.code is None and ended.how == "at the time limit"
+    assert ended.code is None and ended.ending == "at the time limit"
     until(lambda: not runs(int(ended.lines[0])))
 
 
@@ -249,7 +250,7 @@ def test_a_command_ends_in_its_own_way_or_at_the_limit(tmp_path):
     ],
 )
 def test_each_warning_counts_once(line, warning):
-    assert Ended(0, 1.0, [line, "fine", line]).warnings == ([warning] if warning else [])
+    assert CommandResult(0, 1.0, [line, "fine", line]).warnings == ([warning] if warning else [])
 
 
 # -- the commands of the real lessons
@@ -267,21 +268,21 @@ def test_every_command_in_a_docstring_is_known():
 
 
 def test_what_a_command_lacks(tmp_path, monkeypatch):
-    def lacks(text: str, gpus: int = 0) -> str | None:
-        return report_scripts.LessonCommand("00", text).lacks(tmp_path, gpus)
+    def needs(text: str, gpus: int = 0) -> str | None:
+        return report_scripts.LessonCommand("00", text).missing(tmp_path, gpus)
 
     monkeypatch.setenv("PATH", os.defpath)
-    assert lacks("python src/spawn.py --gpus 0 2", 2) == "GPU 2"
-    assert lacks("python src/spawn.py --gpus 0 2", 3) is None
-    assert lacks("python src/train.py --gpus --snapshot a.pt") is None
-    assert lacks("srun python src/x.py") in ("a Slurm cluster", "the program srun")
-    assert lacks("torchrun --nnodes 2 --rdzv-endpoint node0:29400 src/x.py").startswith("the nodes")
-    assert lacks("python src/x.py --snapshot runs/x.pt") is None
-    assert lacks("python src/x.py runs/x.pt") == "runs/x.pt, which a cell of its lesson writes"
+    assert needs("python src/spawn.py --gpus 0 2", 2) == "GPU 2"
+    assert needs("python src/spawn.py --gpus 0 2", 3) is None
+    assert needs("python src/train.py --gpus --snapshot a.pt") is None
+    assert needs("srun python src/x.py") in ("a Slurm cluster", "the program srun")
+    assert needs("torchrun --nnodes 2 --rdzv-endpoint node0:29400 src/x.py").startswith("the nodes")
+    assert needs("python src/x.py --snapshot runs/x.pt") is None
+    assert needs("python src/x.py runs/x.pt") == "runs/x.pt, which a cell of its lesson writes"
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "x.pt").touch()
-    assert lacks("python src/x.py runs/x.pt") is None
-    assert lacks("no-such-program src/x.py") == "the program no-such-program"
+    assert needs("python src/x.py runs/x.pt") is None
+    assert needs("no-such-program src/x.py") == "the program no-such-program"
     stuck = report_scripts.LessonCommand("00", "timeout 3 torchrun src/stuck.py")
     assert (
         stuck.code == 124

@@ -1,4 +1,4 @@
-"""The labs' races, of which `report` makes ratios: the labs' own scripts, in their own folder."""
+"""The races of `report`: the labs' own scripts in a separate folder, and their ratios."""
 
 import re
 

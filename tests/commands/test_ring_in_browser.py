@@ -1,4 +1,4 @@
-"""The exercise of the page try_ring, as its Python judges and draws it, without a browser."""
+"""The exercise of the page try_ring: its verdicts and pictures, without a browser."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ from course.commands.web.ring import answer, check, picture, tensors
 from course.core import ROOT
 
 STAND_IN = tensors.torch(None)
-# What tensors of the page can do, in expressions whose value torch has, too ...
+# What the page's tensors can do: expressions that have the same value in torch ...
 EXPRESSIONS = """
 [part.tolist() for part in torch.zeros(10).tensor_split(4)]
 [part.tolist() for part in torch.zeros(3).tensor_split(5)]
@@ -27,7 +27,7 @@ tuple(torch.tensor([4.0, 5.0])[1:].shape), len(torch.zeros(4)[1:3]), torch.zeros
 torch.cat([torch.zeros(1), torch.tensor([2.0])]).tolist()
 torch.zeros_like(torch.tensor([2.0])).tolist(), len(torch.empty_like(torch.empty(3)))
 """.strip().splitlines()
-# ... and in changes to a tensor `x` of five numbers that `part` is a view of.
+# ... and changes to a tensor `x` of five numbers, of which `part` is a view.
 CHANGES = """
 part += 1
 part -= torch.tensor([1.0, 2.0])
@@ -44,7 +44,7 @@ x.tensor_split(2)[1].copy_(x[:2])
 
 
 def reasons(source: str) -> str:
-    """All that the check says about a source."""
+    """All reasons that the check gives for a source."""
     return " ".join(line for verdict in check.judge(source).verdicts for line in verdict.why)
 
 
@@ -63,7 +63,7 @@ def test_wrong_answers_are_rejected_and_the_reason_is_named(name):
     assert words in reasons(source)
     holds = [verdict.holds for verdict in report.verdicts]
     fault = holds.index(False)
-    assert holds[:fault] == [True] * fault  # and what comes after it is not judged
+    assert holds[:fault] == [True] * fault  # and the claims after it are not judged
     assert holds[fault + 1 :] == [None] * (len(holds) - fault - 1)
 
 
@@ -80,7 +80,7 @@ def test_the_picture_of_each_round_shows_the_vectors_of_that_round():
     run = check.judge(SOLVED).run
     start = check.vectors()
     assert [run.vector(rank, 0) for rank in range(4)] == start
-    for round in range(1, 4):  # after it, the chunk that came in holds one more rank's numbers
+    for round in range(1, 4):  # after each, the received chunk has one more rank's numbers
         for rank in range(4):
             chunk = (rank - round) % 4
             whose = [(rank - back) % 4 for back in range(round + 1)]
@@ -102,7 +102,7 @@ def test_the_page_gets_pictures_lines_and_what_was_printed():
     assert hung["marks"] == [{"rank": rank, "line": 14} for rank in range(4)]
     assert json.loads(answer.answer("def"))["pictures"] == []
     long = json.loads(answer.answer(solved(("range(n - 1):  # all", "range(10 * n - 1):  # all"))))
-    assert len(long["pictures"]) == answer.MOST_DRAWN and long["rounds"][-1] == 42
+    assert len(long["pictures"]) == answer.MAX_DRAWN and long["rounds"][-1] == 42
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)

@@ -29,16 +29,16 @@ LOOKED_AT = [
     "install.html",
     "search.html",
 ]
-FRAMED = "03_distributed_data_parallel.html"  # what only wide pages have is the same on all
+FRAMED = "03_distributed_data_parallel.html"  # all pages have the same frame when wide
 LIKE_OTHERS = "explore_sharding.html"
 OVERFLOW = "() => document.documentElement.scrollWidth - window.innerWidth"
-# The name of what has the focus, and whether no pixel of it lies outside the screen.
+# The name of the element with the focus, and whether all of it is on the screen.
 FOCUS = "() => document.activeElement.ariaLabel ?? document.activeElement.textContent"
 SEEN = """() => {
     const { left, right } = document.activeElement.getBoundingClientRect();
     return left >= 0 && right <= window.innerWidth;
 }"""
-# Pictures of which a part lies outside the screen, unless their place moves sideways.
+# Pictures that extend beyond the screen, unless their container scrolls sideways.
 CUT = """() => [...document.querySelectorAll('article img, .explorable-picture svg')]
     .map(picture => {
         let place = picture;
@@ -46,7 +46,7 @@ CUT = """() => [...document.querySelectorAll('article img, .explorable-picture s
         return place ?? picture;
     })
     .filter(place => place.getBoundingClientRect().right > window.innerWidth).length"""
-# Pictures that are shrunk so much that their letters cannot be read: the smallest have 11 pixels.
+# Pictures that are too small to read: their smallest letters have 11 pixels at full size.
 SHRUNK = """() => [...document.querySelectorAll('.picture img, .cell_output img')]
     .filter(image => image.width < 0.9 * image.naturalWidth).length
     + [...document.querySelectorAll('.explorable-picture svg')]
@@ -90,14 +90,14 @@ def test_no_page_asks_another_server(site):
 
 
 def pages_of(site: Path) -> list[str]:
-    """Every page, but only one of the explorables' own, which are alike."""
+    """Every page, but only one of the explorables' pages, which are alike."""
     names = sorted(path.name for path in site.glob("*.html"))
     return [name for name in names if not name.startswith("explore_") or name == LIKE_OTHERS]
 
 
 @functools.cache
 def compressed(file: Path) -> int:
-    """Its bytes, as they are sent."""
+    """The size of a file as it is sent, in bytes."""
     return len(gzip.compress(file.read_bytes()))
 
 
@@ -109,7 +109,7 @@ def test_every_page_is_small_and_fits_a_phone(site, visit, address):
         urls = page.evaluate("() => performance.getEntriesByType('resource').map(e => e.name)")
         files = {url.removeprefix(address).partition("?")[0] for url in [address + name, *urls]}
         python = {file for file in files if "pyodide" in file or file.endswith(".zip")}
-        # Only the front page, the figures' own and the editor's begin to fetch it, when idle.
+        # Only the front page, the pages of figures and the editor's page fetch it when idle.
         assert not python or name.startswith(("index", "explore_", "try_")), name
         size = sum(compressed(site / file) for file in files - python)
         too_wide, cut, shrunk = map(page.evaluate, (OVERFLOW, CUT, SHRUNK))

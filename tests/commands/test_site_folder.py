@@ -1,4 +1,4 @@
-"""`course site` replaces a folder only if that is a site, or empty."""
+"""`course site` replaces a folder only if it is a site, or empty."""
 
 from pathlib import Path
 

@@ -26,12 +26,12 @@ LESSONS = labs(ROOT)
 
 
 def page_of(lesson):
-    """A lab's page."""
+    """The page of a lab."""
     return lab_page.page(lesson, solved_of(lesson))
 
 
 def solved_of(lesson):
-    """A lab's solved notebook."""
+    """The solved notebook of a lab."""
     return nbformat.read(ROOT / "solutions" / f"{lesson.name}.ipynb", as_version=4)
 
 
@@ -144,7 +144,7 @@ def test_a_log_keeps_the_colours_of_ranks_apart_and_legible():
 
 
 def _of_256(code: int) -> str:
-    """A colour of the 216-colour cube in a palette of 256, as ``#rrggbb``."""
+    """A colour of the 216-colour cube in the palette of 256, as ``#rrggbb``."""
     levels = (0, 95, 135, 175, 215, 255)
     return "#" + "".join(f"{levels[(code - 16) // step % 6]:02x}" for step in (36, 6, 1))
 

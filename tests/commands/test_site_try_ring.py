@@ -23,7 +23,7 @@ pytestmark = WALKED
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    """Where the page is served, alone with stubs of those that it links to."""
+    """The address at which the page is served, with stubs for the pages that it links to."""
     pytest.importorskip("myst_nb")
     pytest.importorskip("furo")
     sources, pages = (tmp_path_factory.mktemp(name) for name in ("sources", "pages"))
@@ -61,7 +61,7 @@ def test_from_the_first_click_to_a_ring_by_keyboard_alone(visit):
         "aria-label"
     )
     write(page, SOLVED)
-    assert chips.count() == 0  # they are of another code
+    assert chips.count() == 0  # they belong to other code
     editor.press("Control+Enter")
     page.wait_for_function(COMPLETE)
     assert page.locator(".trial-verdicts > li.holds").count() == 5
@@ -70,7 +70,7 @@ def test_from_the_first_click_to_a_ring_by_keyboard_alone(visit):
     page.get_by_role("slider", name="Round").press("ArrowLeft")
     page.get_by_text("Round 5 of 6: 24 of 32 sums complete").first.wait_for()
     page.reload()
-    assert editor.input_value() == SOLVED  # what was written is kept
+    assert editor.input_value() == SOLVED  # the visitor's code is kept
     page.get_by_role("button", name="Start over").click()
     assert editor.input_value() == BEGUN
 
@@ -138,7 +138,7 @@ def test_all_that_a_run_shows_can_be_read_by_everybody(visit, axe):
 
 
 def looked_at(page) -> list[str]:
-    """What is wrong with the page as it is now, light and dark, wide and narrow."""
+    """The accessibility problems of the page in its current state: light, dark, wide, narrow."""
     wrong = []
     for scheme, width in itertools.product(("light", "dark"), (1280, 360)):
         page.emulate_media(color_scheme=scheme)

@@ -1,4 +1,4 @@
-"""Slides are the lesson's own words and the stored run, in one file that needs nothing else."""
+"""Slides use the lesson's own words and the stored run, in one file that needs no other."""
 
 import html
 import re
@@ -21,7 +21,7 @@ TAG = re.compile(r"<(script|style|svg)\b.*?</\1>|<[^>]+>", re.DOTALL)
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The decks of all labs."""
+    """The folder with the decks of all labs."""
     folder = tmp_path_factory.mktemp("slides") / "out"
     assert main(["kit", "slides", str(folder)]) == 0
     return folder

@@ -13,14 +13,14 @@ from course.core import CourseError
 
 
 def state(clone: Path) -> dict[Path, bytes]:
-    """Every file of a clone that a learner sees, and the commit."""
+    """The contents of every file that a learner sees in a clone, and the commit."""
     files = [path for path in clone.rglob("*") if path.is_file() and ".git" not in path.parts]
     commit = {Path("HEAD"): git(clone, "rev-parse", "HEAD").encode()}
     return commit | {path: path.read_bytes() for path in files}
 
 
 def refused(clone: Path) -> str:
-    """What the command says when it fails, after a check that the clone is unchanged."""
+    """The message of a failed command, after a check that the clone is unchanged."""
     before = state(clone)
     with pytest.raises(CourseError) as error:
         update.main([])
@@ -165,7 +165,7 @@ def test_a_branch_that_follows_no_other_is_told_so(clone):
 
 def test_in_a_hook_of_another_repository_it_is_still_this_clone(origin, clone, monkeypatch):
     monkeypatch.setenv("GIT_DIR", str(origin / ".git"))
-    update.main([])  # `origin` itself follows no other repository
+    update.main([])  # `origin` itself has no upstream
 
 
 def test_without_a_clone_or_git_one_sentence(clone, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""What a learner wrote in a notebook is in the notebook of the new version."""
+"""What a learner wrote in a notebook is also in its new version."""
 
 import nbformat
 import pytest
@@ -54,7 +54,7 @@ def test_an_exercise_with_a_new_form_is_blank_and_the_answer_is_named(origin, cl
 def test_a_notebook_that_was_only_run_becomes_the_new_one(origin, clone):
     def run(cells: list) -> None:
         cells[1].execution_count = 1
-        cells.append(nbformat.v4.new_code_cell(""))  # what Shift+Enter leaves behind
+        cells.append(nbformat.v4.new_code_cell(""))  # as Shift+Enter adds one
 
     mine = edit(clone, run)
     release(origin)

@@ -1,1 +1,1 @@
-"""The parts of `grade`: who handed in what, the verdicts on it, and the pages about it."""
+"""The parts of `grade`: who handed in what, the verdicts, and the pages about them."""

@@ -1,4 +1,4 @@
-"""Find the scripts of a class that are the same program, or differ only in names of variables."""
+"""Find scripts of a class that are the same program, even if they name variables differently."""
 
 import ast
 import warnings
@@ -13,10 +13,10 @@ SOLUTION = "the published solution"
 
 @dataclass(frozen=True)
 class Group:
-    """Scripts of one exercise that are the same program, apart from comments and blank space.
+    """Learners whose scripts for one exercise are the same program, except for comments and layout.
 
-    `lines` counts the lines of the first of them that were not handed out. If there are few, honest
-    work is the same, too. `renamed` says that only the variables have other names.
+    `lines` counts the lines of code that the first of them added to what was handed out. If there
+    are few, honest work looks the same. `renamed` is true if variables have different names.
     """
 
     exercise: str
@@ -28,7 +28,7 @@ class Group:
 def alike(
     submissions: Iterable[Submission], handed_out: Mapping[str, str], solved: Mapping[str, str]
 ) -> list[Group]:
-    """The groups of learners whose scripts are alike; the published solution counts as one.
+    """The groups of learners with the same program; the published solution counts as a learner.
 
     `handed_out` and `solved` are the scripts by exercise. A script that is still as it was handed
     out is in no group.
@@ -59,24 +59,25 @@ def _groups(exercise: str, texts: dict[str, str], blank: str, solved: str) -> It
 
 
 def _lines(blank: str, text: str) -> int:
-    """Count the lines of code of a script that were not handed out."""
+    """Count the lines of code in a script that were not handed out."""
     return (_code_lines(text) - _code_lines(blank)).total()
 
 
 def _code_lines(text: str) -> Counter[str]:
-    """Count how often each line of code stands in a script, without comments and blank lines."""
+    """Count how often each line of code occurs in a script, without comments and blank lines."""
     lines = map(str.strip, text.splitlines())
     return Counter(line for line in lines if line and not line.startswith("#"))
 
 
 def program(text: str, renamed: bool = False) -> str:
-    """The program of a script without the way in which it is written down.
+    """The syntax tree of a script, as text: comments, docstrings and layout do not count.
 
-    `renamed` also leaves out which names it gives to its variables and arguments.
+    With `renamed`, the names of its variables and arguments do not count, either. A script that
+    cannot be parsed is returned as it is.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python's, about a learner's code
+            warnings.simplefilter("ignore")  # Python's warnings about a learner's code
             tree = ast.parse(text)
         for node in ast.walk(tree):
             _drop_docstring(node)
@@ -95,7 +96,7 @@ def _drop_docstring(node: ast.AST) -> None:
 
 
 def _rename(tree: ast.AST) -> None:
-    """Number the names that the program gives itself, in the order in which they appear."""
+    """Replace the names that the program assigns by numbers, in the order of appearance."""
     nodes = list(ast.walk(tree))
     names = {node.arg for node in nodes if isinstance(node, ast.arg)}
     names |= {

@@ -1,7 +1,7 @@
-"""Read the scripts and notebooks of a submission out of folders and archives; unpack nothing.
+"""Read the scripts and notebooks of a submission from folders and archives; unpack nothing.
 
-A submission may hold anything. So a file is read up to a limit, nothing is written, links are not
-followed, and whatever goes wrong with a file is reported for that file.
+A submission may contain anything. So each file is read up to a limit, nothing is written, links are
+not followed, and whatever goes wrong with a file is reported for that file.
 """
 
 import bz2
@@ -22,24 +22,25 @@ from typing import IO
 from course.commands.grading.names import ARCHIVES, visible
 from course.core import words
 
-SCRIPT, NOTEBOOK = 200 * 2**10, 10 * words.MIB  # bytes of a file: ours have 6 kB and 0.5 MB
-UNPACKED = 100 * words.MIB  # bytes that are read of one submission
-MEMBERS = 50_000  # files and folders of one submission
-DEEPEST = 3  # archives in archives
-GUESS = re.compile(r"(^|/)kept/guesses/[a-z][a-z0-9_]*\.json$")  # what a learner guessed
-GUESS_BYTES = 10 * 2**10
-COURSE = ("solutions", "course", "tests")  # folders of the course; they hold no answers
-OTHERS = (".7z", ".rar", ".gz", ".bz2", ".xz", ".zst")  # archives that are not read
+MAX_SCRIPT_BYTES, MAX_NOTEBOOK_BYTES = 200 * 2**10, 10 * words.MIB  # ours: 6 kB, 0.5 MB
+MAX_BYTES = 100 * words.MIB  # read of one submission
+MAX_MEMBERS = 50_000  # files and folders of one submission
+MAX_DEPTH = 3  # levels of archives in archives
+GUESS = re.compile(r"(^|/)kept/guesses/[a-z][a-z0-9_]*\.json$")  # a learner's guesses
+MAX_GUESS_BYTES = 10 * 2**10
+COURSE_FOLDERS = ("solutions", "course", "tests")  # folders of the course, without answers
+UNREADABLE = (".7z", ".rar", ".gz", ".bz2", ".xz", ".zst")  # archives that we cannot read
 DECOMPRESS = {".gz": gzip.open, ".tgz": gzip.open, ".bz2": bz2.open, ".tbz2": bz2.open}
 DECOMPRESS |= {".xz": lzma.open, ".txz": lzma.open}
 
 
 class Contents:
-    """What a submission holds.
+    """The contents of a submission.
 
-    `files` are the texts of its scripts, notebooks and guesses by their path in it, `problems` what
-    could not be read and why, `left_out` how many scripts lie in folders of the course itself.
-    `newest` is the time of the newest script or notebook on this disk, in seconds since the epoch.
+    `files` maps paths in the submission to the bytes of its scripts, notebooks and guesses.
+    `problems` has phrases that say what could not be read and why. `left_out` counts the scripts in
+    folders of the course itself. `newest` is the modification time of the newest file that was read
+    from this disk, except guesses, in seconds since the epoch, or 0.
     """
 
     def __init__(self) -> None:
@@ -47,21 +48,21 @@ class Contents:
         self.problems: list[str] = []
         self.left_out = 0
         self.newest = 0.0
-        self._left = UNPACKED
+        self._left = MAX_BYTES
         self._members = 0
 
     def read(self, path: Path, name: str) -> None:
-        """Read a folder or a file, which is called `name` in messages and in `files`."""
+        """Read a folder or a file; messages and `files` call it `name`."""
         try:
             mode = path.lstat().st_mode
             if stat.S_ISDIR(mode):
                 self._folder(path, name)
             elif stat.S_ISREG(mode):
-                self._on_disk(path, name)
+                self._file_on_disk(path, name)
             else:
-                self._refuse(name, "it is a link or a device, which is not read")
+                self._report(name, "it is a link or a device, which is not read")
         except Exception as error:
-            self._refuse(name, why(error))
+            self._report(name, why(error))
 
     def _folder(self, folder: Path, name: str) -> None:
         for at, folders, files in os.walk(folder):
@@ -71,17 +72,17 @@ class Contents:
             for file in sorted(files):
                 path, shown = Path(at, file), (Path(name) / below / file).as_posix()
                 if stat.S_ISREG(path.lstat().st_mode):
-                    self._on_disk(path, shown)
+                    self._file_on_disk(path, shown)
                 elif _limit(file):
-                    self._refuse(shown, "it is a link or a device, which is not read")
+                    self._report(shown, "it is a link or a device, which is not read")
 
-    def _on_disk(self, path: Path, name: str) -> None:
-        if self._take(name, lambda: path.open("rb")) and not GUESS.search(name):
+    def _file_on_disk(self, path: Path, name: str) -> None:
+        if self._read_file(name, lambda: path.open("rb")) and not GUESS.search(name):
             self.newest = max(self.newest, path.stat().st_mtime)
 
-    def _take(self, name: str, opened: Callable[[], IO[bytes]], depth: int = 0) -> bool:
-        """Read one file, if it is a script, a notebook or an archive; say whether it is."""
-        name = name.replace("\\", "/")  # as some programs on Windows separate folders
+    def _read_file(self, name: str, opened: Callable[[], IO[bytes]], depth: int = 0) -> bool:
+        """Read a file if its kind and its folder count; return whether they do."""
+        name = name.replace("\\", "/")  # the separator of some programs on Windows
         limit = _limit(name)
         if not limit or _is_hidden(name):
             return False
@@ -92,37 +93,37 @@ class Contents:
             with opened() as file:
                 if ARCHIVES.search(name):
                     self._unpack(name, file, depth)
-                elif name.lower().endswith(OTHERS):
-                    self._refuse(name, "an archive must be a .zip or a .tar.gz")
+                elif name.lower().endswith(UNREADABLE):
+                    self._report(name, "an archive must be a .zip or a .tar.gz")
                 else:
                     self.files[name] = self._bytes(file, limit)
-        except Exception as error:  # whatever a broken or hostile file can cause
-            self._refuse(name, why(error))
+        except Exception as error:  # a broken or hostile file can raise anything
+            self._report(name, why(error))
         return True
 
     def _unpack(self, name: str, file: IO[bytes], depth: int) -> None:
-        if depth == DEEPEST:
+        if depth == MAX_DEPTH:
             raise ValueError("it is an archive in an archive in an archive")
-        if depth:  # or each step in it would decompress all that is before it
-            file = io.BytesIO(self._bytes(file, UNPACKED))
-        elif file.seek(0, os.SEEK_END) > UNPACKED:
-            raise ValueError(f"it has more than {words.size(UNPACKED)}: ask for `labs/src` alone")
+        if depth:  # or each seek would decompress the archive from its start
+            file = io.BytesIO(self._bytes(file, MAX_BYTES))
+        elif file.seek(0, os.SEEK_END) > MAX_BYTES:
+            raise ValueError(f"it has more than {words.size(MAX_BYTES)}: ask for `labs/src` alone")
         file.seek(0)
         if name.lower().endswith(".zip"):
             with zipfile.ZipFile(file) as archive:
                 self._count(len(archive.infolist()))
                 for member in archive.infolist():
                     opened = partial(archive.open, member)
-                    self._take(f"{name}/{member.filename}", opened, depth + 1)
+                    self._read_file(f"{name}/{member.filename}", opened, depth + 1)
         else:
             decompress = DECOMPRESS.get(Path(name.lower()).suffix, lambda file: file)
-            content = io.BytesIO(self._bytes(decompress(file), UNPACKED))
+            content = io.BytesIO(self._bytes(decompress(file), MAX_BYTES))
             with tarfile.open(fileobj=content) as archive:
                 for member in archive:
                     self._count(1)
                     if member.isreg():
                         opened = partial(archive.extractfile, member)
-                        self._take(f"{name}/{member.name}", opened, depth + 1)
+                        self._read_file(f"{name}/{member.name}", opened, depth + 1)
 
     def _bytes(self, file: IO[bytes], limit: int) -> bytes:
         data = file.read(min(limit, self._left) + 1)
@@ -130,46 +131,46 @@ class Contents:
         if len(data) > limit:
             raise ValueError(f"it has more than {words.size(limit)}")
         if self._left == 0:
-            raise ValueError(f"the submission has more than {words.size(UNPACKED)}")
+            raise ValueError(f"the submission has more than {words.size(MAX_BYTES)}")
         return data
 
     def _count(self, members: int) -> None:
         self._members += members
-        if self._members > MEMBERS:
-            raise ValueError(f"it holds more than {MEMBERS:,} files and folders")
+        if self._members > MAX_MEMBERS:
+            raise ValueError(f"it holds more than {MAX_MEMBERS:,} files and folders")
 
-    def _refuse(self, name: str, why: str) -> None:
+    def _report(self, name: str, why: str) -> None:
         self.problems.append(f"{visible(name)} was not read: {why}")
 
 
 def _limit(name: str) -> int:
-    """How many bytes of a file of this name are read, 0 if it is of no interest."""
+    """The most bytes to read of a file with this name; 0 if such files do not count."""
     name = name.lower()
     if name.endswith(".py"):
-        return SCRIPT
+        return MAX_SCRIPT_BYTES
     if GUESS.search(name):
-        return GUESS_BYTES
+        return MAX_GUESS_BYTES
     if name.endswith(".ipynb"):
-        return NOTEBOOK
-    return UNPACKED if ARCHIVES.search(name) or name.endswith(OTHERS) else 0
+        return MAX_NOTEBOOK_BYTES
+    return MAX_BYTES if ARCHIVES.search(name) or name.endswith(UNREADABLE) else 0
 
 
 def _is_hidden(name: str) -> bool:
-    """Whether the path leads through a folder that a system or an editor made for itself."""
-    parts = name.split("/")[1:]  # the first one is the submission's own name
+    """Whether a part of the path is hidden, or a folder that macOS adds to archives."""
+    parts = name.split("/")[1:]  # the first part is the submission's own name
     return any(part.startswith(".") or part == "__MACOSX" for part in parts)
 
 
 def _is_of_the_course(name: str) -> bool:
-    """Whether the path leads into the course itself; its folder of labs is the learner's."""
+    """Whether the path leads into the course's own folders; `labs` is the learner's."""
     folders = name.split("/")[1:-1]
     if "labs" in folders:
         folders = folders[folders.index("labs") :]
-    return any(folder in COURSE for folder in folders)
+    return any(folder in COURSE_FOLDERS for folder in folders)
 
 
 def why(error: Exception) -> str:
-    """Say to a teacher what is wrong with a file."""
+    """Explain to a teacher why a file cannot be read."""
     match error:
         case RuntimeError() if "password" in str(error) or "encrypted" in str(error):
             return "it is protected by a password"

@@ -1,7 +1,7 @@
-"""Read what a teacher adds to the verdicts: remarks, and points that replace those of the checks.
+"""Read a teacher's remarks, and the points that replace those of the checks.
 
-They stand in a TOML file with a table for each learner. The file is written once, and only read
-from then on.
+Both are in a TOML file with a table for each learner. The file is created once, and only read from
+then on.
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from course.core import CourseError, write_whole
 
-HEAD = """\
+HEADER = """\
 # Your remarks, and points of yours. `grade` reads this file each time and never changes it.
 #
 #     ["Ada Lovelace"]
@@ -24,7 +24,7 @@ HEAD = """\
 
 @dataclass(frozen=True)
 class Comment:
-    """What is added to one learner: `points` by exercise, `late` in days (None for as counted)."""
+    """A teacher's entry for a learner: `points` by exercise, `late` in days (None: as counted)."""
 
     remark: str = ""
     points: dict[str, float] = field(default_factory=dict)
@@ -32,14 +32,14 @@ class Comment:
 
 
 def read(path: Path, learners: Iterable[str], names: Sequence[str]) -> dict[str, Comment]:
-    """The comments by learner; make the file if it is not there.
+    """The comments by learner; creates the file if it does not exist.
 
     Raises `CourseError` for an unknown learner or an entry that cannot be read.
     """
     learners = list(learners)
     if not path.exists():
         tables = "".join(f"\n[{json.dumps(learner, ensure_ascii=False)}]\n" for learner in learners)
-        write_whole(path, HEAD + tables)
+        write_whole(path, HEADER + tables)
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -52,7 +52,7 @@ def read(path: Path, learners: Iterable[str], names: Sequence[str]) -> dict[str,
 
 
 def _has_content(path: Path, learner: str, entry: object, learners: Sequence[str]) -> bool:
-    """Whether there is a comment; an empty entry may name a learner who has left."""
+    """Whether an entry is not empty; an empty one may name a learner who has left the class."""
     if learner not in learners and entry:
         raise CourseError(f"{path} has a comment on {learner!r}, who is not in this class.")
     return bool(entry)
@@ -72,6 +72,6 @@ def _comment(path: Path, learner: str, entry: object, names: Sequence[str]) -> C
 
 
 def is_points(value: object) -> bool:
-    """Whether a value is a number of points: finite, and not below 0."""
+    """Whether a value is a number of points: finite and not negative."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return is_number and 0 <= value < float("inf")

@@ -1,4 +1,4 @@
-"""What a learner gets back, as a page, and what spreadsheets read: CSV."""
+"""Write feedback for learners, as pages, and the points of a class for spreadsheets, as CSV."""
 
 from html import escape
 
@@ -50,7 +50,7 @@ def _points(line: GradebookLine) -> str:
 
 
 def csv(book: Gradebook) -> str:
-    """The class as CSV: the points of each learner and of each exercise."""
+    """The class as CSV: a row for each learner, with all points and notes."""
     rows = [["learner", "id", "section", "points", "late", "not judged", *book.weights, "to know"]]
     for line in book.lines:
         person = line.submission.person

@@ -1,6 +1,7 @@
-"""The gradebook of a class: a line for each learner, with points, lateness and what is doubtful."""
+"""The gradebook of a class: a line for each learner, with points, days late and doubts."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,9 +17,9 @@ NO_COMMENT = Comment()
 
 @dataclass(frozen=True)
 class GradebookLine:
-    """One learner: what was handed in, the verdicts by exercise, and notes.
+    """One learner: the submission, the verdicts by exercise, and notes.
 
-    `late` is in days, and each of them takes `percent` of the points.
+    `late` is in days; each day costs `percent` percent of the points.
     """
 
     submission: Submission
@@ -40,26 +41,26 @@ class GradebookLine:
         return self.submission.person.section if self.submission.person else ""
 
     def points(self, name: str) -> float:
-        """The points of one exercise: the teacher's own, or the part whose checks hold."""
+        """The points of one exercise: the teacher's, or the share of the checks that hold."""
         report = self.reports.get(name)
         earned = self.weights[name] * report.share if report else 0.0
         return self.comment.points.get(name, earned)
 
     @property
     def total(self) -> float:
-        """All points, minus the deduction for being late."""
-        part = max(0.0, 1 - self.late * self.percent / 100)
-        return part * sum(self.points(name) for name in self.weights)
+        """The sum of all points, minus the deduction for lateness."""
+        factor = max(0.0, 1 - self.late * self.percent / 100)
+        return factor * sum(self.points(name) for name in self.weights)
 
     @property
     def not_judged(self) -> list[str]:
-        """The exercises that were handed in and are not fully judged."""
+        """The exercises that were handed in but not fully judged, by checks or the teacher."""
         own = self.comment.points
         return [name for name, report in self.reports.items() if not (report.judged or name in own)]
 
     @property
     def notes(self) -> list[str]:
-        """What a teacher should know of this learner, in short sentences."""
+        """Short notes on this learner for the teacher."""
         notes = [self.submission.problem, *self.submission.notes]
         notes += [f"late: {self.late:g} d"] if self.late else []
         notes += self.doubts
@@ -70,47 +71,52 @@ class GradebookLine:
 
 @dataclass(frozen=True)
 class Gradebook:
-    """A class: its lines, the points of each requested exercise, and which answers are alike."""
+    """A class: a line for each learner, the points of each exercise, and equal programs."""
 
     lines: Sequence[GradebookLine]
     weights: Mapping[str, float]
     groups: Sequence[Group] = ()
 
     @property
-    def most(self) -> float:
+    def max_points(self) -> float:
         """The highest possible number of points."""
         return sum(self.weights.values())
 
     def mean(self, name: str) -> float:
-        """The mean share of an exercise's points in the class, from 0 to 1."""
-        most = self.weights[name] * len(self.lines)
-        return sum(line.points(name) for line in self.lines) / most if most else 0.0
+        """The class's mean share of the points of an exercise, from 0 to 1."""
+        max_points = self.weights[name] * len(self.lines)
+        return sum(line.points(name) for line in self.lines) / max_points if max_points else 0.0
 
     @property
     def failing(self) -> list[tuple[str, str, int, int]]:
-        """The checks that fail, most frequent first: exercise, claim, for how many, of how many."""
+        """The failing checks, most frequent first.
+
+        Each is an exercise, a claim, how many learners fail it, and how many have begun the
+        exercise.
+        """
         failures = []
         for name in self.weights:
             reports = [line.reports.get(name) for line in self.lines]
             begun = [report for report in reports if report and report.begun]
-            fails: dict[str, int] = {}
-            for report in begun:
-                for result in report.results:
-                    if result.outcome == Outcome.FAILED:
-                        fails[result.claim] = fails.get(result.claim, 0) + 1
-            failures += [(name, claim, count, len(begun)) for claim, count in fails.items()]
+            counts = Counter(
+                result.claim
+                for report in begun
+                for result in report.results
+                if result.outcome == Outcome.FAILED
+            )
+            failures += [(name, claim, count, len(begun)) for claim, count in counts.items()]
         return sorted(failures, key=lambda failure: -failure[2])
 
 
 def days_late(submission: Submission, due: datetime | None) -> float:
-    """How many days a submission is late; a part of a day counts as a day.
+    """The number of days by which a submission is late, rounded up.
 
-    The roster's own time comes first. If the roster or Canvas says only "late", it is
-    one day.
+    A learner's own time in the roster takes precedence over `due`. A submission that the roster or
+    Canvas only marks as late is one day late.
     """
     person = submission.person
     due = person.due if person and person.due else due
-    over = submission.time - due.timestamp() if due and submission.time else 0.0
-    if over > 0:
-        return math.ceil(over / DAY)
+    seconds_late = submission.time - due.timestamp() if due and submission.time else 0.0
+    if seconds_late > 0:
+        return math.ceil(seconds_late / DAY)
     return 1.0 if submission.late or (person and person.late) else 0.0

@@ -1,4 +1,4 @@
-"""The page with the class at a glance: who has which points, what is doubtful, what fails most."""
+"""The page of a class at a glance: everyone's points, doubts, and the checks that fail most."""
 
 from html import escape
 from urllib.parse import quote
@@ -42,11 +42,11 @@ LEGEND = (
     ("none", "–", "not handed in"),
     ("unjudged", "3/12 ?", "not all was judged"),
 )
-MOST_FAILING = 15  # checks that are listed
+MAX_FAILING = 15  # checks that are listed
 
 
 def head(title: str) -> str:
-    """The beginning of a page; `title` is text."""
+    """The beginning of a page; `title` is plain text."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -66,14 +66,14 @@ def index(book: Gradebook) -> str:
         f"<p><b>{words.plural(unjudged, 'exercise')} not judged.</b> Start the command again: it "
         "asks only what is not judged yet.</p>"
     )
-    most = words.significant(book.most, 4)
+    max_points = words.significant(book.max_points, 4)
     return (
         head(f"{learners}, {words.plural(len(book.weights), 'exercise')}")
         + (warning if unjudged else "")
         + '<p class="note">In a field: how many of the checks of an exercise hold. At most '
-        + f"{most} {'point' if book.most == 1 else 'points'}.</p>"
+        + f"{max_points} {'point' if book.max_points == 1 else 'points'}.</p>"
         + f'{_table(book)}<p class="legend">{legend}</p>'
-        + f"{_to_know(book)}{_failing(book)}{_alike(book)}"
+        + f"{_notes(book)}{_failing(book)}{_alike(book)}"
         + '<p><a href="guesses.html">What the room expected, and what it measured</a></p>'
         + "</body></html>"
     )
@@ -118,14 +118,14 @@ def _row(line: GradebookLine, with_sections: bool) -> str:
 
 
 def total(line: GradebookLine) -> str:
-    """A learner's points; at least that many, if not all is judged."""
+    """A learner's points, as HTML: "at least" that many if not everything is judged."""
     points = words.significant(line.total, 3)
     at_least = '<span class="spoken">at least </span><span aria-hidden=true>≥ </span>'
     return f"{at_least}{points}" if line.not_judged else points
 
 
 def cell(report: Report | None, own: float | None = None) -> str:
-    """The field of one exercise; `own` are the points that the teacher gives instead."""
+    """The table cell of one exercise; `own` are the points that the teacher gives instead."""
     kind, sign, spoken = _looks(report)
     mark = f" → {own:g}" if own is not None else ""
     spoken += f"; your points: {own:g}" if own is not None else ""
@@ -136,27 +136,27 @@ def cell(report: Report | None, own: float | None = None) -> str:
 
 
 def _looks(report: Report | None) -> tuple[str, str, str]:
-    """How a verdict is shown: its class, its sign, and the words for screen readers."""
+    """The CSS class of a verdict, its sign, and its words for screen readers."""
     if report is None:
         return "none", "–", "not handed in"
-    of = len(report.checks)
-    held = f"{report.passed_count} of {words.plural(of, 'check')} hold"
+    total_checks = len(report.checks)
+    passed = f"{report.passed_count} of {words.plural(total_checks, 'check')} hold"
     if not report.judged:
         return (
             "unjudged",
-            f"{report.passed_count}/{of} ?" if report.passed_count else "?",
-            f"{held}, not all judged",
+            f"{report.passed_count}/{total_checks} ?" if report.passed_count else "?",
+            f"{passed}, not all judged",
         )
     if not report.begun:
         return "open", "○", "handed in as it was handed out"
     if report.ok:
-        return "right", f"✓ {of}", "all checks hold"
+        return "right", f"✓ {total_checks}", "all checks hold"
     if report.passed_count:
-        return "partly", f"{report.passed_count}/{of}", held
-    return "wrong", f"✗ 0/{of}", held
+        return "partly", f"{report.passed_count}/{total_checks}", passed
+    return "wrong", f"✗ 0/{total_checks}", passed
 
 
-def _to_know(book: Gradebook) -> str:
+def _notes(book: Gradebook) -> str:
     rows = "".join(
         f"<tr><th scope=row>{escape(line.learner)}</th>"
         f"<td>{'<br>'.join(escape(note) for note in line.notes)}</td></tr>"
@@ -170,7 +170,7 @@ def _failing(book: Gradebook) -> str:
     rows = "".join(
         f"<tr><th scope=row>{escape(name)}</th><td>{escape(claim)}</td>"
         f'<td class="number">{count} of {begun}</td></tr>'
-        for name, claim, count, begun in book.failing[:MOST_FAILING]
+        for name, claim, count, begun in book.failing[:MAX_FAILING]
     )
     head = "<th scope=col>exercise</th><th scope=col>check</th><th scope=col>fails for</th>"
     table = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"

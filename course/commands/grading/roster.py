@@ -7,9 +7,9 @@ A roster is a CSV file with a row for each learner. Its columns may be
 - those of Canvas's exported gradebook: Student, ID, SIS User ID, SIS Login ID, Section,
 - those of Classroom 50's roster: username, first_name, last_name, email, section.
 
-`with_points` writes it again with one column filled, which is what Moodle and Canvas import. Moodle
-reads Identifier, Grade and "Last modified (grade)" (`importgradeslib.php`). Canvas finds learners
-by ID and a column by its title; its row "Points Possible" is no learner (`gradebook_importer.rb`).
+`with_points` returns it with one column filled; Moodle and Canvas import that. Moodle reads
+Identifier, Grade and "Last modified (grade)" (`importgradeslib.php`). Canvas finds learners by ID
+and a column by its title; its row "Points Possible" is not a learner (`gradebook_importer.rb`).
 """
 
 import csv
@@ -25,18 +25,18 @@ from pathlib import Path
 from course.commands.grading.names import Owner, plain
 from course.core import CourseError
 
-NUMBERS = ("id", "identifier")  # columns whose number Moodle or Canvas puts into names of files
+NUMBERS = ("id", "identifier")  # columns whose numbers Moodle or Canvas puts into file names
 IDS = (*NUMBERS, "username", "sis user id", "sis login id", "email", "email address")
 NAMES = ("name", "full name", "student")
-GRADE = "Grade"  # what Moodle calls the column of points
-POINTS = "points"  # what we call it
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # begins a cell that a spreadsheet computes
-YES = ("yes", "true", "1", "late")
+GRADE = "Grade"  # Moodle's title of the column of points
+POINTS = "points"  # our title
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of a cell that a spreadsheet computes
+TRUE_WORDS = ("yes", "true", "1", "late")
 
 
 @dataclass(frozen=True)
 class Person:
-    """One learner of the roster; `row` is the number of the row, from 0."""
+    """One learner of the roster, in the row `row`, counted from 0."""
 
     row: int
     name: str
@@ -47,7 +47,7 @@ class Person:
 
 
 class Roster:
-    """The rows of a roster, and who they are."""
+    """The rows of a roster, and the learners in them."""
 
     def __init__(
         self, path: Path, header: list[str], rows: list[list[str]], delimiter: str
@@ -80,7 +80,7 @@ class Roster:
             id=(ids or [""])[0],
             section=cells.get("section", ""),
             due=time_of(cells.get("due", "")),
-            late=cells.get("late", "").casefold() in YES,
+            late=cells.get("late", "").casefold() in TRUE_WORDS,
         )
         self.people.append(person)
         numbers = (re.search(r"\d+$", cells.get(title, "")) for title in NUMBERS)
@@ -89,7 +89,7 @@ class Roster:
         logins = [address.partition("@")[0] for address in ids]
         for key in {plain(text) for text in (*ids, *logins)} - {""}:
             self._ids.setdefault(key, []).append(person)
-        for key in {plain(spelling) for name in names for spelling in (name, _turned(name))} - {""}:
+        for key in {plain(spelling) for name in names for spelling in (name, _swap(name))} - {""}:
             self._names.setdefault(key, []).append(person)
 
     def find(self, owner: Owner) -> Person | None:
@@ -98,21 +98,21 @@ class Roster:
         numbered = [
             person
             for person in self._numbers.get(owner.number, [])
-            if self._is_theirs or all(plain(word) in name for word in person.name.split())
+            if self._has_numbered_files or all(plain(word) in name for word in person.name.split())
         ]
-        ended = self._at_the_end(owner.learner) if owner.is_clone else []
-        for people in (numbered, self._ids.get(name, []), self._names.get(name, []), ended):
+        by_ending = self._with_id_at_end(owner.learner) if owner.is_clone else []
+        for people in (numbered, self._ids.get(name, []), self._names.get(name, []), by_ending):
             if len(people) == 1:
                 return people[0]
         return None
 
     @property
-    def _is_theirs(self) -> bool:
-        """Whether this is a roster of Moodle or Canvas, whose numbers stand in names of files."""
+    def _has_numbered_files(self) -> bool:
+        """Whether the roster is from Moodle or Canvas, which put its numbers into file names."""
         return "identifier" in self._titles or "student" in self._titles
 
-    def _at_the_end(self, name: str) -> list[Person]:
-        """The people with whose id a repository's name ends; the longest id counts."""
+    def _with_id_at_end(self, name: str) -> list[Person]:
+        """The people whose id ends a repository's name; the longest such id counts."""
         parts = name.split("-")
         for first in range(1, len(parts)):
             if people := self._ids.get(plain("".join(parts[first:])), []):
@@ -120,24 +120,25 @@ class Roster:
         return []
 
     def with_points(self, points: Mapping[int, float], column: str | None) -> str:
-        """The roster as CSV again, with the points of its rows in one column.
+        """The roster as CSV, with the points (by row) written into one column.
 
-        Without `column` that is Moodle's "Grade", or a new column if there is none.
+        Without `column`, that is Moodle's "Grade" if the roster has it, otherwise "points". A
+        column that does not exist is added.
         """
         title = column or (GRADE if GRADE in self._header else POINTS)
         header = self._header if title in self._header else [*self._header, title]
-        at = header.index(title)
+        index = header.index(title)
         rows = []
         for number, row in enumerate(self._rows):
             cells = row + [""] * (len(header) - len(row))
             if number in points:
-                cells[at] = f"{points[number]:g}"
+                cells[index] = f"{points[number]:g}"
             rows.append(cells)
         return table([header, *rows], self._delimiter)
 
 
-def _turned(name: str) -> str:
-    """Turn a name around: "Lovelace, Ada" into "Ada Lovelace", and that into "Lovelace Ada"."""
+def _swap(name: str) -> str:
+    """Swap the parts of a name: "Lovelace, Ada" to "Ada Lovelace", and that to "Lovelace Ada"."""
     last, comma, first = name.partition(",")
     if not comma:
         first, _, last = name.strip().rpartition(" ")
@@ -158,9 +159,9 @@ def read(path: Path) -> Roster:
     except csv.Error as error:
         raise CourseError(f"The roster {path} cannot be read: {error}.") from None
     header, *rest = rows or [[]]
-    twice = [title for title, count in Counter(header).items() if title and count > 1]
-    if twice:
-        raise CourseError(f"The roster {path} has two columns {twice[0]!r}.")
+    duplicates = [title for title, count in Counter(header).items() if title and count > 1]
+    if duplicates:
+        raise CourseError(f"The roster {path} has two columns {duplicates[0]!r}.")
     return Roster(path, header, rest, delimiter)
 
 
@@ -180,7 +181,7 @@ def time_of(text: str) -> datetime | None:
 
 
 def table(rows: Iterable[Iterable[object]], delimiter: str = ",") -> str:
-    """Rows as CSV in which no cell is a formula."""
+    """Rows as CSV, in which a spreadsheet finds no formula."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerows([_safe(cell) for cell in row] for row in rows)
@@ -188,8 +189,8 @@ def table(rows: Iterable[Iterable[object]], delimiter: str = ",") -> str:
 
 
 def _safe(cell: object) -> object:
-    """A cell that a spreadsheet takes for text; a number stays a number."""
-    if not isinstance(cell, str) or not cell.startswith(FORMULA) or len(cell) == 1:
+    """A cell that a spreadsheet reads as text, even if it looks like a formula; numbers stay."""
+    if not isinstance(cell, str) or not cell.startswith(FORMULA_STARTS) or len(cell) == 1:
         return cell
     try:
         float(cell)

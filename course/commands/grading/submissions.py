@@ -1,4 +1,4 @@
-"""Collect what a class handed in: whatever lies in a folder becomes a folder per learner.
+"""Collect the submissions of a class: from any folder, make one folder for each learner.
 
 Every entry counts, readable or not, so that no learner is lost.
 """
@@ -24,18 +24,18 @@ SCRIPT = re.compile(r"[A-Za-z_]\w{0,99}\.py")
 LAB_FILE = re.compile(r"(^|/)labs/(src/[^/]+\.py|[^/]+\.ipynb)$")
 Guess = guesses.Guess
 MARK = FolderMark("course-grade.txt", "`course grade` has made this folder, and replaces it.\n")
-MOST_PROBLEMS = 5  # problems of one submission that are listed
+MAX_PROBLEMS = 5  # problems listed per submission
 EMPTY = "it holds no script that is named as an exercise, such as ring.py, and no notebook of a lab"
 ABSENT, STRANGER = "handed in nothing", "not in the roster"
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One learner's scripts, copied to `src`; `person` is who that is in the roster.
+    """One learner's scripts, copied to `src`; `person` is the learner in the roster, if found.
 
     `problem` says what could not be read. `notes` say more, such as which of two files was taken.
-    `time` is that of the newest file, in seconds since the epoch, 0 if none was read; `late` is
-    true if Canvas says so. `guesses` has the answers by the question.
+    `time` is when the newest file was modified, in seconds since the epoch, or 0 if none was read.
+    `late` is true if Canvas says so. `guesses` are by question.
     """
 
     learner: str
@@ -49,7 +49,7 @@ class Submission:
 
     @property
     def exercises(self) -> list[str]:
-        """The exercises of which there is a script."""
+        """The exercises for which there is a script."""
         return [name for name in exercises() if (self.src / f"{name}.py").is_file()]
 
     def text(self, name: str) -> str:
@@ -65,15 +65,15 @@ class Submission:
 
 
 def collect(folder: Path, work: Path, roster: Roster | None = None) -> list[Submission]:
-    """The submissions in a folder, and an empty one for each learner in the roster who has none.
+    """The submissions in a folder, and an empty one for each learner of the roster without any.
 
     Their scripts are copied into `work`, in place of older ones. Entries of the same owner are one
-    submission. Raises `CourseError` if there is nothing, or `work` holds something else.
+    submission. Raises `CourseError` if `folder` is empty, or if `work` holds anything else.
     """
-    parts = _parts(folder, roster)
+    parts = _entries_by_owner(folder, roster)
     missing = [person for person in roster.people if person not in parts] if roster else []
     parts |= {person: [] for person in missing}
-    names = _names(parts)
+    names = _unique_names(parts)
     if not MARK.may_replace(work):
         raise CourseError(
             f"{work} is there and holds something else: give another folder to --out."
@@ -82,7 +82,7 @@ def collect(folder: Path, work: Path, roster: Roster | None = None) -> list[Subm
     work.mkdir(parents=True)
     MARK.write(work)
     submissions = [
-        _collected(parts[key], names[key], work / slug(names[key]), key) for key in parts
+        _collect_one(parts[key], names[key], work / slug(names[key]), key) for key in parts
     ]
     if roster is None:
         return submissions
@@ -97,23 +97,24 @@ def collect(folder: Path, work: Path, roster: Roster | None = None) -> list[Subm
 Key = Person | tuple[str, str]  # the owner of an entry: a person, or a name and a number
 
 
-def _parts(folder: Path, roster: Roster | None) -> dict[Key, list[tuple[Path, Owner]]]:
-    """The entries of the folder by their owner."""
+def _entries_by_owner(folder: Path, roster: Roster | None) -> dict[Key, list[tuple[Path, Owner]]]:
+    """The entries of the folder by owner."""
     parts: dict[Key, list[tuple[Path, Owner]]] = {}
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or (roster and os.path.abspath(path) == roster.path):
             continue
-        whose = owner(path.name, path.is_dir(), is_clone=(path / ".git").exists())
-        person = roster.find(whose) if roster else None
-        parts.setdefault(person or (whose.learner, whose.number), []).append((path, whose))
+        entry_owner = owner(path.name, path.is_dir(), is_clone=(path / ".git").exists())
+        person = roster.find(entry_owner) if roster else None
+        key = person or (entry_owner.learner, entry_owner.number)
+        parts.setdefault(key, []).append((path, entry_owner))
     if not parts:
         kinds = "a folder of scripts, an archive or a notebook for each learner"
         raise CourseError(f"There are no submissions in {folder}: it should hold {kinds}.")
     return parts
 
 
-def _names(keys: Iterable[Key]) -> dict[Key, str]:
-    """A name for each learner; no two are equal."""
+def _unique_names(keys: Iterable[Key]) -> dict[Key, str]:
+    """A name for each learner, all of them different."""
     names: dict[Key, str] = {}
     for key in keys:
         name, number = (key.name, key.id) if isinstance(key, Person) else key
@@ -128,18 +129,18 @@ def _names(keys: Iterable[Key]) -> dict[Key, str]:
     return names
 
 
-def _collected(
+def _collect_one(
     parts: Sequence[tuple[Path, Owner]], learner: str, work: Path, key: Key
 ) -> Submission:
     contents = Contents()
-    for path, whose in parts:
-        contents.read(path, whose.file or whose.learner)
+    for path, entry_owner in parts:
+        contents.read(path, entry_owner.file or entry_owner.learner)
     src = work / "src"
     src.mkdir(parents=True)
     scripts, notes = chosen(contents)
     for name, text in scripts.items():
         (src / name).write_bytes(text)
-    if len(parts) > 1 and not any(whose.number for _, whose in parts):
+    if len(parts) > 1 and not any(entry_owner.number for _, entry_owner in parts):
         notes.append(f"taken together: {' and '.join(visible(path.name) for path, _ in parts)}")
     person = key if isinstance(key, Person) else None
     submission = Submission(
@@ -148,16 +149,16 @@ def _collected(
         problem=_problem(contents, scripts) if parts else "",
         notes=notes if parts else [ABSENT],
         time=contents.newest,
-        late=any(whose.late for _, whose in parts),
+        late=any(entry_owner.late for _, entry_owner in parts),
         person=person,
         guesses=_guesses(contents),
     )
-    check_given.lay(src, submission.exercises)
+    check_given.add_missing(src, submission.exercises)
     return submission
 
 
 def _guesses(contents: Contents) -> dict[str, Guess]:
-    """The guesses by question; of two files on one, the one with an answer counts."""
+    """The guesses by question; of two files on one question, the first with a guess counts."""
     read: dict[str, Guess] = {}
     for path in sorted(filter(GUESS.search, contents.files)):
         guess = guesses.parse(contents.files[path].decode("utf-8", "replace"))
@@ -171,16 +172,16 @@ def _problem(contents: Contents, scripts: dict[str, bytes]) -> str:
     if not problems and not any(PurePosixPath(name).stem in exercises() for name in scripts):
         left = f" ({words.plural(contents.left_out, 'script')} of the course itself not counted)"
         problems.insert(0, EMPTY + (left if contents.left_out else ""))
-    if len(problems) > MOST_PROBLEMS:
-        problems[MOST_PROBLEMS - 1 :] = [
-            f"and so {words.plural(len(problems) - MOST_PROBLEMS + 1, 'more file')}"
+    if len(problems) > MAX_PROBLEMS:
+        problems[MAX_PROBLEMS - 1 :] = [
+            f"and so {words.plural(len(problems) - MAX_PROBLEMS + 1, 'more file')}"
         ]
     return "; ".join(problems)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A script that was found: its file's `name`, its `text`, and `where` it stands."""
+    """A script in a submission: the `name` of its file, its `text`, and `where` it was found."""
 
     name: str
     text: bytes
@@ -189,10 +190,10 @@ class Candidate:
 
     @property
     def rank(self) -> tuple:
-        """The key by which one of several is taken: the least.
+        """The sort key: of several candidates, the smallest is taken.
 
         A script that the learner changed comes before one as it was handed out, a script before a
-        cell that would write it, and a file before others that lie deeper.
+        cell that would write it, and a file before others in deeper folders.
         """
         return self._is_as_handed_out(), self.in_cell, self.where.count("/"), self.where
 
@@ -205,10 +206,10 @@ class Candidate:
 
 
 def chosen(contents: Contents) -> tuple[dict[str, bytes], list[str]]:
-    """The scripts to judge by their names, and which file was taken if there were two.
+    """The scripts to judge, by name, and notes on which file was taken if there were several.
 
     If there is a folder `labs`, only its notebooks and the scripts in its `src` count. Otherwise
-    all notebooks count, and the scripts that lie next to one of an exercise.
+    all notebooks count, and the scripts of each folder that contains one of an exercise.
     """
     paths = set(contents.files)
     in_labs = {path for path in paths if LAB_FILE.search(path)}
@@ -229,8 +230,7 @@ def chosen(contents: Contents) -> tuple[dict[str, bytes], list[str]]:
             by_name.setdefault(candidate.name, []).append(candidate)
     taken, notes = {}, []
     for name, candidates in by_name.items():
-        different = {candidate.text: candidate for candidate in candidates}
-        if len(different) > 1:
+        if len({candidate.text for candidate in candidates}) > 1:
             candidates.sort(key=lambda candidate: candidate.rank)
             others = [
                 candidate.where
@@ -245,12 +245,12 @@ def chosen(contents: Contents) -> tuple[dict[str, bytes], list[str]]:
 
 
 def _candidates(path: str, contents: Contents) -> list[Candidate]:
-    """The script that a file is, or those that a notebook's cells would write; runs nothing."""
+    """The script in a file, or those that a notebook's cells would write; nothing is run."""
     name = PurePosixPath(path).name
     if path.lower().endswith(".ipynb"):
         try:
             return _in_cells(path, contents.files[path])
-        except Exception as error:  # whatever a file that is not a notebook can cause
+        except Exception as error:  # a file that is not a notebook can raise anything
             contents.problems.append(f"{visible(path)} was not read as a notebook: {why(error)}")
             return []
     return [Candidate(name, contents.files[path], path)] if SCRIPT.fullmatch(name) else []

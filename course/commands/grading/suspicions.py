@@ -1,49 +1,49 @@
-"""Find what a teacher should look at in a script before believing that it is honest.
+"""Find the lines of a script that a teacher should read before trusting its verdict.
 
-No script needs any of it to solve an exercise. Finding it proves nothing, and
-neither does not finding it.
+No script needs such lines to solve an exercise. They do not prove that it cheats, and their absence
+does not prove that it is honest.
 """
 
 import ast
 from collections.abc import Iterator
 
 LIBRARIES = ("builtins", "course", "math", "numpy", "pytest", "sys", "torch", "unittest")
-# Those are there to be set.
+# Attributes of libraries that are there to be set.
 SETTINGS = ("torch.backends.", "torch._dynamo.config.", "torch._inductor.config.")
 PROCESSES = ("/proc/self", "/proc/1")  # and the beginning of `f"/proc/{pid}"`
 FRAMES = ("tb_frame", "f_back", "f_locals", "f_globals", "gi_frame", "cr_frame", "_getframe")
 FRAMES += ("currentframe", "getouterframes", "getinnerframes")
-INSIDES = ("__closure__", "cell_contents", "__globals__", "__code__", "__subclasses__")
+INTERNALS = ("__closure__", "cell_contents", "__globals__", "__code__", "__subclasses__")
 MODULES = ("gc", "ctypes", "inspect", "course.checks", "__main__")
 CALLS = ("eval", "exec")
 
 
 def suspicions(source: str) -> list[str]:
-    """A sentence for each line that changes a library, or reaches beyond the script."""
+    """A sentence for each line that changes a library or reaches beyond the script."""
     try:
         tree = ast.parse(source)
     except (MemoryError, RecursionError, SyntaxError, ValueError):
         return []  # it cannot run, either
     names = _imported(tree)
-    places = {(node.lineno, what) for node, what in _looked_at(tree, names)}
-    return [f"Line {line} {what}." for line, what in sorted(places)]
+    places = {(node.lineno, reason) for node, reason in _suspicious_nodes(tree, names)}
+    return [f"Line {line} {reason}." for line, reason in sorted(places)]
 
 
 def _imported(tree: ast.AST) -> dict[str, str]:
-    """What the script imports, a module or its member, by the name that the script uses."""
+    """Map each name that the script imports to the module or member that it stands for."""
     names = {"__builtins__": "builtins"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                whole = alias.name if alias.asname else alias.name.partition(".")[0]
-                names[alias.asname or whole] = whole
+                full_name = alias.name if alias.asname else alias.name.partition(".")[0]
+                names[alias.asname or full_name] = full_name
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
     return names
 
 
-def _looked_at(tree: ast.AST, names: dict[str, str]) -> Iterator[tuple[ast.AST, str]]:
+def _suspicious_nodes(tree: ast.AST, names: dict[str, str]) -> Iterator[tuple[ast.AST, str]]:
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(ctx=ast.Store() | ast.Del()) if path := _library(node, names):
@@ -56,7 +56,7 @@ def _looked_at(tree: ast.AST, names: dict[str, str]) -> Iterator[tuple[ast.AST, 
                 yield node, f"reaches into `{path}`"
             case ast.Attribute(attr=name) if name in FRAMES:
                 yield node, f"looks at the variables of its callers, by `{name}`"
-            case ast.Attribute(attr=name) if name in INSIDES:
+            case ast.Attribute(attr=name) if name in INTERNALS:
                 yield node, f"looks into a function or class, by `{name}`"
             case ast.Call(func=ast.Name(name)) if name in CALLS:
                 yield node, f"runs code that is not written there, by `{name}`"

@@ -1,4 +1,4 @@
-"""Get the verdicts on a class: run several checks at a time, within a limit, and keep each."""
+"""Judge a class: run several checks at a time, within a time limit, and store each verdict."""
 
 import json
 import time
@@ -20,10 +20,10 @@ Verdicts = dict[str, dict[str, Report]]  # by learner and exercise
 
 @dataclass
 class Judge:
-    """Runs the checks, and keeps their verdicts below `folder`.
+    """Runs the checks, and stores their verdicts in `folder`.
 
-    A kept verdict counts again only for the same scripts, the same checks and the same `isolated`.
-    `minutes` is how long all checks of one learner may take.
+    A stored verdict is used again only for the same scripts, the same checks and the same
+    `isolated`. `minutes` limits the time of all checks of one learner.
     """
 
     folder: Path
@@ -34,7 +34,7 @@ class Judge:
     _stop: Event = field(default_factory=Event)
 
     def judge(self, submissions: Sequence[Submission], names: Sequence[str], jobs: int) -> Verdicts:
-        """The verdicts on these exercises; what an interrupt leaves out is not judged."""
+        """The verdicts on these exercises; those that an interrupt prevents are not judged."""
         verdicts: Verdicts = {submission.learner: {} for submission in submissions}
         pairs = []
         for submission in submissions:
@@ -45,13 +45,13 @@ class Judge:
                     if report is None:
                         pairs.append((submission, name))
         pool = ThreadPoolExecutor(jobs)
-        under_way = {pool.submit(self._ask, *pair): pair for pair in pairs}
+        pending = {pool.submit(self._check, *pair): pair for pair in pairs}
         try:
-            _follow(under_way)
+            _follow(pending)
         except KeyboardInterrupt:
             self._stop.set()
         pool.shutdown(cancel_futures=True)
-        for future, (submission, name) in under_way.items():
+        for future, (submission, name) in pending.items():
             if not future.cancelled():
                 verdicts[submission.learner][name] = future.result()
         return verdicts
@@ -59,27 +59,27 @@ class Judge:
     def _path(self, submission: Submission, name: str) -> Path:
         return self.folder / slug(submission.learner) / f"{name}.json"
 
-    def _judged(self, submission: Submission) -> dict:
-        """What a verdict depends on."""
+    def _inputs(self, submission: Submission) -> dict:
+        """Everything that a verdict depends on."""
         return {"scripts": submission.digest(), "checks": self._checks, "isolated": self.isolated}
 
     def _stored(self, submission: Submission, name: str) -> Report | None:
-        """The verdict that is kept, None if there is none on these scripts."""
+        """The stored verdict on these scripts; None if there is none."""
         try:
             record = json.loads(self._path(submission, name).read_text(encoding="utf-8"))
             report = Report.from_dict(record["report"])
-            return report if record["judged"] == self._judged(submission) else None
+            return report if record["judged"] == self._inputs(submission) else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def _ask(self, submission: Submission, name: str) -> Report:
-        """Run the checks of one exercise, and keep the verdict if they have judged it."""
+    def _check(self, submission: Submission, name: str) -> Report:
+        """Run the checks of one exercise, and store the verdict if there is one."""
         learner = submission.learner
         left = self.minutes * 60 - self._spent.get(learner, 0.0)
         if left <= 0:
             over = f"the {self.minutes:g} minutes of this learner were over"
             return _not_judged(name, f"{over}: `--minutes` gives more")
-        begun = time.monotonic()
+        start = time.monotonic()
         try:
             src = str(submission.src.resolve())
             report = check(
@@ -89,33 +89,33 @@ class Judge:
             return _not_judged(name, INTERRUPTED)
         except CourseError as error:
             return _not_judged(name, str(error))
-        except Exception as error:  # one learner's code must not end the class
+        except Exception as error:  # one learner's code must not stop the class
             return _not_judged(name, f"{type(error).__name__}: {error}")
         finally:
-            self._spent[learner] = self._spent.get(learner, 0.0) + time.monotonic() - begun
+            self._spent[learner] = self._spent.get(learner, 0.0) + time.monotonic() - start
         if report.judged:
-            record = {"judged": self._judged(submission), "report": report.as_dict()}
+            record = {"judged": self._inputs(submission), "report": report.as_dict()}
             write_whole(self._path(submission, name), json.dumps(record, indent=1))
         return report
 
 
-def _follow(under_way: dict[Future, tuple[Submission, str]]) -> None:
-    """Wait for all verdicts, and print each of them."""
-    begun = time.monotonic()
-    for number, future in enumerate(as_completed(under_way), 1):
-        submission, name = under_way[future]
+def _follow(pending: dict[Future, tuple[Submission, str]]) -> None:
+    """Wait for the verdicts, and print each one as it comes."""
+    start = time.monotonic()
+    for number, future in enumerate(as_completed(pending), 1):
+        submission, name = pending[future]
         report = future.result()
-        left = (time.monotonic() - begun) / number * (len(under_way) - number)
-        held = f"{report.passed_count} of {len(report.checks)}" if report.judged else "not judged"
+        left = (time.monotonic() - start) / number * (len(pending) - number)
+        passed = f"{report.passed_count} of {len(report.checks)}" if report.judged else "not judged"
         print(
-            f"{number} of {len(under_way)}: {submission.learner}, {name}: {held} "
+            f"{number} of {len(pending)}: {submission.learner}, {name}: {passed} "
             f"(about {words.long_duration(left)} left)",
             flush=True,
         )
 
 
 def _as_handed_out(submission: Submission, name: str) -> Report | None:
-    """The report on a script in which nothing is written, without running a check."""
+    """The report on a script that is as it was handed out; None if it is not."""
     blank = exercises()[name].script(solved=False)
     if submission.text(name).split() != blank.split():
         return None

@@ -1,6 +1,7 @@
-"""The files for other graders: assignments for nbgrader, and the scripts that Gradescope starts.
+"""Write the files for other graders: assignments for nbgrader, and scripts for Gradescope.
 
-nbgrader's cells: https://nbgrader.readthedocs.io/en/stable/contributor_guide/metadata.html
+The metadata of nbgrader's cells:
+https://nbgrader.readthedocs.io/en/stable/contributor_guide/metadata.html
 """
 
 import re
@@ -16,13 +17,13 @@ from course.lessons import Lesson, notebooks
 HERE = Path(__file__).with_name("files")
 # A check as a cell that nbgrader can grade: its value is the earned share of the point.
 GRADED = "checked = %check {}\ndisplay(checked)\nchecked.share"
-SHOWN = re.compile(r"\]\(images/([\w.-]+)")
+IMAGE = re.compile(r"\]\(images/([\w.-]+)")
 OTHER_LAB = re.compile(r"\(((\d\d\w?)_\w+\.ipynb)")
 GLOSSARY = "../labs/glossary.md"
 
 
 def write_nbgrader(root: Path, chosen: Sequence[Lesson], out: Path) -> None:
-    """Write a course for nbgrader: `source/lab_NN/` for each lesson with exercises."""
+    """Write a course folder for nbgrader: `source/lab_NN/` for each lesson with exercises."""
     for lesson in chosen:
         node = assignment(lesson)
         if not any("nbgrader" in cell.metadata for cell in node.cells):
@@ -30,7 +31,7 @@ def write_nbgrader(root: Path, chosen: Sequence[Lesson], out: Path) -> None:
         folder = out / "source" / f"lab_{lesson.number}"
         write_whole(folder / f"{lesson.name}.ipynb", notebooks.text(node))
         shutil.copyfile(root / "labs" / "glossary.md", folder / "glossary.md")
-        for name in {name for cell in node.cells for name in SHOWN.findall(cell.source)}:
+        for name in {name for cell in node.cells for name in IMAGE.findall(cell.source)}:
             (folder / "images").mkdir(exist_ok=True)
             shutil.copyfile(root / "images" / name, folder / "images" / name)
     _copy("nbgrader_config.py", out)
@@ -43,22 +44,22 @@ def assignment(lesson: Lesson) -> NotebookNode:
         if cell.cell_type == "markdown":
             cell.source = _links(cell.source)
         elif lesson_marks.BEGIN in cell.source:
-            cell.metadata.nbgrader = _cell(f"exercise-{number}", solution=True)
+            cell.metadata.nbgrader = _metadata(f"exercise-{number}", solution=True)
         elif check := lesson_marks.CHECK.fullmatch(cell.source):
             cell.source = GRADED.format(check[1])
-            cell.metadata.nbgrader = _cell(f"check-{check[1]}", grade=True, locked=True) | {
+            cell.metadata.nbgrader = _metadata(f"check-{check[1]}", grade=True, locked=True) | {
                 "points": 1
             }
     return node
 
 
-def _cell(grade_id: str, **is_: bool) -> dict:
+def _metadata(grade_id: str, **flags: bool) -> dict:
     kinds = {"grade": False, "locked": False, "solution": False, "task": False}
-    return kinds | is_ | {"grade_id": grade_id, "schema_version": 3}
+    return kinds | flags | {"grade_id": grade_id, "schema_version": 3}
 
 
 def _links(text: str) -> str:
-    """Links for a layout in which each lab has its own folder, with its images in it."""
+    """Change links for a layout in which each lab has its own folder, with its images in it."""
     text = text.replace("../images/", "images/").replace(GLOSSARY, "glossary.md")
     return OTHER_LAB.sub(r"(../lab_\2/\1", text)
 
@@ -68,8 +69,8 @@ def write_gradescope(students: Path, out: Path) -> None:
     _copy("setup.sh", out)
     _copy("run_autograder", out)
     # The students' edition without its notebooks, for pip to install.
-    without = shutil.ignore_patterns("labs", "images")
-    shutil.copytree(students, out / "course", ignore=without)
+    ignored = shutil.ignore_patterns("labs", "images")
+    shutil.copytree(students, out / "course", ignore=ignored)
 
 
 def _copy(name: str, out: Path) -> None:

@@ -1,7 +1,7 @@
-"""A deck of slides for each lab, made of its lesson and of its stored run; no sentence is new.
+"""Write a deck of slides for each lab, from its lesson and its stored run, without new sentences.
 
 A deck is one HTML file that needs nothing else: it opens from a folder, without a network, and
-prints. Each slide is as high as the window, and scrolling stops at it.
+prints. Each slide fills the window, and scrolling stops at each.
 """
 
 import base64
@@ -21,10 +21,10 @@ from course.lessons import Lesson
 
 HERE = Path(__file__).with_name("files")
 MARKDOWN = MarkdownIt("commonmark").enable("table")
-LINK = re.compile(r"</?a\b[^>]*>|<img\b[^>]*>")  # their files do not lie next to the deck
+LINK = re.compile(r"</?a\b[^>]*>|<img\b[^>]*>")  # their targets are not next to the deck
 CLAIMS = re.compile(r"\bclaims\(")
 HEADING = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
-LIVE = re.compile(f"<title>{live_curves.TITLE}")  # the curves that a run draws while it goes on
+LIVE = re.compile(f"<title>{live_curves.TITLE}")  # the curves that a run draws while it is running
 NO_PARAGRAPH = re.compile(r"^(#|\||>|[-*] |\d+\. |!\[|<|```|\$\$)", re.MULTILINE)
 
 
@@ -71,20 +71,20 @@ def _slides(lab: Lesson, solved: NotebookNode) -> Iterator[str]:
         yield _figure(heading, cell)
     for above, (cell, heading) in pairwise([(None, ""), *headings]):
         if lesson_marks.GUESS.match(cell.source):
-            yield _guess(cell, heading, _leads_to(above[0]))
+            yield _guess(cell, heading, _lead_in(above[0]))
     figures = [pair for pair in drawn if pair not in explorables]
     for cell, heading in sorted(figures, key=lambda pair: not LIVE.search(_picture(pair[0])))[-1:]:
         yield _figure(heading, cell)
     for cell, heading in headings:
         if cell.cell_type == "code" and CLAIMS.search(cell.source):
-            yield f"<h2>{heading}</h2>{_shown(cell, 'text/html')}"
+            yield f"<h2>{heading}</h2>{_last_output(cell, 'text/html')}"
     yield "".join(
         _rendered(part) for part in prose[-1].split("\n\n") if part.startswith("**Remember.**")
     )
 
 
 def _headings(solved: NotebookNode) -> Iterator[str]:
-    """For each cell the heading above it, as HTML."""
+    """Yield the heading above each cell, as HTML."""
     last = ""
     for cell in solved.cells:
         if cell.cell_type == "markdown" and (headings := HEADING.findall(cell.source)):
@@ -96,7 +96,7 @@ def _rendered(markdown: str) -> str:
     return LINK.sub("", MARKDOWN.render(markdown))
 
 
-def _leads_to(above: NotebookNode | None) -> str:
+def _lead_in(above: NotebookNode | None) -> str:
     """The last paragraph of the prose right above a question, as HTML; "" without one."""
     if above is None or above.cell_type != "markdown":
         return ""
@@ -104,21 +104,21 @@ def _leads_to(above: NotebookNode | None) -> str:
     return "" if NO_PARAGRAPH.search(last) else _rendered(last)
 
 
-def _guess(cell: NotebookNode, heading: str, leads: str) -> str:
-    """What leads to a question, the question, its choices, and, folded, the answer."""
+def _guess(cell: NotebookNode, heading: str, lead_in: str) -> str:
+    """A slide: the paragraph above a question, the question, its choices, and the folded answer."""
     line, _, question = cell.source.partition("\n")
     choices = line.split(maxsplit=2)[2].split("|") if "|" in line else []
-    listed = "".join(f"<li>{html.escape(choice.strip())}</li>" for choice in choices)
-    form = f'<p class="question">{_inline(question)}</p>{f"<ul>{listed}</ul>" if listed else ""}'
-    return f"<h2>{heading}</h2>{leads}{form}{_shown(cell, 'text/html')}"
+    items = "".join(f"<li>{html.escape(choice.strip())}</li>" for choice in choices)
+    form = f'<p class="question">{_inline(question)}</p>{f"<ul>{items}</ul>" if items else ""}'
+    return f"<h2>{heading}</h2>{lead_in}{form}{_last_output(cell, 'text/html')}"
 
 
 def _inline(text: str) -> str:
     return LINK.sub("", MARKDOWN.renderInline(" ".join(text.split())))
 
 
-def _shown(cell: NotebookNode, kind: str) -> str:
-    """The last output of this kind, "" without one."""
+def _last_output(cell: NotebookNode, kind: str) -> str:
+    """The last output of this MIME type; "" if there is none."""
     data = [output.get("data", {}) for output in cell.get("outputs", [])]
     return next(("".join(bundle[kind]) for bundle in reversed(data) if kind in bundle), "")
 
@@ -129,9 +129,9 @@ def _figure(heading: str, cell: NotebookNode) -> str:
 
 def _picture(cell: NotebookNode) -> str:
     """The last picture among the outputs of a cell, as HTML; "" without one."""
-    if drawing := _shown(cell, "image/svg+xml"):
+    if drawing := _last_output(cell, "image/svg+xml"):
         return drawing[drawing.index("<svg") :]
-    if plot := _shown(cell, "image/png").replace("\n", ""):
+    if plot := _last_output(cell, "image/png").replace("\n", ""):
         base64.b64decode(plot, validate=True)
         return f'<img alt="" src="data:image/png;base64,{plot}">'
     return ""

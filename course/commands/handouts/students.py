@@ -1,4 +1,4 @@
-"""The students' edition: the course without any solution, and without the tests of its checks.
+"""Write the students' edition: the course without solutions and without the tests of its checks.
 
 Its lessons are blank: in place of each solution they have the TODO that the lab shows.
 """
@@ -22,7 +22,7 @@ FILES = (
 )
 FOLDERS = ("course", "images", "labs")
 SITE = ("commands", "web")  # it shows a solution, and only a clone can build it
-MADE = (
+GENERATED = (
     scripts.KEPT,
     "__pycache__",
     ".ipynb_checkpoints",
@@ -32,9 +32,9 @@ MADE = (
     "traces",
     "*.py[co]",
 )
-# The parts of README and INSTALL about things that this edition does not have: links to solved
-# labs, sections and lines.
-SOLVED = re.compile(r" \[solved\]\(solutions/\w+\.ipynb\) \|$", re.MULTILINE)
+# The parts of README and INSTALL about things that this edition lacks: links to solved labs,
+# sections and lines.
+SOLVED_LINK = re.compile(r" \[solved\]\(solutions/\w+\.ipynb\) \|$", re.MULTILINE)
 SECTION = re.compile(
     r"^## On (GPUs|a machine that someone lends you)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL
 )
@@ -50,21 +50,21 @@ ABSENT = (
     "TEACHING.md",
     "CONTRIBUTING.md",
 )
-LINE = re.compile(rf"^.*({'|'.join(map(re.escape, ABSENT))}).*\n", re.MULTILINE)
+ABSENT_LINE = re.compile(rf"^.*({'|'.join(map(re.escape, ABSENT))}).*\n", re.MULTILINE)
 
 
 def write(root: Path, chosen: Sequence[Lesson], out: Path) -> None:
     """Write the edition into the new folder `out`; `make lab` works there."""
     for name in FOLDERS:
-        shutil.copytree(root / name, out / name, ignore=shutil.ignore_patterns(*MADE))
+        shutil.copytree(root / name, out / name, ignore=shutil.ignore_patterns(*GENERATED))
     shutil.rmtree(out.joinpath("course", *SITE))
     for path in (out / "labs" / "src").glob("*.py"):
         path.unlink()  # the teacher's own
     for name in FILES:
         shutil.copyfile(root / name, out / name)
     for name in TEXTS:
-        text = SOLVED.sub("", (root / name).read_text(encoding="utf-8"))
-        write_whole(out / name, LINE.sub("", SECTION.sub("", text)))
+        text = SOLVED_LINK.sub("", (root / name).read_text(encoding="utf-8"))
+        write_whole(out / name, ABSENT_LINE.sub("", SECTION.sub("", text)))
     for lesson in chosen:
         (blank,) = opened(["\n".join(lesson.lines)])
         write_whole(out / "course" / "lessons" / lesson.path.name, blank + "\n")

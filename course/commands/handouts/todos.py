@@ -1,6 +1,6 @@
-"""A preprocessor with which nbgrader replaces a solution by the lab's own numbered TODO.
+"""A preprocessor for nbgrader that replaces each solution by the lab's own numbered TODO.
 
-The kit's `nbgrader_config.py` names it. Only this module imports nbgrader.
+The kit's `nbgrader_config.py` refers to it. Only this module imports nbgrader.
 """
 
 from nbformat import NotebookNode
@@ -13,7 +13,7 @@ class OpenTodos(NbGraderPreprocessor):
     """The replacement for nbgrader's ClearSolutions."""
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
-        """Open the solutions of a whole notebook, so that its TODOs are numbered throughout."""
+        """Remove all solutions at once, so that the TODOs are numbered throughout the notebook."""
         code = [cell for cell in nb.cells if cell.cell_type == "code"]
         for cell, source in zip(code, opened([cell.source for cell in code]), strict=True):
             cell.source = source

@@ -1,4 +1,4 @@
-"""Sphinx's settings for the site. It reads them from the folder of the pages' sources."""
+"""Sphinx's settings for the site; Sphinx reads them in the folder of the pages' sources."""
 
 project = "Training on several GPUs, by doing it"
 author = "its contributors"

@@ -1,4 +1,4 @@
-"""Sphinx's extension for the site: the colours of ranks, and descriptions of pages."""
+"""A Sphinx extension for the site: the colours of ranks, and descriptions of pages."""
 
 import html
 import re
@@ -10,13 +10,13 @@ from sphinx.application import Sphinx
 
 TRUE_COLOUR = re.compile(r"([34]8);2;(\d+);(\d+);(\d+)m")
 CUBE = (0, 95, 135, 175, 215, 255)  # the levels of red, green and blue in a palette of 256
-DESCRIPTION = 200  # letters
-ABOUT = "Learn multi-GPU training by doing it: pictures that move, scripts that run, and checks."
-NO_NAME = ' aria-label="Toggle hidden content"'  # myst-nb's, which hides "Show the solution"
+LENGTH = 200  # characters of a description
+DEFAULT = "Learn multi-GPU training by doing it: pictures that move, scripts that run, and checks."
+WRONG_LABEL = ' aria-label="Toggle hidden content"'  # myst-nb's, for "Show the solution"
 
 
 class RankLexer(AnsiColorLexer):
-    """Colours of 24 bits become the nearest of 256, which are all that myst-nb knows."""
+    """Replaces each 24-bit colour by the nearest of 256, because myst-nb knows no others."""
 
     name = "A run's log"
     aliases = ("ranks",)
@@ -27,7 +27,7 @@ class RankLexer(AnsiColorLexer):
 
 
 def _nearest(match: re.Match) -> str:
-    """The code of the nearest colour in the palette."""
+    """The escape code of the nearest colour in the palette."""
     levels = [
         min(range(6), key=lambda i: abs(CUBE[i] - int(share))) for share in match.groups()[1:]
     ]
@@ -36,12 +36,12 @@ def _nearest(match: re.Match) -> str:
 
 
 def finish(app: Sphinx, name: str, template: str, context: dict, page: nodes.Node | None) -> None:
-    """Describe a page by its first paragraph, and let a folded solution say its own name."""
+    """Describe a page by its first paragraph, and let screen readers name a folded solution."""
     first = next(page.findall(nodes.paragraph), None) if page else None
-    words = textwrap.shorten(first.astext(), DESCRIPTION, placeholder=" …") if first else ABOUT
-    about = f'<meta name="description" content="{html.escape(words)}">'
-    context["metatags"] = context.get("metatags", "") + about
-    context["body"] = context.get("body", "").replace(NO_NAME, "")
+    words = textwrap.shorten(first.astext(), LENGTH, placeholder=" …") if first else DEFAULT
+    description = f'<meta name="description" content="{html.escape(words)}">'
+    context["metatags"] = context.get("metatags", "") + description
+    context["body"] = context.get("body", "").replace(WRONG_LABEL, "")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

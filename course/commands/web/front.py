@@ -1,4 +1,4 @@
-"""The pages on which a visitor begins: the front page, and the map of the labs."""
+"""The pages where a visitor begins: the front page, and the map of the labs."""
 
 import html
 import re
@@ -16,7 +16,7 @@ from course.lessons import CORE, Lesson, labs_map
 TEXTS = Path(__file__).parent / "texts"
 FIGURE = "scaling"
 FIGURE_VALUES = {"gpus": 128, "network": "10 Gbit/s"}
-FIGURE_AHEAD = "gpus"  # the slider that moves before Python has come
+FIGURE_AHEAD = "gpus"  # the slider that moves before Python is loaded
 HANG_LAB, HANG = "04b", re.compile(r"rank 0 waits in all_reduce")
 CHECK_LAB, CHECK = "02", "%check ring"
 RANK = re.compile(r"^ *rank (\d)", re.MULTILINE)
@@ -55,7 +55,7 @@ def _hours(labs: Sequence[Lesson]) -> str:
 
 
 def table(labs: Sequence[Lesson]) -> str:
-    """A row for each lab, as Markdown: its question and its minutes, those of the core marked."""
+    """A Markdown table of the labs, with the question and the minutes of each; ● marks the core."""
     rows = ["| lab | the question | minutes |", "|---|---|---|"]
     for lab in labs:
         mark = " ●" if lab.number in CORE else ""
@@ -64,7 +64,7 @@ def table(labs: Sequence[Lesson]) -> str:
 
 
 def hang_card(solved: NotebookNode) -> str:
-    """The first run of a notebook that hung in an all-reduce: its command and its output."""
+    """A notebook's first run that hung in an all-reduce: its command and its output, as HTML."""
     for cell in solved.cells:
         for output in cell.get("outputs", []):
             if HANG.search(text := output.get("text", "")):
@@ -75,23 +75,23 @@ def hang_card(solved: NotebookNode) -> str:
 
 
 def _in_colour(match: re.Match) -> str:
-    """A rank's name on its colour."""
+    """The name of a rank, on a background of its colour."""
     ground = palette.rank_colour(int(match[1]))
     style = f"background:{ground};color:{palette.on(ground)}"
     return f'<span style="{style}">{match[0].strip()}</span>'
 
 
 def _check(solved: NotebookNode) -> str:
-    """The verdict on an exercise, as its lab shows it."""
+    """The verdict on an exercise as its lab shows it, as HTML."""
     [cell] = [cell for cell in solved.cells if cell.source.strip() == CHECK]
     return cell.outputs[-1].data["text/html"]
 
 
 def start_page(labs: Sequence[Lesson], repository: Repository | None = None) -> str:
-    """Where to begin, as Markdown: the map, whose boxes are links, and how to open a lab."""
+    """The page on how to begin, as Markdown: a map with links, and how to open a lab."""
     text = (TEXTS / "start.md").read_text(encoding="utf-8")
     if repository:
         text = text.replace(NO_ADDRESS, repository.address)
     drawing = labs_map.draw(labs, page=lambda lab: f"{lab.name}.html")
-    # What is in an image is not offered to be clicked; a group says its name and what is in it.
+    # Screen readers do not offer the links in an image, but they do offer those in a group.
     return text.replace("{{map}}", drawing.replace('role="img"', 'role="group"', 1))

@@ -1,6 +1,6 @@
 """The gallery: a page for each explorable, and one that shows them all.
 
-Its texts are in texts/explorables.md, whose links are states of controls: ``#ranks=64&cap=8``.
+Its texts are in texts/explorables.md. The links there set the controls: ``#ranks=64&cap=8``.
 """
 
 import html
@@ -19,9 +19,9 @@ from course.lessons import Lesson
 
 TEXTS = Path(__file__).parent / "texts" / "explorables.md"
 TRY = re.compile(r"\[(?P<words>[^\]]+)\]\((?P<state>#[^)]*)\)")
-# The titles of marks, and a picture's text for screen readers: an <img> can have neither.
+# The tooltips of marks, and a picture's text for screen readers: an <img> shows neither.
 TIP = re.compile(r"(?<=>)<title>[^<]*</title>(?=</)|<desc>[^<]*</desc>")
-GALLERY = "gallery"  # the name of the page that shows all
+GALLERY = "gallery"  # the name of the page that shows them all
 CARD = """<a class="exhibit" href="{page}.html">
 <span class="frame"><img src="_static/stills/{page}.svg" alt="{words}"></span>
 <b>{question}</b></a>"""
@@ -40,7 +40,7 @@ PAGE = """# {question}
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One explorable as the gallery shows it: `question`, `about` it, and `tries`, a list."""
+    """An explorable in the gallery: its `question`, a text `about` it, and `tries`, a list."""
 
     name: str
     question: str
@@ -54,7 +54,7 @@ class Exhibit:
 
     @property
     def states(self) -> list[dict[str, Any]]:
-        """The values that each of its tries gives to controls."""
+        """The values of controls in each of its tries."""
         drawn = state(self.name)
         kinds = {spec["name"]: spec["kind"] for spec in drawn.specs(drawn.first)}
         return [
@@ -64,7 +64,7 @@ class Exhibit:
 
     @property
     def picture(self) -> Picture:
-        """The picture of its first try, with which its page begins."""
+        """The picture of its first try, which its page shows at first."""
         drawn = state(self.name)
         return drawn.picture(drawn.accepted(self.states[0]))
 
@@ -99,7 +99,7 @@ def exhibit_page(exhibit: Exhibit, labs: Sequence[Lesson]) -> str:
 
 
 def _link(match: re.Match) -> str:
-    """A link that moves the figure; for Sphinx, it would be one to a heading."""
+    """A link that sets the figure's controls, as HTML; Sphinx would look for a heading."""
     return f'<a href="{html.escape(match["state"])}">{match["words"]}</a>'
 
 
@@ -120,7 +120,7 @@ def gallery_page() -> str:
 
 
 def write_stills(out: Path) -> None:
-    """Write the picture of each explorable into the folder `out`, as an <img> shows it."""
+    """Write the picture of each explorable into the folder `out`, for an <img>."""
     for exhibit in exhibits():
         write_whole(out / f"{exhibit.page}.svg", TIP.sub("", exhibit.picture.still))
 

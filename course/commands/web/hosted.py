@@ -1,6 +1,6 @@
-"""The labs where others host notebooks: a copy of each for Colab and Kaggle, and links to open it.
+"""The labs on notebook hosts: a copy of each for Colab and Kaggle, and the links that open it.
 
-The copies lie in the branch ``hosted`` of the repository, from which Colab and Kaggle open them.
+The copies are in the branch ``hosted`` of the repository, from which Colab and Kaggle open them.
 """
 
 import html
@@ -20,11 +20,11 @@ BRANCH = "hosted"
 ADDRESS = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+(?<!\.git)")
 COMMIT = re.compile(r"[0-9a-f]{40}")
 RELATIVE = re.compile(r"(?P<image>!?)(?P<title>\[[^\]]*\])\((?P<file>[\w./-]+)(?P<rest>#[\w-]*)?\)")
-# Colab and Kaggle bring these. We must not replace their Jupyter, nor what a running kernel has
-# imported; and no lab needs nbval.
-OF_THE_HOST = ("torch", "jupyterlab", "ipywidgets", "psutil", "nbval")
-# The oldest torch that the course accepts, with what must agree with it: transformers imports
-# torchvision where it finds it, and that fails with another torch than its own.
+# Not installed on Colab and Kaggle. They have these, except nbval, which no lab needs. We must not
+# replace their Jupyter, or a package that the running kernel has imported.
+HOST_PACKAGES = ("torch", "jupyterlab", "ipywidgets", "psutil", "nbval")
+# The oldest torch that the course accepts, and the packages that must match it: transformers
+# imports torchvision if it is installed, and that fails with a torch other than its own.
 OLDEST = [2, 11]
 TORCH = "torch==2.11.0 torchvision==0.26.0 torchaudio==2.11.0"
 
@@ -73,11 +73,11 @@ class Repository:
 
     @property
     def path(self) -> str:
-        """``OWNER/NAME``."""
+        """The repository as ``OWNER/NAME``."""
         return self.address.removeprefix("https://github.com/")
 
     def links(self, name: str) -> dict[str, str]:
-        """What opens the lab of this `name`, by the place where it opens."""
+        """The links that open the lab `name`, by host."""
         copy = f"{self.path}/blob/{BRANCH}/{name}.ipynb"
         lab = quote(f"lab/tree/labs/{name}.ipynb", safe="")
         return {
@@ -88,7 +88,7 @@ class Repository:
 
 
 def ways_to_open(lesson: Lesson, repository: Repository) -> str:
-    """The row of links on a lab's page that open the lab, as HTML."""
+    """The row of links that open a lab, as HTML for its page."""
     links = {place: html.escape(link) for place, link in repository.links(lesson.name).items()}
     return OPEN.format(**links)
 
@@ -102,7 +102,7 @@ def write_hosted(root: Path, out: Path, repository: Repository) -> None:
 
 
 def hosted(root: Path, lab: NotebookNode, name: str, repository: Repository) -> NotebookNode:
-    """A lab that installs the course before its first code, and whose links hold anywhere."""
+    """Make a lab install the course before its first code, and make its links work anywhere."""
     for cell in lab.cells:
         if cell.cell_type == "markdown":
             cell.source = RELATIVE.sub(lambda link: _absolute(root, link, repository), cell.source)
@@ -113,28 +113,28 @@ def hosted(root: Path, lab: NotebookNode, name: str, repository: Repository) -> 
 
 
 def install_cell(root: Path, repository: Repository) -> str:
-    """The code that installs the course, at its commit, on top of what a host brings."""
+    """The code that installs the course, at its commit, next to the packages of a host."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = {re.match(r"[\w-]+", text)[0]: text for text in project["dependencies"]}
     return INSTALL.format(
         oldest=OLDEST,
         torch=TORCH,
-        needs=" ".join(f'"{text}"' for name, text in named.items() if name not in OF_THE_HOST),
+        needs=" ".join(f'"{text}"' for name, text in named.items() if name not in HOST_PACKAGES),
         address=repository.address,
         commit=repository.commit,
     )
 
 
 def _absolute(root: Path, link: re.Match, repository: Repository) -> str:
-    """A link from a lab to a file of the repository, as one that holds without the file."""
+    """Turn a link from a lab to a file of the repository into one to the file on GitHub."""
     try:
         file = (root / "labs" / link["file"]).resolve(strict=True).relative_to(root.resolve())
     except (OSError, ValueError):
-        return link[0]  # no link to a file: code in the prose may look like one
+        return link[0]  # not a link to a file: code in the prose may look like one
     path, rest = PurePosixPath(file), link["rest"] or ""
-    at = f"{repository.address}/blob/{repository.commit}/{path}"
+    url = f"{repository.address}/blob/{repository.commit}/{path}"
     if link["image"]:
-        at = f"https://raw.githubusercontent.com/{repository.path}/{repository.commit}/{path}"
+        url = f"https://raw.githubusercontent.com/{repository.path}/{repository.commit}/{path}"
     elif path.suffix == ".ipynb":
-        at = f"{repository.address}/blob/{BRANCH}/{path.name}"
-    return f"{link['image']}{link['title']}({at}{rest})"
+        url = f"{repository.address}/blob/{BRANCH}/{path.name}"
+    return f"{link['image']}{link['title']}({url}{rest})"

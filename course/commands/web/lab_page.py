@@ -1,4 +1,4 @@
-"""A solved notebook as a page: explorables that move, folded solutions, no trace of its machine."""
+"""Turn a solved notebook into a page: explorables move, solutions fold, its machine is left out."""
 
 import re
 
@@ -23,7 +23,7 @@ LOCAL = (
 def page(
     lesson: Lesson, solved: NotebookNode, repository: Repository | None = None
 ) -> NotebookNode:
-    """The page of a lab."""
+    """Turn the solved notebook of a lab into its page."""
     blank = lesson.sources(solved=False)
     cells = []
     for cell, as_handed_out in zip(solved.cells, blank, strict=True):
@@ -40,16 +40,16 @@ def page(
         cells.append(cell)
     cells[0].source = cells[0].source.replace("# ", f"# {lesson.number} · ", 1)
     _fold_setup(lesson, cells)
-    known = ways_to_open(lesson, repository) if repository else LOCAL
+    ways = ways_to_open(lesson, repository) if repository else LOCAL
     if lesson.number == trial.LAB:
-        known += f"\n{trial.LINK}"
-    cells.insert(1, nbformat.v4.new_markdown_cell(known))
+        ways += f"\n{trial.LINK}"
+    cells.insert(1, nbformat.v4.new_markdown_cell(ways))
     solved.cells = cells
     return solved
 
 
 def _fold(cell: NotebookNode, words: str) -> None:
-    """Show only a cell's output, and its source after a click on `words`."""
+    """Hide a cell's source until a click on `words`; its output stays visible."""
     cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
     cell.metadata["mystnb"] = {"code_prompt_show": words}
 
@@ -71,7 +71,7 @@ def values_of(output: NotebookNode) -> dict | None:
 
 
 def _output(source: str, output: NotebookNode) -> NotebookNode:
-    """An output that needs no kernel: for an explorable, its picture and controls that move it."""
+    """An output that needs no kernel: an explorable becomes a picture with working controls."""
     data = output.get("data", {})
     name = lesson_marks.EXPLORABLE.search(source)
     if (values := values_of(output)) and name:
@@ -86,7 +86,7 @@ def _output(source: str, output: NotebookNode) -> NotebookNode:
 
 
 def links(text: str) -> str:
-    """Links for a site in which all pages are in one folder."""
+    """Change links for a site in which all pages are in one folder."""
     return (
         text.replace("../images/", "images/")
         .replace("../labs/", "")

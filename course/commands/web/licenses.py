@@ -11,7 +11,7 @@ OURS = ("LICENSE", "NOTICE")
 
 
 def write_licenses(root: Path, out: Path) -> None:
-    """Write ours and theirs into the folder `out`, each a text file."""
+    """Write our license files and theirs into the folder `out`, each as a text file."""
     for name in OURS:
         write_whole(out / f"{name}.txt", (root / name).read_text(encoding="utf-8"))
     for package in COPIED:

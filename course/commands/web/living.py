@@ -17,23 +17,23 @@ def living(name: str, values: dict[str, Any], mark: str = "", ahead: str = "") -
     """HTML of an explorable with these `values`; other controls keep their initial values.
 
     `mark` is an attribute that static/alive.js knows: ``data-eager`` (Python starts when the page
-    is idle) or ``data-address`` (the same, and the state is read from the address). The pictures of
-    the control that `ahead` names are included, so that it moves before Python is loaded.
+    is idle) or ``data-address`` (the same, and the state is read from the address). `ahead` names a
+    slider whose pictures are all included, so that it moves before Python is loaded.
     """
     drawn = state(name)
-    every = drawn.accepted(values)
-    begun = {"values": every, "controls": drawn.specs(every), "first": drawn.first}
-    shown = html.escape(json.dumps(begun))
-    ready = list(_ahead(drawn, every, ahead)) if ahead else []
+    accepted = drawn.accepted(values)
+    initial = {"values": accepted, "controls": drawn.specs(accepted), "first": drawn.first}
+    data = html.escape(json.dumps(initial))
+    ready = list(_ahead(drawn, accepted, ahead)) if ahead else []
     script = f'<script type="application/json">{json.dumps(ready)}</script>' if ready else ""
     return (
-        f'<div class="explorable-page" data-name="{name}" data-state="{shown}" {mark}>'
-        f"{drawn.picture(every)}{script}</div>"
+        f'<div class="explorable-page" data-name="{name}" data-state="{data}" {mark}>'
+        f"{drawn.picture(accepted)}{script}</div>"
     )
 
 
 def _ahead(drawn: explore.State, values: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
-    """The picture at each stop of the slider `name`."""
+    """Yield the picture at each stop of the slider `name`."""
     [spec] = [spec for spec in drawn.specs(values) if spec["name"] == name]
     for stop in spec["stops"]:
         moved = values | {name: stop}

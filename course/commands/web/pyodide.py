@@ -1,4 +1,4 @@
-"""Pyodide, Python for browsers, from npm."""
+"""Pyodide, which is Python for browsers, from npm."""
 
 import base64
 import hashlib
@@ -23,9 +23,9 @@ FILES = (
 
 
 def add(out: Path) -> None:
-    """Write its files into the new folder `out`.
+    """Write Pyodide's files into the new folder `out`.
 
-    Raises `CourseError` without npm, and if npm's package is not the one we know.
+    Raises `CourseError` if npm is missing or fails, or if its package is not the one we know.
     """
     npm = shutil.which("npm")
     if npm is None:

@@ -1,6 +1,6 @@
-"""The page of references: the links of each lab, and what the documents behind them say.
+"""The page of references: the links of each lab, and what the linked documents say.
 
-`course/lessons/sources.toml` has what was read, and when.
+`course/lessons/sources.toml` records what we read, and when.
 """
 
 import re
@@ -13,14 +13,14 @@ from urllib.parse import urlsplit
 
 from course.lessons import Lesson
 
-UNSEARCHED = "---\nnosearch: true\n---"  # the labs have these words, and search loads them all
+NOT_INDEXED = "---\nnosearch: true\n---"  # its words are in the labs, and a search loads all
 ABOUT = "The links of each lab, and what we read in the documents behind them."
 LINK = re.compile(r"\[(?P<words>[^\]]+)\]\((?P<link>https?://[^)\s]+)\)")
 
 
 @dataclass(frozen=True)
 class Source:
-    """A document that was read; `fact` is what it decides in a lesson that does not link to it."""
+    """A document that we read; `fact` is what it decides in a lesson without a link to it."""
 
     lesson: str
     link: str
@@ -36,14 +36,14 @@ def read_sources(root: Path) -> list[Source]:
 
 
 def references(labs: Sequence[Lesson], sources: Sequence[Source]) -> str:
-    """The page, as Markdown: an item for each link of a lab, then its other sources."""
-    parts = [UNSEARCHED, f"# References\n\n{ABOUT}"]
+    """The page, as Markdown: for each lab an item for each of its links, then its other sources."""
+    parts = [NOT_INDEXED, f"# References\n\n{ABOUT}"]
     for lab in labs:
         linked = links_of(lab)
         known = {source.link: source for source in sources if source.lesson == lab.name}
-        items = [f"- [{words}]({link}){_says(known.get(link))}" for link, words in linked.items()]
+        items = [f"- [{words}]({link}){_note(known.get(link))}" for link, words in linked.items()]
         items += [
-            f"- {source.fact}: [{urlsplit(source.link).netloc}]({source.link}){_says(source)}"
+            f"- {source.fact}: [{urlsplit(source.link).netloc}]({source.link}){_note(source)}"
             for source in sources
             if source.lesson == lab.name and source.fact
         ]
@@ -53,7 +53,7 @@ def references(labs: Sequence[Lesson], sources: Sequence[Source]) -> str:
 
 
 def links_of(lab: Lesson) -> dict[str, str]:
-    """The addresses that the prose of a lab links to, in its order, each with its first words."""
+    """The addresses in a lab's prose, in order, each with the words of its first link."""
     prose = "\n".join(cell.source for cell in lab.cells if cell.kind == "markdown")
     links = {}
     for match in LINK.finditer(prose):
@@ -61,5 +61,5 @@ def links_of(lab: Lesson) -> dict[str, str]:
     return links
 
 
-def _says(source: Source | None) -> str:
+def _note(source: Source | None) -> str:
     return f": {source.says} (Read on {source.read}.)" if source else ""

@@ -1,4 +1,4 @@
-"""Everything that Sphinx reads, written into a folder: the pages' texts, and their pictures."""
+"""Write everything that Sphinx reads into a folder: the pages' texts and their pictures."""
 
 import shutil
 from pathlib import Path
@@ -19,12 +19,12 @@ UNREAD = shutil.ignore_patterns("__pycache__")
 
 
 def write_sources(root: Path, out: Path, repository: Repository | None = None) -> None:
-    """Write them into the new folder `out`."""
+    """Write the sources of the pages into the new folder `out`."""
     every = labs(root)
     read = [nbformat.read(root / "solutions" / f"{lab.name}.ipynb", 4) for lab in every]
     solved = {lab.number: notebook for lab, notebook in zip(every, read, strict=True)}
     texts = {
-        "index": front_page(every, solved, repository),  # before pages are made of the notebooks
+        "index": front_page(every, solved, repository),  # before `page` changes the notebooks
         "start": start_page(every, repository),
         PAGE: trial_page(),
         GALLERY: gallery_page(),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Gradescope runs this once, when it builds its image. The folder of the course lies beside it.
+# Gradescope runs this once, when it builds its image. The folder of the course is next to it.
 set -euo pipefail
 apt-get update
 apt-get install -y python3-pip python3-venv

@@ -1,4 +1,4 @@
-// One key, one slide, at once; space, Home, End and the wheel are the browser's own.
+// Each key turns one slide at once; the browser itself handles space, Home, End and the wheel.
 const slides = [...document.querySelectorAll("section")];
 const KEYS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1 };
 addEventListener("keydown", (event) => {

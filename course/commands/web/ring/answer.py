@@ -1,4 +1,4 @@
-"""The answer to the page try_ring: a verdict on its source, and pictures of its ranks."""
+"""Answer the page try_ring: a verdict on its source, and pictures of its ranks."""
 
 import json
 from dataclasses import asdict
@@ -6,23 +6,23 @@ from dataclasses import asdict
 from course.commands.web.ring import check, picture
 from course.commands.web.ring.replay import Replay
 
-MOST_DRAWN = 24  # rounds; a ring of four ranks has 6
+MAX_DRAWN = 24  # rounds; a ring of four ranks has 6
 
 
 def answer(source: str) -> str:
-    """The report on a source as JSON, with a picture of each round."""
+    """Judge a source, and return the verdicts and a picture of each round as JSON."""
     report = check.judge(source)
     verdicts = [asdict(verdict) for verdict in report.verdicts]
     return json.dumps({"passed": report.passed, "verdicts": verdicts} | _drawn(report.run))
 
 
 def _drawn(run: Replay | None) -> dict[str, list]:
-    """Pictures of the rounds, what the ranks printed, and the lines where they wait or failed."""
+    """Pictures of the rounds, what the ranks printed, and the lines where ranks wait or failed."""
     if run is None:
         return {"pictures": [], "rounds": [], "printed": [], "marks": []}
     rounds = list(range(run.world.rounds + 1))
-    if len(rounds) > MOST_DRAWN:
-        rounds = [*rounds[: MOST_DRAWN - 1], rounds[-1]]
+    if len(rounds) > MAX_DRAWN:
+        rounds = [*rounds[: MAX_DRAWN - 1], rounds[-1]]
     stopped = sorted({**run.waits, **run.failures}.items())
     return {
         "pictures": [picture.draw(run, round) for round in rounds],

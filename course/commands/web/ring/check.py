@@ -1,6 +1,6 @@
-"""The check of a ring all-reduce: it ends, the sum is right on every rank, and it is a ring.
+"""Check a ring all-reduce: it ends, the sum is right on every rank, and it is a ring.
 
-The first fault ends it: what comes after is not judged.
+The check stops at the first fault: the claims after it are not judged.
 """
 
 import math
@@ -53,17 +53,17 @@ def vectors() -> list[list[float]]:
 
 
 def judge(source: str) -> Judgement:
-    """The report on a learner's source."""
+    """Judge a learner's source."""
     code = replay.compiled(source)
     if isinstance(code, Failure):
         return Judgement(_verdicts({"ends": (_error(code),)}), None)
     drawn = replay.run(code, vectors())
     faults = {
         "ends": lambda: _stuck(drawn, source),
-        "waited": lambda: _loose(drawn),
+        "waited": lambda: _never_waited(drawn),
         "sum": lambda: _wrong_sum(drawn),
         "others": lambda: _wrong_elsewhere(code, source),
-        "ring": lambda: _no_ring(drawn),
+        "ring": lambda: _not_a_ring(drawn),
     }
     answers = {}
     for name, fault in faults.items():
@@ -88,7 +88,7 @@ def _error(failure: Failure, rank: int | None = None) -> str:
 
 
 def _stuck(run: Replay, source: str) -> tuple[str, ...]:
-    """The first error, or the ranks that wait for each other."""
+    """The first error, or the ranks that wait for each other; empty if all ranks end."""
     for rank, failure in sorted(run.failures.items()):
         return (_error(failure, rank),)
     return tuple(_hang(run, source)) if run.waits else ()
@@ -120,8 +120,8 @@ def _hang(run: Replay, source: str) -> Iterator[str]:
     yield f"They wait in a circle, {' → '.join(map(str, [*circle, after]))}. {why}"
 
 
-def _loose(run: Replay) -> Iterator[str]:
-    """The first message that is never waited for."""
+def _never_waited(run: Replay) -> Iterator[str]:
+    """The first message that nobody waits for."""
     for post in (post for posts in run.world.posts for post in posts if not post.waited):
         yield (
             f"Rank {post.rank} never waits for its {post.words}, line {post.line}. Only wait() "
@@ -159,9 +159,9 @@ def _diagnosis(value: float, total: float, i: int) -> str:
     if counts is None:
         return "numbers of other places are in it"
     missing = [rank for rank, count in enumerate(counts) if count == 0]
-    often = [rank for rank, count in enumerate(counts) if count > 1]
+    extra = [rank for rank, count in enumerate(counts) if count > 1]
     parts = [f"{_held_by(missing)} not in it"] if missing else []
-    parts += [f"{_held_by(often)} in it too often, or comes from another place"] if often else []
+    parts += [f"{_held_by(extra)} in it too often, or comes from another place"] if extra else []
     return ", and ".join(parts)
 
 
@@ -173,7 +173,7 @@ def _held_by(ranks: list[int]) -> str:
 
 
 def terms(value: float, i: int) -> list[int] | None:
-    """The count of each rank's number in the `value` at index `i`; None if others are in it."""
+    """How often each rank's number is in the `value` at index `i`; None if others are in it."""
     if not math.isfinite(value):
         return None
     quotient, rest = divmod(value, i + 1)
@@ -188,7 +188,7 @@ def _wrong_elsewhere(code: CodeType, source: str) -> tuple[str, ...]:
         start = [[0.1 * (rank + 1) * (i + 1) for i in range(length)] for rank in range(ranks)]
         other = replay.run(code, start)
         setting = f"With {ranks} rank{'s' * (ranks > 1)} and {length} numbers"
-        if fault := _stuck(other, source) or tuple(_loose(other)):
+        if fault := _stuck(other, source) or tuple(_never_waited(other)):
             return (f"{setting}:", *fault)
         for rank, vector in enumerate(other.vectors):
             for i, (value, total) in enumerate(zip(vector, _total(start), strict=True)):
@@ -204,16 +204,16 @@ def _wrong_elsewhere(code: CodeType, source: str) -> tuple[str, ...]:
     return ()
 
 
-def _no_ring(run: Replay) -> Iterator[str]:
-    """The first rank that sends to any but its right neighbour, or not the messages of a ring."""
+def _not_a_ring(run: Replay) -> Iterator[str]:
+    """The first rank that sends to a rank other than its right neighbour, or in wrong sizes."""
     chunk, count = LENGTH // RANKS, 2 * (RANKS - 1)
     for rank, posts in enumerate(run.world.posts):
         sent, right = [post for post in posts if post.sends], (rank + 1) % RANKS
-        astray = [post.peer for post in sent if post.peer != right]
-        if astray:
+        wrong_peers = [post.peer for post in sent if post.peer != right]
+        if wrong_peers:
             yield (
                 f"The sums are right, but this is not a ring: rank {rank} sends to rank "
-                f"{astray[0]}, and its right neighbour is {right}."
+                f"{wrong_peers[0]}, and its right neighbour is {right}."
             )
             return
         if [post.size for post in sent] != count * [chunk]:

@@ -1,4 +1,4 @@
-"""`torch.distributed` for one rank: its names, and what they do in a world without processes."""
+"""`torch.distributed` for one rank, in a world without processes."""
 
 import sys
 from collections.abc import Callable
@@ -15,7 +15,7 @@ NAMES = (
 
 
 class Suspend(BaseException):
-    """Raised when a rank cannot go on before others do: it will run again from its start."""
+    """Raised when a rank must wait for others; it will run again from its start."""
 
 
 @dataclass(frozen=True)
@@ -37,19 +37,19 @@ class P2POp:
 
 @dataclass(frozen=True)
 class Work:
-    """A call under way; what is received lies in the tensor only after `wait`."""
+    """A call under way; a received message is in the tensor only after `wait`."""
 
-    _of: "Distributed"
+    _owner: "Distributed"
     _post: Post
     _tensor: Tensor
 
     def wait(self) -> None:
         """Return when it is done."""
-        self._of._finish(self._post, self._tensor)
+        self._owner._finish(self._post, self._tensor)
 
 
 class Distributed:
-    """What the learner's `import torch.distributed` gives to one rank, in one of its runs."""
+    """The module that `import torch.distributed` gives to one rank, for one of its runs."""
 
     P2POp = P2POp
 
@@ -57,8 +57,8 @@ class Distributed:
         self.world, self._rank, self._flat = world, rank, flat
         self._calls = self._clock = 0
         self._waits: Wait | None = None
-        self._seen: dict[int, list[float]] = {}  # by the clock: the rank's vector
-        self._look()
+        self._vectors: dict[int, list[float]] = {}  # the rank's vector by clock
+        self._record()
 
     def __getattr__(self, name: str) -> object:
         raise AttributeError(f"dist.{name} is not on this page, which has {NAMES}.")
@@ -68,11 +68,11 @@ class Distributed:
         return self._rank
 
     def get_world_size(self) -> int:
-        """How many ranks there are."""
+        """The number of ranks."""
         return self.world.size
 
     def send(self, tensor: Tensor, dst: int) -> None:
-        """Send a tensor; return when it was received."""
+        """Send a tensor; return when it has been received."""
         self._finish(self._posted("send", tensor, dst), tensor)
 
     def recv(self, tensor: Tensor, src: int) -> None:
@@ -92,8 +92,8 @@ class Distributed:
         return [operation.op(operation.tensor, operation.peer) for operation in p2p_op_list]
 
     def _posted(self, call: str, tensor: Tensor, peer: int) -> Post:
-        """The post of a call: a new one, or on a later run of the rank, the one that it was."""
-        if self._waits:  # `except` or `finally` calls while the rank is unwound
+        """The post of a call: a new one, or the existing one if the rank runs again."""
+        if self._waits:  # called in an `except` or `finally` as the rank unwinds
             raise Suspend
         if not isinstance(tensor, Tensor):
             raise TypeError(f"dist.{call} takes a tensor, not {type(tensor).__name__}")
@@ -102,18 +102,18 @@ class Distributed:
                 f"dist.{call}: the other rank is {peer}, but must be one of 0 to "
                 f"{self.world.size - 1} and not rank {self._rank} itself"
             )
-        self._look()
+        self._record()
         self._calls += 1
         known = self.world.posts[self._rank]
         if self._calls > len(known):
-            gives = call in ("send", "isend")
+            sends = call in ("send", "isend")
             end = tensor.start + tensor.length
             self.world.add(
                 Post(
                     rank=self._rank,
                     call=call,
                     peer=peer,
-                    values=tuple(tensor) if gives else (),
+                    values=tuple(tensor) if sends else (),
                     size=len(tensor),
                     place=(tensor.start, end) if tensor.storage is self._flat.storage else None,
                     line=_line(),
@@ -123,8 +123,8 @@ class Distributed:
         return known[self._calls - 1]
 
     def _finish(self, post: Post, tensor: Tensor) -> None:
-        """Wait for a post, and take what it brings."""
-        self._look()
+        """Wait for a post, and put what it received into the tensor."""
+        self._record()
         if not post.round or self._waits:
             self._waits = self._waits or Wait(post, _line())
             raise Suspend
@@ -139,13 +139,13 @@ class Distributed:
             )
         tensor.copy_(Tensor(list(post.received)))
 
-    def _look(self) -> None:
+    def _record(self) -> None:
         """Remember the rank's vector as it is now."""
-        self._seen[self._clock] = self._flat.tolist()
+        self._vectors[self._clock] = self._flat.tolist()
 
 
 def _line() -> int:
-    """The line of the learner's code that is being run; 0 if none is."""
+    """The line of the learner's code that is running; 0 if none is."""
     frame = sys._getframe(1)
     while frame and frame.f_code.co_filename != FILE:
         frame = frame.f_back

@@ -11,9 +11,9 @@ from course.commands.web.ring.world import Post
 from course.drawing import palette, svg
 
 WIDTH = 480  # narrow, so that its numbers can be read on a phone
-CENTRE, RADII, NODE = (240, 122), (130, 52), 15  # of the ellipse on which the ranks stand
+CENTRE, RADII, NODE = (240, 122), (130, 52), 15  # of the ellipse of ranks
 TABLE_Y, ROW, NAME_WIDTH = 228, 34, 60
-MOST_DIGITS = 6  # of a number in its cell
+MAX_DIGITS = 6  # of a number in its cell
 RANKS, LENGTH = check.RANKS, check.LENGTH
 CHUNKS = list(pairwise(range(0, LENGTH + 1, LENGTH // RANKS)))  # where each begins and ends
 LETTERS = "ABCD"  # their names
@@ -21,7 +21,7 @@ COMPLETE = [1] * RANKS  # each rank's number is in it once
 
 
 def draw(run: Replay, round: int) -> svg.Picture:
-    """The state after `round` rounds; after the last one, also which rank waits for which."""
+    """Draw the state after `round` rounds; after the last one, also which rank waits for which."""
     last = round == run.world.rounds
     sent = run.world.sent(round) if round else []
     waits = {rank: wait.post.peer for rank, wait in sorted(run.waits.items())} if last else {}
@@ -93,34 +93,34 @@ def _ring(sent: list[Post], waits: dict[int, int]) -> Iterator[str]:
 def _table(states: list[list[float]], sent: list[Post]) -> Iterator[str]:
     """A row per rank, a cell per number, the letters of the chunks above."""
     left = svg.MARGIN + NAME_WIDTH
-    wide = (WIDTH - svg.MARGIN - left) / LENGTH
+    width = (WIDTH - svg.MARGIN - left) / LENGTH
     for letter, (start, end) in zip(LETTERS, CHUNKS, strict=True):
         style = {"anchor": "middle", "colour": palette.MUTED}
-        yield svg.text(left + (start + end) / 2 * wide, TABLE_Y - 8, letter, **style)
+        yield svg.text(left + (start + end) / 2 * width, TABLE_Y - 8, letter, **style)
     new = {(post.peer, i) for post in sent if post.place for i in range(*post.place)}
     for rank, vector in enumerate(states):
         y, colour = TABLE_Y + rank * ROW, palette.rank_colour(rank)
         yield svg.text(svg.MARGIN, y + ROW / 2 + 3, f"Rank {rank}", colour=colour, bold=True)
         for i, value in enumerate(vector):
             gap = 2 * any(i == start for start, _ in CHUNKS)
-            yield from _cell(value, i, left + i * wide + gap, y, wide - gap, (rank, i) in new)
+            yield from _cell(value, i, left + i * width + gap, y, width - gap, (rank, i) in new)
 
 
-def _cell(value: float, i: int, x: float, y: float, wide: float, new: bool) -> Iterator[str]:
+def _cell(value: float, i: int, x: float, y: float, width: float, new: bool) -> Iterator[str]:
     """One number, above a stripe for each rank whose number is in it."""
-    x, y, wide, tall = x + 1, y + 2, wide - 2, ROW - 4
+    x, y, width, height = x + 1, y + 2, width - 2, ROW - 4
     counts = check.terms(value, i)
     written = "?" if math.isnan(value) else shown(value)
-    if len(written) > MOST_DIGITS:
+    if len(written) > MAX_DIGITS:
         written = f"{value:.0e}"
-    yield svg.rect(x, y, wide, tall, palette.WAIT)
+    yield svg.rect(x, y, width, height, palette.WAIT)
     for rank, count in enumerate(counts or []):
         if count:
-            stripe = (x + rank * wide / RANKS, y + tall - 6, wide / RANKS, 6)
+            stripe = (x + rank * width / RANKS, y + height - 6, width / RANKS, 6)
             yield svg.rect(*stripe, palette.rank_colour(rank))
     strange = counts is None or max(counts) > 1
     yield svg.text(
-        x + wide / 2,
+        x + width / 2,
         y + 17,
         written,
         anchor="middle",
@@ -129,4 +129,4 @@ def _cell(value: float, i: int, x: float, y: float, wide: float, new: bool) -> I
     )
     if new or counts == COMPLETE:
         edge = palette.INK if new else palette.GOOD
-        yield svg.rect(x, y, wide, tall, "none", stroke=edge, stroke_width=2)
+        yield svg.rect(x, y, width, height, "none", stroke=edge, stroke_width=2)

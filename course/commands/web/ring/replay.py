@@ -1,9 +1,9 @@
 """Run the learner's code on several ranks, one after another, in one interpreter.
 
-A rank that must wait is stopped, and runs again from its start when it can go on; its calls up to
-there then get the same answers as before. That needs neither threads nor an interpreter that can
-switch between stacks, so it works in every browser. The ranks wait forever exactly when none can go
-on: no clock decides it.
+A rank that must wait is stopped. When it can go on, it runs again from its start, and its earlier
+calls get the same answers as before. This needs neither threads nor an interpreter that can switch
+between stacks, so it works in every browser. The ranks wait forever exactly when none can go on, so
+no time limit is needed.
 """
 
 import builtins
@@ -16,7 +16,7 @@ from course.commands.web.ring.tensors import Tensor, torch
 from course.commands.web.ring.world import World
 
 ENTRY = "all_reduce"
-MOST_PRINTED = 50  # lines of one rank
+MAX_PRINTED = 50  # lines of one rank
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Failure:
 
 @dataclass
 class Replay:
-    """The results of a run; lists have an entry for each rank."""
+    """The results of a run; each list has an entry for each rank."""
 
     world: World
     vectors: list[list[float]]  # at the end, or where the rank stopped
@@ -53,7 +53,7 @@ def compiled(source: str) -> CodeType | Failure:
 
 
 def run(code: CodeType, vectors: list[list[float]]) -> Replay:
-    """Call the learner's function on a rank for each vector."""
+    """Call the learner's function on one rank for each vector."""
     seen = [{0: list(vector)} for vector in vectors]
     result = Replay(
         World(len(vectors)), [list(vector) for vector in vectors], seen, [[] for _ in seen]
@@ -66,7 +66,7 @@ def run(code: CodeType, vectors: list[list[float]]) -> Replay:
             flat = Tensor(list(vectors[rank]))
             distributed = Distributed(result.world, rank, flat)
             failure = _run_rank(code, distributed, flat, result.printed[rank])
-            result.vectors[rank], result.seen[rank] = flat.tolist(), distributed._seen
+            result.vectors[rank], result.seen[rank] = flat.tolist(), distributed._vectors
             if distributed._waits:
                 result.waits[rank] = distributed._waits
                 continue
@@ -91,7 +91,7 @@ def _run_rank(
         if not callable(names.get(ENTRY)):
             return Failure(0, f"There is no function {ENTRY}(flat) to call.")
         names[ENTRY](flat)
-        distributed._look()
+        distributed._record()
     except Suspend:
         pass
     except BaseException as error:  # even SystemExit ends only a rank, not the page
@@ -106,7 +106,7 @@ def _builtins(distributed: Distributed, printed: list[str]) -> dict[str, object]
     """Python's own names, with an `import torch` that gives this page's torch."""
     ours = torch(distributed)
 
-    def bring(name: str, of=None, here=None, names=(), level: int = 0) -> object:
+    def import_module(name: str, of=None, here=None, names=(), level: int = 0) -> object:
         if name == "torch.distributed":
             return distributed if names else ours
         if name == "torch":
@@ -116,7 +116,7 @@ def _builtins(distributed: Distributed, printed: list[str]) -> dict[str, object]
         return builtins.__import__(name, of, here, names, level)
 
     def write(*values: object, sep: str = " ", **_: object) -> None:
-        if len(printed) < MOST_PRINTED:
+        if len(printed) < MAX_PRINTED:
             printed.append(sep.join(map(str, values)))
 
-    return {**vars(builtins), "__import__": bring, "print": write}
+    return {**vars(builtins), "__import__": import_module, "print": write}

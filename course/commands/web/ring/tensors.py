@@ -1,6 +1,6 @@
-"""Tensors of one dimension under torch's names: lists of numbers that share memory with views.
+"""One-dimensional tensors with torch's names: lists of numbers that share memory with views.
 
-`empty` holds NaN, so that a number that was never received shows. Any missing name raises an error.
+`empty` holds NaN, which shows if a number was never received. Any missing name raises an error.
 """
 
 import math
@@ -12,7 +12,7 @@ Number = int | float
 
 
 class Tensor:
-    """Numbers at `start` … `start + length` of a `storage` that several tensors may share."""
+    """The `length` numbers from `start` on of a `storage`, which several tensors may share."""
 
     def __init__(self, storage: list[Number], start: int = 0, length: int | None = None) -> None:
         self.storage, self.start = storage, start
@@ -47,7 +47,7 @@ class Tensor:
         """A copy with its own memory."""
         return Tensor(self.tolist())
 
-    # Parts of it, which share its memory.
+    # Views, which share its memory.
     def __getitem__(self, index: int | slice) -> "Tensor | Number":
         if not isinstance(index, slice):
             return self.tolist()[index]
@@ -62,7 +62,7 @@ class Tensor:
         part.copy_(value)
 
     def tensor_split(self, sections: int) -> tuple["Tensor", ...]:
-        """`sections` views; the first have one number more if it does not divide."""
+        """`sections` views, the first of them one number longer if the length does not divide."""
         small, more = divmod(self.length, sections)
         return self.split([small + (i < more) for i in range(sections)])
 
@@ -98,11 +98,11 @@ class Tensor:
         return self
 
     def add_(self, other: "Tensor | Number") -> "Tensor":
-        """Add to its own numbers."""
+        """Add to the numbers of this tensor."""
         return self.copy_(self + other)
 
     def zero_(self) -> "Tensor":
-        """Write zeros."""
+        """Write zeros into this tensor."""
         return self.copy_(0.0)
 
     def __add__(self, other: "Tensor | Number") -> "Tensor":

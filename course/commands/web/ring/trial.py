@@ -1,4 +1,4 @@
-"""The page on which a visitor writes a ring all-reduce, and ranks in the browser run it."""
+"""The page where a visitor writes a ring all-reduce that the browser runs on several ranks."""
 
 import html
 from pathlib import Path
@@ -31,17 +31,17 @@ lines, Tab goes on to the button.</p>
 
 
 def begun() -> str:
-    """The code that the editor begins with."""
+    """The code that the editor shows at first."""
     return (TEXTS / "begun.py").read_text(encoding="utf-8")
 
 
 def solved() -> str:
-    """A right answer."""
+    """A correct answer."""
     return (TEXTS / "solved.py").read_text(encoding="utf-8")
 
 
 def trial_page() -> str:
-    """The page, as Markdown. Its first picture is made by the code that the browser runs."""
+    """The page, as Markdown; the code that the browser runs also draws its first picture."""
     source = html.escape(begun()).replace("\n", "&#10;")  # an empty line would end the HTML
     before = replay.run(compile("def all_reduce(flat): pass", "", "exec"), check.vectors())
     editor = EDITOR.format(source=source, picture=picture.draw(before, 0))

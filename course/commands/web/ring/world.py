@@ -1,7 +1,7 @@
-"""The messages of a world of ranks: the posts, their matches, and the rounds of the matches.
+"""The messages of a world of ranks: its posts, their matches, and the rounds of the matches.
 
-As with Gloo and NCCL, a send is over when its receive is there. A rank has one port: in a round it
-sends at most one message and receives at most one. Messages between two ranks keep their order.
+As with Gloo and NCCL, a send completes when its receive is posted. A rank has one port: in a round
+it sends at most one message and receives at most one. Messages between two ranks keep their order.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,9 @@ SENDS, RECEIVES = ("send", "isend"), ("recv", "irecv")
 class Post:
     """One call of a rank, at a `line` of its source: `call` is its name in torch.distributed.
 
-    `values` is what it sends, `size` the number of elements, `place` their position in the rank's
-    vector (start and end), if they are in it. `clock` counts the rounds that the rank had seen.
+    `values` are the numbers that it sends, `size` is the number of elements. `place` is their range
+    in the rank's vector (start and end), or None if they are elsewhere. `clock` counts the rounds
+    that the rank had seen.
     """
 
     rank: int
@@ -48,7 +49,7 @@ class World:
         self.posts: list[list[Post]] = [[] for _ in range(size)]
 
     def add(self, post: Post) -> None:
-        """Post a call, and match it with its other end if that is there."""
+        """Add a post, and match it with its other end if that is there."""
         self.posts[post.rank].append(post)
         ends = [
             end

@@ -1,12 +1,12 @@
-// Explorables on a page: the lab's own widget, whose moves Python in the browser (Pyodide) answers.
-// It lies beside this file, and starts at the first move, or where a page is marked as eager, when
-// the browser has nothing else to do.
+// Explorables on a page: the labs' widget, driven by Python in the browser (Pyodide), which is next
+// to this file. It starts at the first move or, on a page that is marked as eager, when the browser
+// is idle.
 import widget from "./widget.js";
 
 const here = new URL(".", import.meta.url);
 const WAKING = "Python is starting in your browser …";
 const ASLEEP = "Python did not start here.";
-const states = {}; // by name: a promise of what draws an explorable, in Python
+const states = {}; // by name: the Python object that draws an explorable
 let python = null; // one for the page
 
 async function start() {
@@ -34,7 +34,7 @@ explore.State(*getattr(explore, name).__wrapped__())
 `));
 }
 
-// What the widget calls its model: in the lab a kernel answers, here Python in the browser.
+// The widget's model: in a lab a kernel answers, here Python in the browser does.
 class Model {
   constructor(place, say) {
     this.place = place;
@@ -62,12 +62,12 @@ class Model {
       console.error(error);
       return this.say(ASLEEP, () => this.save_changes());
     }
-    if (request !== this.request) return; // the hand is ahead
+    if (request !== this.request) return; // a later move is under way
     try {
       this.show(JSON.parse(state.as_json(text)));
       this.place.dataset.alive = "true";
     } catch (error) {
-      this.say(error.message.trim().split("CourseError: ").at(-1)); // of a wrong address
+      this.say(error.message.trim().split("CourseError: ").at(-1)); // the address is wrong
     }
   }
   show(state) {
@@ -108,7 +108,7 @@ function bringToLife(place) {
   if ("address" in place.dataset) followAddress(model);
 }
 
-// The state in the address, as #ranks=64&cap=8: what differs from where the controls begin.
+// The state in the address, such as #ranks=64&cap=8: the values that are not the initial ones.
 function followAddress(model) {
   const first = model.get("first");
   const read = {

@@ -1,4 +1,4 @@
-// Python's text in colours: for each line its parts, in the classes of the page's other code.
+// Colour Python code: split each line into parts, with the CSS classes of the page's other code.
 const KEYWORDS =
   "and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|" +
   "global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield";

@@ -1,4 +1,4 @@
-// Python in a worker of its own, so that an endless loop cannot stop the page, which may end it.
+// Python in a worker: an endless loop cannot block the page, and the page can end the worker.
 const here = new URL(".", import.meta.url);
 
 async function start() {

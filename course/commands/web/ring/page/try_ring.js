@@ -1,4 +1,4 @@
-// The editor of the page try_ring, and what its ranks did: shown by the widget of the explorables.
+// The editor of the page try_ring. The widget of the explorables shows what its ranks did.
 import { colour } from "./python_colours.js";
 import widget from "./widget.js";
 
@@ -82,7 +82,7 @@ function start() {
   ready ? send() : say(LOADING);
 }
 
-// What came of it.
+// The results.
 function clear() {
   marks = [];
   verdicts.replaceChildren();
@@ -110,7 +110,7 @@ function verdict({ claim, holds, why }) {
   return item;
 }
 
-// What the widget calls its model: the pictures of a run, one for each round.
+// The widget's model: the pictures of a run, one for each round.
 class Rounds {
   constructor(pictures, rounds) {
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -139,7 +139,7 @@ class Rounds {
   }
 }
 
-// The editor: a text area whose letters cannot be seen, on the same text in colours.
+// The editor: a text area with invisible letters, on top of the same text in colours.
 function draw() {
   const lines = colour(text.value);
   shown.replaceChildren(
@@ -158,10 +158,10 @@ function changed() {
   draw();
   try {
     text.value === begun ? localStorage.removeItem(KEPT) : localStorage.setItem(KEPT, text.value);
-  } catch {} // private windows may keep nothing
+  } catch {} // private windows may store nothing
 }
 function type(words) {
-  document.execCommand("insertText", false, words); // can be undone, unlike a new value
+  document.execCommand("insertText", false, words); // the user can undo it, unlike a new value
 }
 function newLine() {
   const line = text.value.slice(0, text.selectionStart).split("\n").at(-1);
