@@ -1,8 +1,8 @@
-"""On a rank: what `DistributedDataParallel` does inside, which runs in C++.
+"""On a rank: time what `DistributedDataParallel` does in C++.
 
-After each backward pass it can report when the last gradient was there and when messages went: "for
-debugging and analysis", says torch, which promises none of these names. If one is gone, only its
-evidence is lost.
+After each backward pass DDP can report when the last gradient was ready and when it communicated.
+These functions are "for debugging and analysis", and torch may rename or remove them. If one is
+missing, only its evidence is lost.
 """
 
 from contextlib import suppress
@@ -19,12 +19,15 @@ from course.diagnostics.profiling.timeline import DdpPass
 from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
 
 NS = 1e-9
-TORCH_RATE = 100  # passes: DDP times one of this many, unless told otherwise
+TORCH_RATE = 100  # DDP times one pass in this many by default
 
 
 @dataclass
 class _Model:
-    """A DDP module of the script, what is reported of it, and when its last known pass ended."""
+    """A DDP module of the script, its facts for the report, and the end of its last known pass.
+
+    `ended` is in nanoseconds, by DDP's own clock.
+    """
 
     module: DistributedDataParallel
     facts: timeline.Ddp
@@ -39,7 +42,7 @@ class DdpHooks:
         self._models: dict[int, _Model] = {}
 
     def install(self, hooks: HookSet) -> None:
-        """Begin to watch."""
+        """Begin to watch, with these hooks."""
         hooks.around(self._make, ("__init__",), DistributedDataParallel)
         hooks.around(self._forward, ("forward",), DistributedDataParallel)
         hooks.around(self._enter_no_sync, ("no_sync",), DistributedDataParallel)
@@ -47,7 +50,7 @@ class DdpHooks:
         hooks.around(self._search, ("prepare_for_backward",), dist.Reducer)
 
     def remove(self) -> None:
-        """End the watching; DDP times itself as rarely as before."""
+        """Stop watching, and let DDP time itself as rarely as before."""
         for model in self._models.values():
             if _reports(model.module):
                 model.module._set_ddp_runtime_logging_sample_rate(TORCH_RATE)
@@ -102,7 +105,7 @@ class DdpHooks:
             return real(*args, **kwargs)
 
     def _search(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
-        """Time a reducer's search, which starts from the outputs; without any it is left out."""
+        """Time the reducer's search for unused parameters; DDP skips it if it gets no outputs."""
         if not args[-1]:
             return real(*args, **kwargs)
         with self._recorder.during("search"):
@@ -116,7 +119,7 @@ class DdpHooks:
         if ended <= model.ended:
             return
         model.ended = ended
-        # Its clock is that of the calendar.
+        # DDP's clock is the calendar's.
         apart = clocks.ahead_of_calendar()
         buckets = str(data.get("rebuilt_bucket_sizes") or data.get("bucket_sizes", ""))
         self._recorder.on_pass(
@@ -134,6 +137,6 @@ class DdpHooks:
 
 
 def _reports(ddp: DistributedDataParallel) -> bool:
-    """Whether this torch's DDP can be asked for the times of its passes."""
+    """Whether DDP in this version of torch can report the times of its passes."""
     rate = hasattr(ddp, "_set_ddp_runtime_logging_sample_rate")
     return rate and hasattr(ddp, "_get_ddp_logging_data")

@@ -1,4 +1,4 @@
-"""On a rank: the hooks by which a recorder sees what the script does, until it has seen enough."""
+"""On a rank: the hooks that tell a recorder what the script does, until it has recorded enough."""
 
 import sys
 from collections.abc import Callable
@@ -27,13 +27,14 @@ from course.diagnostics.watch.hook_set import (
 )
 from course.diagnostics.watch.module_hook import ModuleHook
 
-# Not `isend` and `irecv`: `P2POp` compares them with its own. Their `wait` is seen.
+# `isend` and `irecv` are left out, because `P2POp` checks that it gets the original functions.
+# Their `wait` is hooked.
 MESSAGES = (*COLLECTIVES, *dist_names.BARRIERS, "send", "recv", "batch_isend_irecv")
 HALF = (torch.float16, torch.bfloat16)
-# What DTensor sends with; a tensor is waited for when it is first used.
+# DTensor sends with these functions. It waits for a tensor when the tensor is first used.
 FUNCTIONAL = "torch.distributed._functional_collectives"
 FUNCTIONS = ("all_reduce", "all_gather_tensor", "reduce_scatter_tensor", "all_to_all_single")
-# What writes a checkpoint, besides `torch.save`; most scripts import none of these modules.
+# Functions that write a checkpoint, besides `torch.save`. Most scripts import neither module.
 SAVES = {
     "torch.distributed.checkpoint": ("save", "async_save"),
     "safetensors.torch": ("save_file", "serialize_file"),  # the first calls the second
@@ -42,18 +43,19 @@ FRAMEWORKS = {"transformers.trainer": "Trainer", "accelerate.optimizer": "accele
 
 
 class Hooks:
-    """Between a recorder and the libraries, from `install` to `remove`."""
+    """Connects a recorder with the libraries, from `install` to `remove`."""
 
     def __init__(self, recorder: Recorder, recording: GpuRecording) -> None:
         self._recorder, self._recording = recorder, recording
         self._ddp, self._loaders = DdpHooks(recorder), LoaderHooks(recorder)
         self._all = HookSet()
         self._roots: dict[int, nn.Module] = {}
-        self._buffers: set[int] = set()  # where those of the roots lie in memory
+        self._buffers: set[int] = set()  # addresses of the roots' buffers
         self._search: RemovableHandle | None = None
         self._clock: torch.optim.Optimizer | None = None
-        self._optimizing: list[During] = []  # one may take another's step
-        self._pending: dict[int, tuple[str, int, str]] = {}  # by work that goes on
+        self._optimizing: list[During] = []  # a stack: an optimizer may call another one's step
+        # Name, bytes and kind of the messages in flight, by the id of the work or by the address.
+        self._pending: dict[int, tuple[str, int, str]] = {}
 
     def install(self) -> None:
         """Install the hooks."""
@@ -103,7 +105,7 @@ class Hooks:
         return work
 
     def _wait(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
-        if self._recorder.kind in WAITS:  # it is part of another wait
+        if self._recorder.kind in WAITS:  # a part of another wait
             return real(*args, **kwargs)
         name, nbytes, within = self._pending.pop(id(args[0]), (name, 0, ""))
         with self._recorder.during("collective", f"{name}, {ASYNC}", nbytes, within):
@@ -115,7 +117,7 @@ class Hooks:
 
     def _begin(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         result = real(*args, **kwargs)
-        sent = getattr(result, "elem", None)  # of a tensor that has not been waited for
+        sent = getattr(result, "elem", None)  # the data of a tensor that is still in flight
         if sent is not None and self._recorder.listening:
             self._pending[sent.data_ptr()] = name, sent.nbytes, self._recorder.kind
         return result
@@ -130,7 +132,7 @@ class Hooks:
     # -- computing ---------------------------------------------------------------------------------
 
     def _first_calls(self, module: nn.Module, inputs: object) -> None:
-        """Find, in the warm-up, the modules that the script itself calls, and hook those alone."""
+        """In the warm-up, find the modules that the script itself calls, and hook only those."""
         recorder = self._recorder
         if recorder.warm:
             if self._search:
@@ -145,7 +147,7 @@ class Hooks:
             recorder.forward()
 
     def _note_sharding(self, module: nn.Module) -> None:
-        """Note whether a module is sharded, by which of the two, and whether that sends 16 bits."""
+        """Note whether and by which FSDP a module is sharded, and whether it sends 16 bits."""
         if "torch.distributed.fsdp" not in sys.modules:
             return
         from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
@@ -164,7 +166,7 @@ class Hooks:
             script.half |= bool(policy) and (policy.reduce_dtype or policy.param_dtype) in HALF
 
     def _on_call(self, module: nn.Module, args: Args, kwargs: Kwargs) -> None:
-        """Note the samples with which the script calls a module."""
+        """Note that the script calls a module, and with which samples."""
         if self._recorder.outside:
             if self._recorder.compares:
                 self._loaders.look(self._recorder.on_feed, (args, kwargs))
@@ -195,7 +197,7 @@ class Hooks:
 
     def _after_optimizer(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
         self._optimizing.pop().__exit__(None, None, None)
-        self._clock = self._clock or optimizer  # of several, the first one ends a step
+        self._clock = self._clock or optimizer  # if there are several, the first one ends a step
         if optimizer is self._clock:
             self._recorder.turn("optimizer")
 
@@ -221,6 +223,6 @@ class Hooks:
 
 
 def _framework() -> str:
-    """The framework that takes this step, by the modules on the stack; "" if it is the script."""
+    """The framework on the stack that takes this step; "" if the script itself takes it."""
     names = set(frames.modules(sys._getframe(1)))
     return next((framework for module, framework in FRAMEWORKS.items() if module in names), "")

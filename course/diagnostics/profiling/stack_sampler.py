@@ -1,4 +1,4 @@
-"""On a rank: where the user's code spends its time, by samples of a thread's stack."""
+"""On a rank: sample a thread's stack, to find out where the user's code spends its time."""
 
 import sys
 import threading
@@ -9,15 +9,15 @@ from types import CodeType
 from course.diagnostics.watch.lines import Lines
 
 PERIOD_S = 0.02
-PASSES = ("forward", "backward", "optimizer")  # after backward the next batch may be fetched
+PASSES = ("forward", "backward", "optimizer")  # not `gradients`: it may fetch the next batch
 
 
 class StackSampler:
-    """Samples the line of a thread fifty times a second, by the kind of its work.
+    """Samples fifty times a second which line a thread executes, for each kind of work.
 
-    `kind` returns what the thread is doing at the moment. Each sample takes some 0.1 ms.
+    `kind` returns the kind of work that the thread is doing. A sample takes about 0.1 ms.
     Batches need not come from a DataLoader, so `stop` also returns the share of ``python`` that was
-    spent in iterators. An iterator in which a model computes is the training loop, and does not
+    spent in iterators. An iterator inside which a model computes is the training loop, and does not
     count.
     """
 
@@ -34,7 +34,7 @@ class StackSampler:
         self._sampler.start()
 
     def stop(self) -> tuple[dict[str, str], float]:
-        """End, and return each kind's most frequent line, and the share of python in iterators."""
+        """Stop; return the most frequent line of each kind, and the iterators' share of python."""
         self._ended.set()
         self._sampler.join()
         iterating = {key: count for key, count in self._iterating.items() if key[1] - self._loops}
