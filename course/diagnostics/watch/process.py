@@ -1,8 +1,8 @@
 """In every Python process of a watched command: find out whether it is a rank, and watch it.
 
-A rank is recognised by its environment, or by the group that it joins: children of `mp.spawn` have
-no environment of their own. The launcher, workers of loaders and other programs that a rank starts
-run this code as well, but are not watched, or not counted as ranks.
+A rank is recognised by its environment, or by the process group that it joins, because children of
+`mp.spawn` have no environment of their own. The launcher, the workers of loaders and other programs
+that a rank starts run this code as well, but they are not watched, or not counted as ranks.
 """
 
 import atexit
@@ -17,25 +17,25 @@ from typing import Any
 from course.diagnostics.watch.late_import import on_import
 
 FOLDER = "COURSE_WATCH"  # the folder to which each process writes
-STEPS = "COURSE_WATCH_STEPS"  # for how many steps each rank is watched
-LOOKS_AT = "COURSE_WATCH_LOOKS_AT"  # ... and by which package: one of the next two
+STEPS = "COURSE_WATCH_STEPS"  # the number of steps for which each rank is watched
+LOOKS_AT = "COURSE_WATCH_LOOKS_AT"  # the package that watches them, one of the next two
 PROFILING, NUMERICS = "profiling", "numerics"  # for `why` and for `right`; each has an `observer`
-REPORTS = "COURSE_WATCH_REPORTS"  # the folder for what it has seen of them
-BATCHES = "COURSE_WATCH_BATCHES"  # the folder for what its loaders give, for `right --deep`
-RANK, WORLD = "COURSE_RANK", "COURSE_WORLD"  # which rank it is, where a scheduler started it
-CLAIMED = "COURSE_WATCH_PID"  # the rank from which a process descends
+REPORTS = "COURSE_WATCH_REPORTS"  # the folder for the ranks' reports on these steps
+BATCHES = "COURSE_WATCH_BATCHES"  # the folder for the batches of its loaders, for `right --deep`
+RANK, WORLD = "COURSE_RANK", "COURSE_WORLD"  # rank and world size, if a scheduler started the rank
+CLAIMED = "COURSE_WATCH_PID"  # the process id of the rank from which a process descends
 
 NO_RANKS = ("torchrun", "torch.distributed.run", "accelerate", "resource_tracker", "forkserver",
-            "compile_worker")  # what starts ranks, or helps them  # fmt: skip
+            "compile_worker")  # programs that start ranks, or help them  # fmt: skip
 
-_state: dict[str, Any] = {}  # of this process: what watches it
+_state: dict[str, Any] = {}  # the objects that watch this process
 
 
 def begin() -> None:
     """Begin to watch this process, if the environment asks for it."""
     folder = os.environ.get(FOLDER, "")
     if not os.path.isdir(folder) or CLAIMED in os.environ:
-        return  # a loader worker of a rank, or another program that it starts
+        return  # a loader worker of a rank, or another program that a rank starts
     rank = _number(RANK, "RANK")
     if rank is not None:
         os.environ[CLAIMED] = str(os.getpid())
@@ -95,9 +95,10 @@ def _at_end(call: Callable[[], None]) -> None:
 
 
 def _at_end_of_child() -> None:
-    """Also call it when `multiprocessing` ends a child, whose exception is lost before exit.
+    """Also call these functions when `multiprocessing` ends a child, while its exception is known.
 
-    When a spawned child imports torch, it does not know yet that it is one.
+    This is registered in every process, because a spawned child that imports torch does not know
+    yet that it is one.
     """
     from multiprocessing.util import Finalize
 
@@ -109,7 +110,7 @@ def _error() -> BaseException | None:
     """The exception that ends this process, if one does."""
     error = sys.exc_info()[1] or getattr(sys, "last_value", None)
     if isinstance(error, SystemExit):
-        error = error.__context__  # this is how `mp.spawn` ends a child that raised
+        error = error.__context__  # `mp.spawn` ends a child that raised with `sys.exit`
     return error
 
 
