@@ -1,9 +1,9 @@
-"""Describe a GPU's step by slices like those of the main thread, which only feeds the GPU.
+"""Cut the steps of a GPU into slices, in the form of the main thread's, which only feeds the GPU.
 
-While a kernel computes, the rank does the work for which the kernel was launched. NCCL's kernels
-last until all ranks have come, so they are a wait while nothing else computes. A copy from the host
-with nothing alongside it is `copies`. Otherwise the GPU has nothing to do, because the main thread
-loads, saves, or is still `launching` the next kernels.
+While a kernel computes, the slice is of the kind of work for which the kernel was launched. NCCL's
+kernels last until all ranks have come, so they are a wait if nothing computes at the same time. A
+copy from the host is `copies` if nothing else runs at the same time. Otherwise the GPU is idle,
+because the main thread loads, saves, or is still `launching` the next kernels.
 """
 
 from bisect import bisect_right
@@ -31,7 +31,7 @@ Stretch = tuple[float, float, traces.Activity | None]
 
 
 def see(rank: RankReport, trace: Path) -> None:
-    """Add to a rank's report what its GPU did in the recorded steps, or why that is unknown."""
+    """Add the GPU's slices in the recorded steps to a rank's report, or why they are unknown."""
     if rank.device != "cuda" or rank.blind:
         return
     try:
@@ -56,9 +56,10 @@ def see(rank: RankReport, trace: Path) -> None:
 
 
 def steps(activities: list[traces.Activity], host: list[TrainingStep]) -> list[TrainingStep]:
-    """The GPU's own steps, one fewer than those of the main thread on the same clock.
+    """The GPU's own steps, one fewer than the steps of the main thread in `host`.
 
-    Each lasts until the GPU has done everything that the main thread launched in its own step.
+    A step of the GPU ends when it has done everything that the main thread launched in the same
+    step. `activities` and `host` must use the same clock.
     """
     slices = [slice_ for step in host for slice_ in step.slices]
     ends = [_end(activities, step) for step in host]
@@ -80,7 +81,11 @@ def _end(activities: list[traces.Activity], step: TrainingStep) -> float:
 
 
 def _stretches(activities: list[traces.Activity], start: float, end: float) -> Iterator[Stretch]:
-    """From `start` to `end` without a gap: computing first, then messages, then copies."""
+    """Cut the time from `start` to `end` into stretches without a gap, each with its activity.
+
+    If several activities run at the same time, computing goes before messages, and messages before
+    copies. The activity is None while the GPU is idle.
+    """
     edges = [(activity.start, True, activity) for activity in activities]
     edges += [(activity.end, False, activity) for activity in activities]
     running: tuple[list[traces.Activity], ...] = ([], [], [])
@@ -118,7 +123,7 @@ def _slices(stretches: Iterable[Stretch], host: list[Slice]) -> Iterator[Slice]:
 
 
 def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> Slice:
-    """A slice of the GPU for an activity that a slice of the main thread launched."""
+    """The GPU's slice for an activity that the main thread launched in the slice `host`."""
     slice_ = Slice(host.kind, start, end, where=host.where, turn=host.turn)
     if activity.is_copy:
         return replace(slice_, kind="copies")
@@ -132,13 +137,13 @@ def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> S
 
 
 def _idle(host: Slice, start: float, end: float) -> Slice:
-    """A slice in which the GPU has nothing to do, during a slice of the main thread."""
+    """The slice of an idle GPU, while the main thread is in the slice `host`."""
     kind = "launching" if host.kind in COMPUTING else host.kind
     return replace(host, kind=kind, start=start, end=end, queued=0.0, cpu=0.0, stalled=0.0)
 
 
 def _joined(slices: Iterable[Slice]) -> list[Slice]:
-    """Merge neighbours that differ in time alone."""
+    """Merge neighbouring slices that differ only in their times."""
     joined: list[Slice] = []
     for slice_ in slices:
         if joined and replace(joined[-1], start=slice_.start, end=slice_.end) == slice_:
@@ -151,7 +156,11 @@ def _joined(slices: Iterable[Slice]) -> list[Slice]:
 def _passes(
     activities: list[traces.Activity], slices: list[Slice], reported: list[DdpPass]
 ) -> list[DdpPass]:
-    """How backward passes and messages overlap; DDP `reported` the buckets."""
+    """How the backward passes and the messages of a step overlap, as one pass.
+
+    The buckets are taken from the passes that DDP `reported`. The list is empty if there is no
+    message or no backward pass.
+    """
     sent = intervals.union(
         (activity.start, activity.end) for activity in activities if activity.is_message
     )

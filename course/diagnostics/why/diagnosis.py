@@ -1,4 +1,4 @@
-"""The diagnosis of a run: its causes, what is fine, and what the evidence cannot decide."""
+"""Diagnose a run: its causes, the aspects that are fine, and what the evidence cannot decide."""
 
 from dataclasses import dataclass, field, replace
 
@@ -15,12 +15,12 @@ from course.diagnostics.why.thresholds import CLEARLY_LARGER, FAULT_SHARE, MIN_S
 
 @dataclass
 class Diagnosis:
-    """The result. The first of `causes` is the one to cure first."""
+    """The causes of a run, the one to cure first at the beginning, and what remains undecided."""
 
     causes: list[Cause]
     budget: Budget
-    blind: str = ""  # why what the GPUs do is not known, so that only facts are judged
-    unrecorded_s: float = 0.0  # on GPUs, how long a step takes while torch.profiler is not at work
+    blind: str = ""  # why it is unknown what the GPUs do; then only facts are judged
+    unrecorded_s: float = 0.0  # on GPUs, the length of a step without torch.profiler
     undecided: list[str] = field(default_factory=list)
 
     @property
@@ -30,20 +30,21 @@ class Diagnosis:
 
     @property
     def epoch_start(self) -> epoch_starts.EpochStart | None:
-        """The beginning of an epoch, if it takes much of all time."""
+        """The beginning of an epoch, if it takes a large share of all time."""
         start = None if self.blind else epoch_starts.compare(self.budget)
         return start if start and start.share >= FAULT_SHARE else None
 
     @property
     def elsewhere(self) -> float:
-        """The share of the machine that other programs had while the ranks were watched."""
+        """The share of the ranks' cores that other programs used while the ranks were watched."""
         return crowd.elsewhere(self.budget.ranks)
 
     @property
     def fine(self) -> list[str]:
-        """The aspects that were examined and take little.
+        """The aspects that were examined and cost little.
 
-        Causes can share an aspect: it is fine if one of them could occur, and none is at fault.
+        Several causes may share an aspect. It is fine if at least one of them could occur, and none
+        was found.
         """
         if self.blind:
             return []
@@ -57,7 +58,7 @@ class Diagnosis:
 
 
 def diagnose(ranks: list[RankReport]) -> Diagnosis:
-    """Judge by what the ranks report; raises `CourseError` if that is too little."""
+    """Diagnose a run from the reports of its ranks; raises `CourseError` if they are too few."""
     ranks = sorted(ranks, key=lambda rank: rank.rank)
     _demand(ranks)
     budget, unrecorded_s = Budget(ranks), 0.0
@@ -73,7 +74,8 @@ def diagnose(ranks: list[RankReport]) -> Diagnosis:
 def _ordered(budget: Budget, blind: str) -> list[Cause]:
     """The causes that are worth naming, the one to cure first at the beginning.
 
-    Facts come first, since they change the rest; then what costs most, if it costs much.
+    Facts come first, since they change everything else; the most expensive cause is next. If no
+    cause matters, `computing` is the first.
     """
     causes = [
         cause
@@ -92,7 +94,7 @@ def _ordered(budget: Budget, blind: str) -> list[Cause]:
 
 
 def _sort_key(cause: Cause) -> tuple[bool, bool, float]:
-    """Facts first, then by cost, which counts 1.5 times if only a part of it can be seen."""
+    """Facts first, then by cost; a cost counts 1.5 times if only a part of it is visible."""
     weight = CLEARLY_LARGER if cause.is_always_shown else 1.0
     return not (cause.is_fact and cause.matters), not cause.matters, -weight * cause.share
 
@@ -127,7 +129,7 @@ def _demand(ranks: list[RankReport]) -> None:
 
 
 def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
-    """Sentences on what remains open, and on what would decide it."""
+    """Sentences on the questions that remain open, and on how to decide them."""
     if blind:
         return [
             f"where the time of a step goes. The ranks compute on GPUs, and {blind}. What was seen "
@@ -183,7 +185,7 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
 
 
 def _too_near(causes: list[Cause]) -> list[Cause]:
-    """The first two causes, if the first is a fault that could as well be the second."""
+    """The first two causes, if the second may be as large as the first; empty otherwise."""
     unforced = [cause for cause in causes if not cause.is_price]
     if len(unforced) < 2:
         return []

@@ -10,7 +10,7 @@ from course.diagnostics.why.step_times import StepTimes, length, mean
 
 @dataclass(frozen=True)
 class EpochStart:
-    """The steps of an epoch, and how many seconds its first step takes and any other one."""
+    """The number of steps of an epoch, and the seconds of its first step and of any other step."""
 
     steps: float
     first_s: float
@@ -18,14 +18,14 @@ class EpochStart:
 
     @property
     def says(self) -> str:
-        """The comparison in half a sentence."""
+        """The comparison, in half a sentence."""
         often = words.plural(round(self.steps), "step")
         first, other = words.duration(self.first_s), words.duration(self.other_s)
         return f"the first of {often} takes {first}, any other {other}"
 
     @property
     def share(self) -> float:
-        """The share of all time by which first steps are longer."""
+        """The extra time of first steps, as a share of all time."""
         whole = self.first_s + (self.steps - 1) * self.other_s
         return max(0.0, self.first_s - self.other_s) / whole
 
@@ -33,7 +33,7 @@ class EpochStart:
 def compare(budget: Budget) -> EpochStart | None:
     """Compare the first steps of epochs with the others.
 
-    Returns None if no epoch began in the steps that count, or if its length is not known.
+    Returns None if no epoch began in the steps that count, or if its length is unknown.
     """
     first, others = _parted(budget)
     steps = epochs.steps_per_epoch(budget.ranks)
@@ -43,7 +43,7 @@ def compare(budget: Budget) -> EpochStart | None:
 
 
 def share_of(budget: Budget, kind: str) -> float:
-    """The share of a kind of work that lies in the first steps of epochs."""
+    """The share of a kind of work that is done in the first steps of epochs."""
 
     def seconds(times: list[StepTimes]) -> float:
         weight = sum(step.weight for step in times)
@@ -57,7 +57,7 @@ def share_of(budget: Budget, kind: str) -> float:
 
 
 def _parted(budget: Budget) -> tuple[list[StepTimes], list[StepTimes]]:
-    """The steps in which an epoch began, except those without weight, and all others."""
+    """The steps in which an epoch began, except those with the weight 0, and all other steps."""
     starts = epochs.starts_epoch(budget.ranks)
     both = list(zip(budget.times, starts, strict=True))
     first = [step for step, is_first in both if is_first and step.weight]

@@ -10,9 +10,10 @@ from course.diagnostics.why.traffic import is_sum_in_forward
 
 @dataclass(frozen=True)
 class Parts:
-    """The seconds per step that the messages take.
+    """The seconds per step that the messages take, by what makes them long.
 
-    They are small, or gather weights, or begin too late to be hidden, or are too large for that.
+    They are small, they gather weights, they begin too late to be hidden, or they are too large to
+    be hidden.
     """
 
     small: float = 0.0
@@ -22,7 +23,7 @@ class Parts:
 
 
 def parts(budget: Budget) -> Parts:
-    """What makes the messages long, without DDP's messages on unused parameters."""
+    """Divide the time of the messages, without DDP's messages on unused parameters."""
     whole = budget.price("gradients")
     if not whole:
         return Parts()
@@ -34,9 +35,9 @@ def parts(budget: Budget) -> Parts:
 
 
 def search_s(budget: Budget) -> float:
-    """Seconds per step of the messages in which ranks tell one another which parameters were used.
+    """Seconds per step of the messages on unused parameters.
 
-    Where it searches for unused ones, it sends such a small message in each backward pass.
+    If DDP searches for unused parameters, it sends such a small message in each backward pass.
     """
     if not any(ddp.finds_unused for ddp in budget.ddp) or budget.collectives("gradients"):
         return 0.0
@@ -46,9 +47,9 @@ def search_s(budget: Budget) -> float:
 
 
 def is_of_split_layers(budget: Budget) -> bool:
-    """Whether most of what the passes send belongs to layers that are split between ranks.
+    """Whether most of the messages' time belongs to layers that are split between ranks.
 
-    Such a layer sends its sum in forward, and mostly as much again in backward.
+    Such a layer sends its sum in forward, and usually as much again in backward.
     """
     messages = budget.collectives("gradients")
     sums = sum(slice_.seconds for slice_ in messages if is_sum_in_forward(slice_))
@@ -56,7 +57,7 @@ def is_of_split_layers(budget: Budget) -> bool:
 
 
 def gathers(budget: Budget) -> list[Slice]:
-    """The messages that gather weights; small ones are `_small`."""
+    """The messages that gather a sharded model's weights, except the small ones."""
     messages = budget.collectives("gradients") if budget.script.sharded else []
     return [
         slice_
@@ -75,24 +76,24 @@ def _small(budget: Budget) -> float:
 
 
 def _gathered(budget: Budget) -> float:
-    """The share of the messages' time in which a sharded model's weights are gathered."""
+    """The share of the messages' time that gathering a sharded model's weights takes."""
     whole = sum(slice_.seconds for slice_ in budget.collectives("gradients"))
     return sum(slice_.seconds for slice_ in gathers(budget)) / whole if whole else 0.0
 
 
 def _bucket_sizes(budget: Budget) -> list[int]:
-    """DDP's own messages in bytes, a small one as `SMALL_BYTES`.
+    """The sizes of DDP's own messages in bytes, small ones as `SMALL_BYTES`.
 
-    Only the sum of their times is known.
+    Their time is divided by these sizes, since only the sum of their times is known.
     """
     return [max(bucket, SMALL_BYTES) for pass_ in budget.ddp_passes for bucket in pass_.buckets]
 
 
 def _could_be_begun(budget: Budget) -> float:
-    """The share of the gradients' time that could pass while backward computes, at most.
+    """The largest share of the gradients' time that could pass while backward computes.
 
-    Messages that the passes themselves wait for, as FSDP's, are not late. And a tensor's gradient
-    cannot be sent before all of it is there: a large one may be the last.
+    Messages that the passes themselves wait for, such as FSDP's, are not late. And no gradient can
+    be sent before all of it has been computed: the largest one may be the last.
     """
     messages = budget.collectives("gradients")
     whole = sum(slice_.seconds for slice_ in messages)
@@ -105,7 +106,7 @@ def _could_be_begun(budget: Budget) -> float:
 
 
 def _hideable(budget: Budget) -> float:
-    """Seconds per step of the last backward pass that could hide messages, and hide none."""
+    """Seconds per step of the last backward pass, if it could hide messages but hides none."""
     if budget.ddp_passes:
         least = [min(p.computing, p.communicating) for p in budget.ddp_passes]
         if sum(p.overlap for p in budget.ddp_passes) > OVERLAP_SHARE * sum(least):
@@ -117,5 +118,5 @@ def _hideable(budget: Budget) -> float:
 
 
 def _is_begun_early(slice_: Slice) -> bool:
-    """Whether the message went on while the backward pass did."""
+    """Whether the message was sent while the backward pass was running."""
     return slice_.within == "backward" and slice_.name.endswith(ASYNC)

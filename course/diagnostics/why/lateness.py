@@ -1,4 +1,4 @@
-"""Find the rank for which the others wait, because it has more to do than they have."""
+"""Find the rank for which the others wait, because it has more work than they have."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ from course.diagnostics.why.thresholds import EXCESS_SHARE, IN_TURNS, MIN_LATENE
 
 @dataclass(frozen=True)
 class Late:
-    """The late rank, by its index, and the kind of work in which it exceeds the others most.
+    """The index of the late rank, and the kind of work in which it exceeds the others most.
 
-    `even` has the steps with that excess removed.
+    `even` has the steps without its excess, which are shorter by `gain`.
     """
 
     index: int
@@ -21,10 +21,10 @@ class Late:
 
 
 def late(times: list[StepTimes]) -> Late | None:
-    """The rank that the others nearly always wait for; None if there is no such rank.
+    """The rank for which the others nearly always wait; None if there is no such rank.
 
-    It need not be late in each step: it may validate in every tenth. The step in which ranks
-    differ most may be chance, so the others must show the same.
+    It need not be late in each step: it may validate in every tenth step. The step in which ranks
+    differ most may be chance, so the other steps must show the same.
     """
     ranks = range(len(times[0].ranks))
     if len(ranks) < 2:
@@ -50,7 +50,7 @@ def late(times: list[StepTimes]) -> Late | None:
 
 @dataclass(frozen=True)
 class Turns:
-    """Ranks that are late in turns: by which kind of work, and the steps as if none were late."""
+    """The kind of work by which ranks are late in turns, and the steps as if none were late."""
 
     kind: str
     gain: float  # seconds per step
@@ -58,7 +58,7 @@ class Turns:
 
 
 def turns(times: list[StepTimes]) -> Turns | None:
-    """Ranks that are late in turns; None if none is late by much."""
+    """The lateness of ranks that are late in turns; None if it is small."""
     counted = without(times, "saving")
     gain = mean(counted, lambda step: step.spread())
     if gain < IN_TURNS * length(times):
@@ -68,12 +68,12 @@ def turns(times: list[StepTimes]) -> Turns | None:
 
 
 def _excess(times: list[StepTimes], index: int, kind: str) -> float:
-    """The seconds of a kind of work that a rank has more than the others."""
+    """The seconds by which a rank does more of a kind of work than the others."""
     return mean(times, lambda step: step.ranks[index].own[kind] - step.others(index, kind))
 
 
 def _ahead(times: list[StepTimes], index: int) -> float:
-    """The share of the total lateness that lies in steps where this rank is last."""
+    """The share of all lateness that falls in steps where this rank is last."""
     ahead = whole = 0.0
     for step in times:
         spread = step.weight * step.spread()

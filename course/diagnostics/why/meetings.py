@@ -1,4 +1,4 @@
-"""Decide whether ranks that are late in turns meet in each step needlessly."""
+"""Decide whether ranks that are late in turns meet needlessly in each step."""
 
 from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.step_times import mean
@@ -6,10 +6,10 @@ from course.diagnostics.why.thresholds import MEETING_SHARE
 
 
 def are_needless(budget: Budget) -> bool:
-    """Whether ranks take turns, and only a message of the script's own makes them meet.
+    """Whether ranks are late in turns, and only the script's own message makes them meet.
 
-    Gradients are averaged in fewer steps. Between two such steps, a rank that is late in one and
-    early in the next would not keep the others waiting.
+    In that case gradients are averaged in fewer than half of the steps. Without the script's
+    message, a rank that is late in one step and early in the next would keep no other waiting.
     """
     if not budget.turns:
         return False

@@ -1,4 +1,4 @@
-"""Decide whether ranks draw the same samples, by the checksums of what they drew."""
+"""Decide from the checksums of samples whether ranks draw the same samples."""
 
 from itertools import combinations, pairwise
 from statistics import fmean
@@ -10,12 +10,12 @@ from course.diagnostics.why.traffic import is_sum_in_forward
 
 
 def are_same(budget: Budget) -> bool | None:
-    """Whether ranks draw the same samples; None if nothing that was seen can tell.
+    """Whether ranks draw the same samples; None if the evidence cannot decide it.
 
-    The checksums of what their loaders give must be the same, and so must the chosen indices, if
-    these are known: a data set may hold a sample twice, and each rank may draw one of the two. If
-    all ranks read the same batch, each may take a share of it: then their models get different
-    samples.
+    The checksums of the samples from their loaders must be the same. So must the chosen indices, if
+    they are known, because a data set may contain a sample twice, and each rank may draw one of the
+    two. If all ranks read the same batch, each may take a share of it. In that case their models
+    get different samples.
     """
     if _split(budget):
         return None
@@ -23,7 +23,7 @@ def are_same(budget: Budget) -> bool | None:
     if not all(any(rows) for rows in drawn):
         return None
     if any(len(set(rows)) < len(rows) / 2 for steps in drawn for rows in steps):
-        return None  # samples whose data is alike anyway
+        return None  # many samples have the same data
     chosen = all(any(step.indices for step in rank.steps) for rank in budget.ranks)
     if _alike(budget, "rows"):
         if all(any(step.fed for step in rank.steps) for rank in budget.ranks):
@@ -34,13 +34,13 @@ def are_same(budget: Budget) -> bool | None:
 
 
 def _split(budget: Budget) -> bool:
-    """Whether ranks share a sample, as with split layers, so that all must draw the same."""
+    """Whether ranks must draw the same samples, because they share each one, as split layers do."""
     inside = any(is_sum_in_forward(slice_) for slice_ in budget.slices(["collective"]))
     return inside or any(ddp.ranks < budget.ranks[0].world for ddp in budget.ddp)
 
 
 def _same(budget: Budget, what: str) -> bool:
-    """Whether ranks draw the same in nearly every step, or all samples, each in its own order."""
+    """Whether ranks draw the same in nearly every step, or each draws all samples in its order."""
     pairs = list(combinations(budget.ranks, 2))
     from_all = bool(pairs) and all(_from_all(one, other, what) for one, other in pairs)
     return _alike(budget, what) or from_all
@@ -57,14 +57,14 @@ def _alike(budget: Budget, what: str) -> bool:
 
 
 def _from_all(one: RankReport, other: RankReport, what: str) -> bool:
-    """Whether two ranks have as many samples of an epoch in common as if both drew from all."""
+    """Whether two ranks share as many samples of an epoch as if both drew from all samples."""
     mine, theirs = _epoch(one, what), _epoch(other, what)
     expected = len(mine) * len(theirs) / max(one.loaded, 1)
     return one.loaded > 0 and expected >= MIN_SHARED_SAMPLES and len(mine & theirs) >= expected / 2
 
 
 def _epoch(rank: RankReport, what: str) -> set[int]:
-    """The samples that a rank drew in the longest part of an epoch that was watched."""
+    """The samples that a rank drew in the longest watched part of an epoch."""
     first = [n for n, step in enumerate(rank.steps) if step.opens]
     bounds = [-1, *first, len(rank.steps)]
     parts = [rank.steps[begin + 1 : end] for begin, end in pairwise(bounds)]

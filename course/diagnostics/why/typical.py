@@ -1,4 +1,4 @@
-"""A typical step of each rank, for the picture and for other programs."""
+"""Describe a typical step of each rank, for the picture and for other programs."""
 
 from dataclasses import asdict, dataclass, replace
 from statistics import median_low
@@ -15,7 +15,8 @@ class Stretch:
     """What a rank does from `start` to `end`, in seconds since the step began on the first rank.
 
     `kind` is a kind of own work, ``waiting for a core``, ``communication`` (exposed), ``hidden
-    communication`` (while the rank computes) or ``waiting``: then `rank` is the rank waited for.
+    communication`` (while the rank computes) or ``waiting``. In the last case `rank` is the rank
+    that it waits for.
     """
 
     kind: str
@@ -26,12 +27,12 @@ class Stretch:
 
 
 def lanes(budget: Budget) -> dict[int, list[Stretch]]:
-    """The stretches of every rank in a step that is neither long nor short."""
+    """The stretches of every rank in a step of median length, by the number of the rank."""
     number = _typical(budget)
     steps = [rank.steps[number] for rank in budget.ranks]
     begin = min(step.start for step in steps)
     if len({rank.local for rank in budget.ranks}) > 1 or budget.ranks[0].local < len(steps):
-        begin = None  # each machine has a clock of its own
+        begin = None  # the ranks are on several machines, each with its own clock
     by_rank = {}
     for index, (rank, step) in enumerate(zip(budget.ranks, steps, strict=True)):
         zero = step.start if begin is None else begin
@@ -55,7 +56,7 @@ def lanes(budget: Budget) -> dict[int, list[Stretch]]:
 
 
 def _typical(budget: Budget) -> int:
-    """The number of the step of median length, among those that begin no epoch."""
+    """The index of the step of median length, among those that begin no epoch."""
     starts = epochs.starts_epoch(budget.ranks)
     steps = budget.of_rank(budget.ranks[0])
     lengths = {n: step.end - step.start for n, step in enumerate(steps) if not starts[n]}
@@ -65,7 +66,7 @@ def _typical(budget: Budget) -> int:
 
 
 def plain(stretches: dict[int, list[Stretch]]) -> dict[str, list[dict[str, Any]]]:
-    """As JSON, times rounded to a microsecond."""
+    """The stretches for JSON, with times rounded to a microsecond."""
     return {
         str(rank): [
             asdict(stretch) | {"start": round(stretch.start, 6), "end": round(stretch.end, 6)}
@@ -76,7 +77,7 @@ def plain(stretches: dict[int, list[Stretch]]) -> dict[str, list[dict[str, Any]]
 
 
 def _last(budget: Budget, number: int, index: int) -> int | None:
-    """The rank with most work in a step; None if it is this one."""
+    """The rank with most work in a step, by its number; None if it is the rank at `index`."""
     times = budget.times[number].ranks
     last = max(range(len(times)), key=lambda rank: times[rank].work)
     return None if last == index else budget.ranks[last].rank
@@ -85,9 +86,10 @@ def _last(budget: Budget, number: int, index: int) -> int | None:
 def _stretches(
     budget: Budget, number: int, index: int, slice_: Slice, last: int | None
 ) -> list[Stretch]:
-    """A slice as stretches; a wait ends with the message's own time.
+    """Divide a slice into stretches.
 
-    The time in which own work waited for a core is a stretch of its own, since no share counts it.
+    A wait is first ``waiting`` for the last rank and then ``communication``. In own work, the time
+    without a core becomes a separate stretch, since no share counts it.
     """
     if slice_.kind == "watching":
         return []
@@ -108,7 +110,7 @@ def _stretches(
 
 
 def _joined(stretches: list[Stretch], short: float) -> list[Stretch]:
-    """Merge neighbours of one kind, and stretches too short to see with the one before."""
+    """Merge neighbours of one kind, and merge stretches too short to see into the one before."""
     joined: list[Stretch] = []
     for stretch in stretches:
         same = joined and joined[-1].kind == stretch.kind

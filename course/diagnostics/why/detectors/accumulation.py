@@ -1,4 +1,4 @@
-"""Gradients that are averaged too often."""
+"""Detect gradients that are averaged too often."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -12,23 +12,23 @@ ALL_BUT_LAST = "Run all passes but the last, forward and backward, inside `with 
 
 
 class Accumulation(Cause):
-    """A step has several passes, and each of them averages gradients."""
+    """A step has several backward passes, and each of them averages gradients."""
 
     info = CauseInfo("accumulation", "gradients are averaged in passes that take no step", lab="04")
     aspect = "messages"
-    threshold = SHOWN_SHARE  # messages in vain are counted, however long they took
+    threshold = SHOWN_SHARE  # needless messages are a fact, however little time they take
     needs_all = True
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """Adds up the messages of those passes after which no step is taken."""
+        """Adds up the messages of all passes that no optimizer step follows."""
         if seconds := budget.price("early"):
             line = budget.line("collective", "tail", traffic="gradients")
             yield cls(budget, seconds / budget.net_s, line=line)
 
     @property
     def seen(self) -> str:
-        """The number of passes that average."""
+        """The number of passes in which gradients are averaged."""
         passes = max((slice_.turn for slice_ in self.budget.slices(["backward"])), default=0)
         often = f"in each of {passes} passes" if passes > 1 else "in passes that take no step"
         return f"gradients are averaged {often}, and only those of the last need be"
@@ -40,7 +40,7 @@ class Accumulation(Cause):
 
     @property
     def cure(self) -> str:
-        """Depends on what averages, and on whether there is a `no_sync` already."""
+        """Depends on what averages the gradients, and on whether the script uses `no_sync`."""
         script = self.budget.script
         if script.sharded == "fully_shard":
             return (

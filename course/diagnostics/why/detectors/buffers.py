@@ -1,4 +1,4 @@
-"""Buffers that DDP sends."""
+"""Detect the broadcast of a model's buffers."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -21,7 +21,7 @@ class Buffers(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """Measures what these messages take."""
+        """Measures how long these messages take."""
         if seconds := budget.price("buffers"):
             line = budget.line("buffers")
             yield cls(budget, seconds / budget.net_s, line=line)

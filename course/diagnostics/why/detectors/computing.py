@@ -1,4 +1,4 @@
-"""Nothing is wrong: the ranks spend their time on the model."""
+"""Name computing as the cause if nothing is wrong: the ranks spend their time on the model."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -11,7 +11,7 @@ from course.diagnostics.why.thresholds import NEARLY_ALL
 
 
 class Computing(Cause):
-    """The first cause if no other costs much."""
+    """The first cause, if no other cause costs much."""
 
     info = CauseInfo(
         "computing",
@@ -27,7 +27,7 @@ class Computing(Cause):
 
     @property
     def is_nearly_all(self) -> bool:
-        """Whether the ranks do little else."""
+        """Whether the ranks do nearly nothing else."""
         return self.share >= NEARLY_ALL
 
     @property

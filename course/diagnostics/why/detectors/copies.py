@@ -1,4 +1,4 @@
-"""Copies from the host to a GPU."""
+"""Detect copies from the host for which a GPU waits."""
 
 from course.diagnostics.finding import CauseInfo
 from course.diagnostics.why.budget import Budget
@@ -6,7 +6,7 @@ from course.diagnostics.why.cause import OwnWork
 
 
 class Copies(OwnWork):
-    """The GPU waits for copies."""
+    """The GPU waits for copies from the host."""
 
     info = CauseInfo("copies", "the device waits for copies from the host", lab="04")
     kind = "copies"

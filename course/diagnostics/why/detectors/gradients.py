@@ -1,4 +1,4 @@
-"""Messages of gradients: their number, their beginning, or their size makes them long."""
+"""Detect what makes the messages of gradients long: their number, their start, or their size."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Self
@@ -9,7 +9,7 @@ from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.cause import Cause
 from course.diagnostics.why.gradient_messages import gathers, is_of_split_layers, parts
 
-USUAL_CAP = 25 << 20  # bytes of a bucket, as DDP makes them
+USUAL_CAP = 25 << 20  # the size of DDP's buckets by default, in bytes
 PRICE = "That is the price of the memory that sharded weights save."
 KEEPS = {
     "fully_shard": "`reshard_after_forward=False` of fully_shard",
@@ -19,7 +19,7 @@ FEWER = "take larger batches, and so fewer steps"
 
 
 class OfGradients(Cause):
-    """One of the four causes; `part` is its name in `Parts`."""
+    """The base of four causes; `part` is the cause's field in `Parts`."""
 
     part: ClassVar[str]
     aspect = "messages"
@@ -27,7 +27,7 @@ class OfGradients(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """Measures this cause's part of what the messages take."""
+        """Measures this cause's part of the messages' time."""
         seconds = getattr(parts(budget), cls.part)
         if seconds > 0:
             line = budget.line("collective", "tail", traffic="gradients")
@@ -35,16 +35,16 @@ class OfGradients(Cause):
 
 
 class OfSize(OfGradients):
-    """A cause that layers may have as well, if their parts lie on several ranks."""
+    """The base of causes that also occur with layers that are split between ranks."""
 
     @property
     def lab(self) -> str:
-        """Lab 11 for such layers, else the lab on gradients."""
+        """Lab 11 for split layers, and otherwise the lab on gradients."""
         return "11" if is_of_split_layers(self.budget) else self.info.lab
 
     @property
     def cure(self) -> str:
-        """Depends on whether most of the messages are such layers' or gradients."""
+        """Depends on whether most of the messages belong to split layers."""
         if is_of_split_layers(self.budget):
             return (
                 "Most of it is not gradients, but what layers send that are split between ranks. "
@@ -54,7 +54,7 @@ class OfSize(OfGradients):
 
     @property
     def cure_of_gradients(self) -> str:
-        """What the script can do if most of the messages are gradients."""
+        """The cure if most of the messages are gradients."""
         raise NotImplementedError
 
 
@@ -89,7 +89,7 @@ class Latency(OfSize):
 
 
 class Gathering(OfGradients):
-    """The messages gather the weights of a sharded model, as each of its passes needs."""
+    """The messages gather the weights of a sharded model, which each of its passes needs."""
 
     info = CauseInfo(
         "gathering weights", "each pass gathers the weights of the sharded model", lab="10b"
@@ -99,7 +99,7 @@ class Gathering(OfGradients):
 
     @property
     def cure(self) -> str:
-        """Depends on whether the weights are kept until the backward pass already."""
+        """Depends on whether the weights are already kept until the backward pass."""
         if not any(slice_.within == "backward" for slice_ in gathers(self.budget)):
             return f"{PRICE} They are kept from forward to backward already, so {FEWER}."
         keep = KEEPS[self.budget.script.sharded]
@@ -138,7 +138,7 @@ class Bandwidth(OfSize):
 
     @property
     def cure_of_gradients(self) -> str:
-        """Depends on what sends the messages, and on their number of bits."""
+        """Depends on what sends the messages, and on how many bits a gradient has."""
         script = self.budget.script
         if script.half or any("16" in ddp.hook for ddp in self.budget.ddp):
             return f"The gradients are sent in 16 bits already, so {FEWER}."

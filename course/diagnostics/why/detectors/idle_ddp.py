@@ -1,4 +1,4 @@
-"""A DDP module that sends nothing."""
+"""Detect a DDP module that sends no gradients."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -10,7 +10,7 @@ from course.diagnostics.why.cause import Cause
 
 
 class IdleDdp(Cause):
-    """The script trains and has a DDP module, which averaged no gradient in any step."""
+    """The script trains and has a DDP module, but no gradient was averaged in any step."""
 
     info = CauseInfo("idle DDP", "the script trains, and its DDP sends no gradient", lab="03")
     aspect = "messages"
@@ -18,7 +18,7 @@ class IdleDdp(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """Counts the forward passes of all ranks that went through DDP."""
+        """Found if backward passes ran, but no forward pass of any rank would send gradients."""
         models = [ddp for rank in budget.ranks for ddp in rank.script.ddp]
         sends = any(ddp.forwards or ddp.ranks < 2 for ddp in models)
         if not models or sends or budget.averages or budget.script.sharded:
@@ -29,12 +29,12 @@ class IdleDdp(Cause):
 
     @property
     def title(self) -> str:
-        """The name alone, because this cause takes no time."""
+        """The name alone, because this cause costs no time."""
         return self.name
 
     @property
     def seen(self) -> str:
-        """Whether the passes went past DDP, or were inside `no_sync`."""
+        """Whether the passes bypassed DDP, or were inside `no_sync`."""
         steps = words.plural(len(self.budget.times), "step")
         if any(ddp.quiet for ddp in self.budget.ddp):
             return f"DDP sent no gradient in {steps}: every forward pass was inside no_sync()"
@@ -44,7 +44,7 @@ class IdleDdp(Cause):
 
     @property
     def gain(self) -> str:
-        """What is lost in place of time: the ranks train different models."""
+        """The real damage, which is not time: the ranks train different models."""
         return "Each rank trains a model of its own."
 
     @property

@@ -1,4 +1,4 @@
-"""The loaders."""
+"""Detect loaders that keep the ranks waiting."""
 
 from course.diagnostics.finding import CauseInfo
 from course.diagnostics.why import epoch_starts
@@ -18,7 +18,7 @@ class Input(OwnWork):
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:
-        """Whether nothing was loaded."""
+        """Whether the script loaded nothing."""
         return not budget.mean_own("input")
 
     @property
@@ -34,7 +34,7 @@ class Input(OwnWork):
 
     @property
     def seen(self) -> str:
-        """Whether most of the waiting is for the first batch of an epoch."""
+        """Half a sentence, which adds if most of the waiting is at the beginning of epochs."""
         if not self._is_at_epoch_starts:
             return self.info.summary
         start = epoch_starts.compare(self.budget)
@@ -43,12 +43,12 @@ class Input(OwnWork):
 
     @property
     def _is_at_epoch_starts(self) -> bool:
-        """Whether most of the waiting lies in the first steps of epochs."""
+        """Whether most of the waiting is in the first steps of epochs."""
         return epoch_starts.share_of(self.budget, self.kind) >= EPOCH_START_SHARE
 
     @property
     def cure(self) -> str:
-        """Depends on how the script loads, and on what it has already."""
+        """Depends on how the script loads, and on what it uses already."""
         loader, first = self.budget.script.loader, self.budget.ranks[0]
         if loader is None:
             return (

@@ -1,4 +1,4 @@
-"""Samples that several ranks draw."""
+"""Detect ranks that draw the same samples."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -10,7 +10,7 @@ from course.diagnostics.why.cause import Cause
 
 
 class NotSharded(Cause):
-    """All ranks draw the same samples, and average the gradients of these."""
+    """All ranks draw the same samples, and average their gradients."""
 
     info = CauseInfo(
         "not sharded",
@@ -30,12 +30,12 @@ class NotSharded(Cause):
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:
-        """Whether nothing that was recorded can tell."""
+        """Whether the evidence cannot decide it."""
         return sharding.are_same(budget) is None
 
     @property
     def gain(self) -> str:
-        """By how much an epoch becomes shorter; a step does not."""
+        """A sentence on how much shorter an epoch becomes; a step becomes no shorter."""
         world = self.budget.ranks[0].world
         return f"With shares of its own, an epoch takes {world} times fewer steps."
 
@@ -47,7 +47,7 @@ class NotSharded(Cause):
 
     @property
     def cure(self) -> str:
-        """Depends on how the script loads, and on what it has already."""
+        """Depends on how the script loads, and on what it uses already."""
         script = self.budget.script
         loader = script.loader
         if loader is None:

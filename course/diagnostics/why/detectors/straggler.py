@@ -1,4 +1,4 @@
-"""A rank that is later than the others."""
+"""Detect a rank that is later than the others."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -16,7 +16,7 @@ ALIKE = (
 
 
 class Straggler(Cause):
-    """The ranks wait for one rank: nearly always for the same, or for each in turn."""
+    """The ranks wait for one rank: nearly always for the same one, or for each in turn."""
 
     info = CauseInfo("straggler", "one rank is later than the others, which wait for it", lab="08")
     aspect = "the ranks' pace"
@@ -24,7 +24,7 @@ class Straggler(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """Found for one late rank, or for ranks late in turns if they meet for gradients anyway."""
+        """Found for one late rank, or for ranks that are late in turns and must meet anyway."""
         late = budget.late
         if late:
             rank = budget.ranks[late.index].rank
@@ -46,7 +46,7 @@ class Straggler(Cause):
 
     @property
     def seen(self) -> str:
-        """Whether it is always the same rank."""
+        """Half a sentence on whether it is always the same rank."""
         if self.rank is None:
             return "in each step the others wait for one rank, each time for another"
         return self.info.summary

@@ -1,4 +1,4 @@
-"""Meetings that the script itself calls for."""
+"""Detect messages of the script itself that make the ranks wait for one another."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class Synchronization(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """Adds up what these messages take, and the waiting that only they cause."""
+        """Adds up the time of these messages, and the waiting that only they cause."""
         seconds = budget.price(cls.info.name)
         if budget.turns and meetings.are_needless(budget):
             seconds += budget.turns.gain
@@ -31,7 +31,7 @@ class Synchronization(Cause):
 
     @property
     def cure(self) -> str:
-        """Depends on the call that takes most of the time."""
+        """Depends on the call that takes most time."""
         seconds: defaultdict[str, float] = defaultdict(float)
         for slice_ in self.budget.collectives(self.name):
             seconds[slice_.name] += slice_.seconds

@@ -1,4 +1,4 @@
-"""Threads that wait for cores."""
+"""Detect more threads than cores."""
 
 from collections.abc import Iterator
 from statistics import fmean
@@ -11,11 +11,11 @@ from course.diagnostics.why.cause import Cause
 
 
 class Threads(Cause):
-    """Each rank has more than one thread, and together they are more than the cores.
+    """Each rank has more than one thread, and all ranks together have more threads than cores.
 
-    At the end of an operation all its threads wait for the last. So what counts is the time in
-    which any of them waits for a core. Without it, at most the share of threads without a core is
-    saved.
+    At the end of an operation, all its threads wait for the last one. So the time counts in which
+    any of them waits for a core. Of that time, a cure saves at most the share of threads that have
+    no core.
     """
 
     info = CauseInfo(
@@ -39,12 +39,12 @@ class Threads(Cause):
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:
-        """Whether a GPU computes, so that waiting threads hold nothing up."""
+        """Whether a GPU computes, because then waiting threads hold nothing up."""
         return any(rank.device == "cuda" for rank in budget.ranks)
 
     @property
     def gain(self) -> str:
-        """How many threads there are; the gain itself is unknown."""
+        """A sentence on the number of threads; the gain itself is unknown."""
         first = self.budget.ranks[0]
         return (
             f"Here {first.local} ranks of {first.threads} threads each share "

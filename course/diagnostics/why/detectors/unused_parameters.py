@@ -1,4 +1,4 @@
-"""A search by DDP that finds nothing."""
+"""Detect a search for unused parameters that finds none."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -20,7 +20,7 @@ class UnusedParameters(OwnWork):
         lab="03b",
     )
     kind = "search"
-    is_always_shown = True  # most of it lies inside backward, where it cannot be seen
+    is_always_shown = True  # most of it is inside backward, where it is invisible
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
@@ -31,12 +31,12 @@ class UnusedParameters(OwnWork):
 
     @classmethod
     def gain_s(cls, budget: Budget) -> float:
-        """The search itself, and the message in which DDP says what it found."""
+        """The search itself, and the message in which DDP sends its result."""
         return super().gain_s(budget) + gradient_messages.search_s(budget)
 
     @property
     def gain(self) -> str:
-        """What is visible of the search; its whole cost is unknown."""
+        """Sentences that call the share a lower bound; the whole cost is unknown."""
         return "All were used in every step watched. This is what is seen of it at the least."
 
     @property
