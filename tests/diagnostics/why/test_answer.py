@@ -1,4 +1,4 @@
-"""What an answer rests on, what it puts first, and what programs read of it."""
+"""Which ranks an answer rests on, what it puts first, and what programs get from it."""
 
 import json
 from dataclasses import replace
@@ -17,7 +17,7 @@ WORK = [*computed(), STEP]  # 62 ms
 
 
 def text(answer: WhyAnswer) -> str:
-    """In one line."""
+    """The text of an answer in one line."""
     return " ".join(str(answer).split())
 
 
@@ -121,7 +121,7 @@ FLAG = "train.py:20"
 
 
 def in_turn(*more: object) -> list[RankReport]:
-    """Two ranks, of which in each step another one is late by 200 ms, and the other waits."""
+    """Two ranks that are late by 200 ms in turns, one in each step, while the other waits."""
     one = [did("forward", 220), did("backward", 40), *more, STEP]
     other = [did("forward", 20), did("backward", 40), *more, STEP]
     reports = ranks(one, other)

@@ -1,4 +1,4 @@
-"""What is a process's own of the time that the cores of its machine were busy."""
+"""How much of the busy time of a machine's cores belongs to a process."""
 
 import io
 import subprocess
@@ -18,7 +18,7 @@ input()
 
 
 def test_what_it_has_started_is_its_own() -> None:
-    """As a loader's workers, whether they live or have ended."""
+    """For example a loader's workers, whether they still run or have ended."""
     usage = clocks.Usage()
     command = [sys.executable, "-c", COMPUTES]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -1,4 +1,4 @@
-"""A cure is one that this script can take, and has not taken yet: planted scripts on real ranks."""
+"""A cure is one that the script can still apply: planted scripts on real ranks."""
 
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from course.diagnostics import WhyAnswer
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 PLANTS = Path(__file__).with_name("plants")
-# By script and how: the first cause, and what is said of its cure. They are facts on any machine;
-# the cures of other causes are judged in test_recorded.py.
+# By script and its argument: the first cause, and a part of its cure. These causes are facts on any
+# machine; the cures of other causes are judged in test_recorded.py.
 PLANTED = {
     ("idle", "past"): ("idle DDP", "and not `model.module(...)`"),
     ("idle", "quiet"): ("idle DDP", "Leave the last pass of each step outside of no_sync()"),
@@ -24,7 +24,7 @@ PLANTED = {
 
 @pytest.fixture
 def ask(warm_ranks: None, tmp_path: Path) -> object:
-    """What `why` answers of a planted script."""
+    """Run a planted script on real ranks, and return the answer of `why`."""
 
     def answer(script: str, how: str) -> WhyAnswer:
         words = ["torchrun", "--standalone", "--nproc-per-node", "2"]

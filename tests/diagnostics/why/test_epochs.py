@@ -1,4 +1,4 @@
-"""The first step of an epoch counts as often as it comes."""
+"""The first step of an epoch gets the weight that it has in the whole training."""
 
 import pytest
 from support.made_steps import STEP, computed, did, loader, same, script
@@ -14,7 +14,7 @@ WORK = [*computed(), STEP]  # 62 ms
 def begun(
     every: int, ms: float = 500.0, count: int = 10, made: Loader | None = None
 ) -> list[RankReport]:
-    """Ranks that wait for their loader in the first of every so many steps."""
+    """Ranks that wait `ms` for their loader in one of `every` steps, where an epoch begins."""
     ranks = same(*WORK, tail=2.0, settings=script(loader=made))
     for rank in ranks:
         rank.steps = rank.steps[:count]
