@@ -11,7 +11,7 @@ from course.diagnostics.watch import usage
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def ahead_of_calendar() -> float:
+def calendar_offset() -> float:
     """Seconds by which the recorder's clock, ``perf_counter``, is ahead of the calendar's clock.
 
     The shortest of several readings counts, because the thread may have waited for a core during
@@ -85,32 +85,36 @@ class Usage:
     """Measures the use of this process and of its cores since this object was made."""
 
     def __init__(self) -> None:
-        self.usable = _usable()
+        self.usable = _usable_cores()
         self._start = self._counters()
 
     def so_far(self) -> dict[str, float]:
         """The seconds so far, by the names of their fields in a `RankReport`."""
         names = ("watched_s", "cpu_s", "busy_s", "queued_s")
-        both = zip(names, self._counters(), self._start, strict=True)
-        return {name: now - then for name, now, then in both}
+        pairs = zip(names, self._counters(), self._start, strict=True)
+        return {name: now - then for name, now, then in pairs}
 
     def _counters(self) -> tuple[float, ...]:
-        return (time.perf_counter(), _computed(), _busy(self.usable), usage.queued())
+        return (time.perf_counter(), _cpu_seconds(), _busy_seconds(self.usable), usage.queued())
 
 
-def _computed() -> float:
+def _cpu_seconds() -> float:
     """CPU seconds of this process and of the processes it started, such as a loader's workers."""
     ended = os.times()
     below = ended.children_user + ended.children_system + usage.computed_below(os.getpid())
     return time.process_time() + below
 
 
-def _usable() -> list[int]:
-    """The numbers of the logical cores on which this process may run; empty outside Linux."""
+def _usable_cores() -> list[int]:
+    """The numbers of the logical cores on which this process may run; empty outside Linux.
+
+    On Linux, `course.hardware.quotas.affinity` does the same. But `course.hardware` is slow to
+    import, and this runs on a rank while its steps are watched.
+    """
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
-def _busy(cores: Collection[int]) -> float:
+def _busy_seconds(cores: Collection[int]) -> float:
     """Seconds for which these cores have been busy, summed over the cores; 0 outside Linux.
 
     Time that a hypervisor has given to other machines counts as busy.

@@ -18,7 +18,7 @@ STEPS = 6  # the first is lost, because the recording begins in the middle of it
 class GpuRecording:
     """Records this rank's GPU from `begin` to `end`; `blind` is the reason if it recorded nothing.
 
-    `apart` is by how many seconds the recorder's clock is ahead of the calendar's.
+    `clock_offset` is by how many seconds the recorder's clock is ahead of the calendar's.
     """
 
     def __init__(self, trace: Path) -> None:
@@ -26,7 +26,7 @@ class GpuRecording:
         self._profile: profiler.profile | None = None
         self._may_begin = True
         self.blind = TOO_SHORT
-        self.apart = 0.0
+        self.clock_offset = 0.0
 
     def begin(self) -> bool:
         """Begin, and return whether it records; it never does on a rank without a GPU."""
@@ -44,7 +44,7 @@ class GpuRecording:
             self.blind = f"torch.profiler could not begin: {error}"
             return False
         self._profile, self.blind = profile, ""
-        self.apart = clocks.ahead_of_calendar()
+        self.clock_offset = clocks.calendar_offset()
         return True
 
     def give_way(self) -> None:

@@ -29,11 +29,11 @@ class LoaderHooks:
         """Begin to watch, with these hooks."""
         hooks.loaders(self._open, self._draw, self._choose)
 
-    def look(self, see: Callable[[list[int]], None], batch: object) -> None:
-        """Pass the checksums of a batch's samples to `see`."""
+    def record_samples(self, record: Callable[[list[int]], None], batch: object) -> None:
+        """Pass the checksums of a batch's samples to `record`."""
         # Some tensors have no checksum.
         with self._recorder.during("watching"), suppress(RuntimeError, TypeError):
-            see(samples.rows(batch))
+            record(samples.rows(batch))
 
     def _open(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         loader, recorder = args[0], self._recorder
@@ -51,8 +51,8 @@ class LoaderHooks:
             batch = real(*args, **kwargs)
         if self._recorder.listening:
             self._count(args[0])
-            self.look(partial(self._recorder.on_draw, args[0]), batch)
-        self._recorder.turn("loader")
+            self.record_samples(partial(self._recorder.on_draw, args[0]), batch)
+        self._recorder.tick("loader")
         return batch
 
     def _count(self, iterator: object) -> None:
@@ -60,8 +60,8 @@ class LoaderHooks:
         loader = self._loaders.get(id(iterator))
         if loader is not None:
             self._draws[loader] = self._draws.get(loader, 0) + 1
-            most = max(self._draws, key=self._draws.__getitem__)
-            self._recorder.report.script.loader = self._facts[most]
+            busiest = max(self._draws, key=self._draws.__getitem__)
+            self._recorder.report.script.loader = self._facts[busiest]
 
     def _choose(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         indices = real(*args, **kwargs)

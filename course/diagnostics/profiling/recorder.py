@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from course.diagnostics.profiling import gpus
 from course.diagnostics.profiling.clocks import Usage
 from course.diagnostics.profiling.gpus import GpuRecording
-from course.diagnostics.profiling.slices import Slices, again
+from course.diagnostics.profiling.slices import Slices, continuation
 from course.diagnostics.profiling.stack_sampler import StackSampler
 from course.diagnostics.profiling.timeline import DdpPass, RankReport, Slice, TrainingStep
 from course.diagnostics.watch.lines import Lines
@@ -37,7 +37,7 @@ class Recorder:
         self._count, self._gpu, self._on_end = count, gpu, on_end
         self._timed, self._recorded = slice(count), slice(0)  # parts of `steps`
         self._thread = threading.get_ident()
-        self._turns = dict.fromkeys(CLOCKS, 0)
+        self._ticks = dict.fromkeys(CLOCKS, 0)  # how often each has ticked
         # The kind of work outside of all `during` blocks: python, or forward once a model was
         # called, or gradients after a backward pass.
         self._base = "python"
@@ -69,12 +69,12 @@ class Recorder:
         """Inside the `with`, the thread does this kind of work, which began `within` another."""
         return During(self, Slice(kind, 0, 0, name=name, nbytes=nbytes, within=within))
 
-    def beside(self, name: str, nbytes: int) -> None:
+    def note_other_message(self, name: str, nbytes: int) -> None:
         """Note that another thread begins a message, for which the watched thread may wait."""
-        self._slices.beside(name, nbytes)
+        self._slices.note_other_message(name, nbytes)
 
     @property
-    def outside(self) -> bool:
+    def may_begin_forward(self) -> bool:
         """Whether a model called now begins a forward pass, perhaps in an optimizer's closure."""
         if not self.listening:
             return False
@@ -82,7 +82,7 @@ class Recorder:
 
     def forward(self) -> None:
         """Note that the script calls a model; from here to the backward pass, all is forward."""
-        if self.outside:
+        if self.may_begin_forward:
             if not self._stack:
                 self._base = "forward"
             self._slices.begin(Slice("forward", 0, 0), by_script=True)
@@ -97,12 +97,12 @@ class Recorder:
         if self._stack and self.kind == "forward":  # in a closure: the optimizer continues after it
             self._slices.begin(Slice("optimizer", 0, 0), by_script=True)
         elif self._base != "forward":
-            self._slices.call_it_forward()
+            self._slices.relabel_as_forward()
         self._base = "gradients"
         with self.during("backward"):
-            self._slices.turn += 1
+            self._slices.pass_number += 1
             yield
-        self.turn("backward")
+        self.tick("backward")
 
     def on_open(self, iterator: object, samples: int) -> None:
         """Note that a loader was started on a data set with this many samples (0: unknown)."""
@@ -122,11 +122,11 @@ class Recorder:
         began.opens |= began is not self._step
 
     @property
-    def compares(self) -> bool:
+    def records_inputs(self) -> bool:
         """Whether to record the samples that a model gets: in some steps, if a loader is used."""
         return bool(self._step.rows) and len(self.steps) % COMPARE_EVERY == 0
 
-    def on_feed(self, rows: list[int]) -> None:
+    def on_model_input(self, rows: list[int]) -> None:
         """Note that the script has called a model with samples that have these checksums."""
         self._step.fed += rows
 
@@ -142,13 +142,13 @@ class Recorder:
                 step.passes.append(pass_)
                 return
 
-    def turn(self, clock: str) -> None:
-        """Note an event of `CLOCKS`, and end the step if this is the event that ends steps."""
+    def tick(self, clock: str) -> None:
+        """Note an event of one of `CLOCKS`, and end the step if this clock ends steps."""
         if clock == "loader":
             self._end_if_full()
         if not self.listening:
             return
-        self._turns[clock] += 1
+        self._ticks[clock] += 1
         if self._is_better(clock):
             self.report.clock, self.report.seen = clock, 0
             self.steps = []
@@ -165,7 +165,7 @@ class Recorder:
         if current and place >= CLOCKS.index(current):
             return False
         best = CLOCKS[0]
-        return clock == best or (self._turns[clock] > IN_VAIN and not self._turns[best])
+        return clock == best or (self._ticks[clock] > IN_VAIN and not self._ticks[best])
 
     # -- slices and steps --------------------------------------------------------------------------
 
@@ -181,17 +181,17 @@ class Recorder:
         """End the slice that was entered last."""
         if self._stack and self.active:
             outer = self._stack.pop()
-            self._slices.begin(again(outer) if self._stack else Slice(self._base, 0, 0))
+            self._slices.begin(continuation(outer) if self._stack else Slice(self._base, 0, 0))
 
     def _end_step(self) -> None:
-        goes_on = again(self._slices.now) if self._stack else Slice(self._base, 0, 0)
+        goes_on = continuation(self._slices.now) if self._stack else Slice(self._base, 0, 0)
         self._slices.begin(goes_on)
-        self._step.slices, self._step.end = self._slices.cut(), self._slices.moment
+        self._step.slices, self._step.end = self._slices.end_step(), self._slices.moment
         self.steps.append(self._step)
         self._step = TrainingStep(self._slices.moment, 0.0)
         self.report.seen += 1
         if self.report.seen == WARM_UP:
-            self._begin_to_watch()
+            self._start_measuring()
         elif not self.warm:
             self.steps = self.steps[-1:]
 
@@ -209,7 +209,7 @@ class Recorder:
         else:
             self.stop()
 
-    def _begin_to_watch(self) -> None:
+    def _start_measuring(self) -> None:
         self.steps = []
         self._slices.find_network()
         self._sampler.start()

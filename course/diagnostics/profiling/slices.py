@@ -23,16 +23,16 @@ class _Clocks(NamedTuple):
 class Slices:
     """The slices of the current step; `here` returns the user's line that is being executed.
 
-    `turn` counts the backward passes of the step. The time that it takes to read the clocks falls
-    between two slices, and belongs to neither.
+    `pass_number` counts the backward passes of the step. The time that it takes to read the clocks
+    falls between two slices, and belongs to neither.
     """
 
     def __init__(self, here: Callable[[], str]) -> None:
         self._ended: list[Slice] = []
-        self.turn = 0
+        self.pass_number = 0
         self.now = Slice("python", 0.0, 0.0)
         self._here = here
-        self._beside: list[Slice] = []  # messages that other threads began during this slice
+        self._other_messages: list[Slice] = []  # begun by other threads during this slice
         self._queue, self._network = RunQueue(), NetworkQueues()
         self._last = self._read_clocks()
         self.moment = self._last.wall  # when the current slice began
@@ -48,7 +48,7 @@ class Slices:
         """
         sends = self.now.kind in SENDS or slice_.kind in SENDS
         ended, before, after = self.now, self._last, self._read_clocks(sends)
-        ended.start, ended.end, ended.turn = before.wall, after.wall, self.turn
+        ended.start, ended.end, ended.turn = before.wall, after.wall, self.pass_number
         ended.queued = min(after.queued - before.queued, ended.end - ended.start)
         ended.cpu = after.cpu - before.cpu
         if sends and len(after.network) == len(before.network):
@@ -56,24 +56,24 @@ class Slices:
             gone = [(late[0] - early[0], late[1] - early[1]) for late, early in both]
             ended.stalled, ended.sent = max(gone, default=(0.0, 0.0))
         self._ended.append(ended)
-        if self._beside:
-            self._cut_wait(ended)
+        if self._other_messages:
+            self._cut_off_wait(ended)
         if by_script and slice_.kind != "watching":
             slice_.where = self._here()
         self.moment, self.now = after.wall, slice_
         self._last = after._replace(wall=time.perf_counter())
 
-    def cut(self) -> list[Slice]:
+    def end_step(self) -> list[Slice]:
         """End the step here, and return its slices; the current slice belongs to the next step."""
-        slices, self.turn = self._ended, 0
+        slices, self.pass_number = self._ended, 0
         self._ended = []
         return slices
 
-    def beside(self, name: str, nbytes: int) -> None:
+    def note_other_message(self, name: str, nbytes: int) -> None:
         """Note that another thread begins a message, for which this thread may wait."""
-        self._beside.append(Slice("collective", 0, 0, name=name, nbytes=nbytes))
+        self._other_messages.append(Slice("collective", 0, 0, name=name, nbytes=nbytes))
 
-    def call_it_forward(self) -> None:
+    def relabel_as_forward(self) -> None:
         """Call the work before a backward pass forward, although no module was called."""
         for slice_ in (self.now, *reversed(self._ended)):
             if slice_.kind in ("input", "backward", "optimizer"):
@@ -91,10 +91,10 @@ class Slices:
         network = self._network.seconds() if sends else self._last.network
         return _Clocks(wall, self._queue.seconds(), time.thread_time(), network)
 
-    def _cut_wait(self, ended: Slice) -> None:
+    def _cut_off_wait(self, ended: Slice) -> None:
         """Cut off the end of a slice, in which this thread waited while another thread sent."""
-        sent = self._beside
-        self._beside = []
+        sent = self._other_messages
+        self._other_messages = []
         wait = ended.end - ended.start - ended.queued - ended.cpu
         if ended.kind not in COMPUTING or wait <= 0:
             return
@@ -106,6 +106,6 @@ class Slices:
         self._ended.append(waited)
 
 
-def again(outer: Slice) -> Slice:
+def continuation(outer: Slice) -> Slice:
     """A new slice that continues `outer`, after another slice that interrupted it."""
     return Slice(outer.kind, 0.0, 0.0, 0.0, outer.where, outer.name, outer.nbytes, outer.within)

@@ -24,7 +24,7 @@ class StackSampler:
     def __init__(self, lines: Lines, thread: int, kind: Callable[[], str]) -> None:
         self._lines, self._thread, self._kind = lines, thread, kind
         self._ended = threading.Event()
-        self._seen: dict[str, Counter[str]] = {}
+        self._line_counts: dict[str, Counter[str]] = {}
         self._iterating: Counter[tuple[str, frozenset[CodeType]]] = Counter()
         self._loops: set[CodeType] = set()
         self._sampler = threading.Thread(target=self._sample, daemon=True)
@@ -39,16 +39,16 @@ class StackSampler:
         self._sampler.join()
         iterating = {key: count for key, count in self._iterating.items() if key[1] - self._loops}
         for (line, _), count in iterating.items():
-            self._seen.setdefault("input", Counter())[line] += count
-        most = {kind: lines.most_common(1)[0][0] for kind, lines in self._seen.items()}
+            self._line_counts.setdefault("input", Counter())[line] += count
+        common = {kind: lines.most_common(1)[0][0] for kind, lines in self._line_counts.items()}
         share = sum(iterating.values()) / max(1, self._iterating.total())
-        return {kind: line for kind, line in most.items() if line}, share
+        return {kind: line for kind, line in common.items() if line}, share
 
     def _sample(self) -> None:
         while not self._ended.wait(PERIOD_S):
             frame = sys._current_frames().get(self._thread)
             kind, line = self._kind(), self._lines.of(frame)
-            self._seen.setdefault(kind, Counter())[line] += 1
+            self._line_counts.setdefault(kind, Counter())[line] += 1
             iterators = frozenset(self._lines.iterators(frame))
             if kind == "python":
                 self._iterating[line, iterators] += 1
