@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 from course.core import words
 from course.diagnostics.finding import CauseInfo, Finding
-from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.step_times import length, without
 from course.diagnostics.why.thresholds import (
     CROWDED_FAULT_SHARE,
@@ -28,7 +28,7 @@ class Cause:
     step in which a straggler is late, "" for any other cause.
     """
 
-    budget: Budget
+    breakdown: StepBreakdown
     share: float
     rank: int | None = None
     line: str = ""
@@ -48,12 +48,12 @@ class Cause:
             cls.DETECTORS.append(cls)
 
     @classmethod
-    def evidence(cls, budget: Budget) -> Iterator[Self]:
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Yield the cause once for each place where it is found."""
         raise NotImplementedError
 
     @classmethod
-    def is_absent(cls, budget: Budget) -> bool:
+    def is_absent(cls, breakdown: StepBreakdown) -> bool:
         """Whether the cause cannot occur in this run; its aspect is then not called fine."""
         return False
 
@@ -95,10 +95,10 @@ class Cause:
         and no clock of the rank shows why. The ranks' own waits for a core are the best estimate of
         how long that is.
         """
-        saved, crowded = self.share * self.budget.net_s, self.budget.is_crowded
+        saved, crowded = self.share * self.breakdown.net_s, self.breakdown.is_crowded
         if self.is_price or (not self.is_fact and saved < FAULT_S):
             return False
-        if crowded and self.waits_for_workers and saved < self.budget.queued_s:
+        if crowded and self.waits_for_workers and saved < self.breakdown.queued_s:
             return False
         least = CROWDED_FAULT_SHARE if self.needs_cores and crowded else self.threshold
         return self.share >= least
@@ -125,7 +125,7 @@ class Cause:
     @property
     def gain(self) -> str:
         """A sentence on how long a step would take without the cause."""
-        whole = self.budget.net_s
+        whole = self.breakdown.net_s
         short, times = whole * (1 - self.share), 1 / max(1e-3, 1 - self.share)
         return (
             f"Without it a step would take {words.duration(short)} in place of "
@@ -170,30 +170,30 @@ class OwnWork(Cause):
     is_chance_once: ClassVar[bool] = False  # leave out the step with most of it, as chance
 
     @classmethod
-    def evidence(cls, budget: Budget) -> Iterator[Self]:
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Yield the cause if a step would be shorter without this work."""
-        gain = cls.gain_s(budget)
+        gain = cls.gain_s(breakdown)
         if gain > 0:
-            line = budget.line(cls.kind)
-            yield cls(budget, gain / budget.net_s, cls.whose(budget), line)
+            line = breakdown.line(cls.kind)
+            yield cls(breakdown, gain / breakdown.net_s, cls.whose(breakdown), line)
 
     @classmethod
-    def gain_s(cls, budget: Budget) -> float:
+    def gain_s(cls, breakdown: StepBreakdown) -> float:
         """Seconds per step that are saved without it; a late rank's excess is the straggler's."""
-        times = budget.even
+        times = breakdown.even
         if cls.is_chance_once:
             most = max(times, key=lambda step: max(share.own[cls.kind] for share in step.ranks))
             times = [step for step in times if step is not most]
         return length(times) - length(without(times, cls.kind))
 
     @classmethod
-    def whose(cls, budget: Budget) -> int | None:
+    def whose(cls, breakdown: StepBreakdown) -> int | None:
         """The rank that does nearly all of this work; None if several do it."""
-        by_step = [[step.weight * s.own[cls.kind] for s in step.ranks] for step in budget.even]
+        by_step = [[step.weight * s.own[cls.kind] for s in step.ranks] for step in breakdown.even]
         totals = [sum(column) for column in zip(*by_step, strict=True)]
         most = max(range(len(totals)), key=totals.__getitem__)
         alone = len(totals) > 1 and totals[most] > SOLE_RANK_SHARE * sum(totals)
-        return budget.ranks[most].rank if alone else None
+        return breakdown.ranks[most].rank if alone else None
 
 
 def percent(share: float) -> str:

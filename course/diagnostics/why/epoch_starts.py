@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from course.core import words
 from course.diagnostics.why import epochs
-from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.step_times import StepTimes, length, mean
 
 
@@ -30,35 +30,35 @@ class EpochStart:
         return max(0.0, self.first_s - self.other_s) / whole
 
 
-def compare(budget: Budget) -> EpochStart | None:
+def compare(breakdown: StepBreakdown) -> EpochStart | None:
     """Compare the first steps of epochs with the others.
 
     Returns None if no epoch began in the steps that count, or if its length is unknown.
     """
-    first, others = _parted(budget)
-    steps = epochs.steps_per_epoch(budget.ranks)
+    first, others = _parted(breakdown)
+    steps = epochs.steps_per_epoch(breakdown.ranks)
     if not first or not others or steps <= 1:
         return None
     return EpochStart(steps, length(first), length(others))
 
 
-def share_of(budget: Budget, kind: str) -> float:
+def share_of(breakdown: StepBreakdown, kind: str) -> float:
     """The share of a kind of work that is done in the first steps of epochs."""
 
     def seconds(times: list[StepTimes]) -> float:
         weight = sum(step.weight for step in times)
         return weight * mean(times, lambda step: max(s.own[kind] for s in step.ranks))
 
-    first, others = _parted(budget)
+    first, others = _parted(breakdown)
     if not first:
         return 0.0
     at_first = seconds(first)
     return at_first / ((at_first + (seconds(others) if others else 0.0)) or 1)
 
 
-def _parted(budget: Budget) -> tuple[list[StepTimes], list[StepTimes]]:
+def _parted(breakdown: StepBreakdown) -> tuple[list[StepTimes], list[StepTimes]]:
     """The steps in which an epoch began, except those with the weight 0, and all other steps."""
-    starts = epochs.starts_epoch(budget.ranks)
-    both = list(zip(budget.times, starts, strict=True))
+    starts = epochs.starts_epoch(breakdown.ranks)
+    both = list(zip(breakdown.times, starts, strict=True))
     first = [step for step, is_first in both if is_first and step.weight]
     return first, [step for step, is_first in both if not is_first]

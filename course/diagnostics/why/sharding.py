@@ -4,12 +4,12 @@ from itertools import combinations, pairwise
 from statistics import fmean
 
 from course.diagnostics.profiling.timeline import RankReport
-from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.thresholds import MIN_SHARED_SAMPLES, SAME_BATCHES
 from course.diagnostics.why.traffic import is_sum_in_forward
 
 
-def are_same(budget: Budget) -> bool | None:
+def are_same(breakdown: StepBreakdown) -> bool | None:
     """Whether ranks draw the same samples; None if the evidence cannot decide it.
 
     The checksums of the samples from their loaders must be the same. So must the chosen indices, if
@@ -17,38 +17,38 @@ def are_same(budget: Budget) -> bool | None:
     two. If all ranks read the same batch, each may take a share of it. In that case their models
     get different samples.
     """
-    if _split(budget):
+    if _split(breakdown):
         return None
-    drawn = [[step.rows for step in budget.of_rank(rank)] for rank in budget.ranks]
+    drawn = [[step.rows for step in breakdown.of_rank(rank)] for rank in breakdown.ranks]
     if not all(any(rows) for rows in drawn):
         return None
     if any(len(set(rows)) < len(rows) / 2 for steps in drawn for rows in steps):
         return None  # many samples have the same data
-    chosen = all(any(step.indices for step in rank.steps) for rank in budget.ranks)
-    if _alike(budget, "rows"):
-        if all(any(step.fed for step in rank.steps) for rank in budget.ranks):
-            return _alike(budget, "fed") and (not chosen or _same(budget, "indices"))
-        if not budget.ddp:
+    chosen = all(any(step.indices for step in rank.steps) for rank in breakdown.ranks)
+    if _alike(breakdown, "rows"):
+        if all(any(step.fed for step in rank.steps) for rank in breakdown.ranks):
+            return _alike(breakdown, "fed") and (not chosen or _same(breakdown, "indices"))
+        if not breakdown.ddp:
             return None
-    return _same(budget, "rows") and (not chosen or _same(budget, "indices"))
+    return _same(breakdown, "rows") and (not chosen or _same(breakdown, "indices"))
 
 
-def _split(budget: Budget) -> bool:
+def _split(breakdown: StepBreakdown) -> bool:
     """Whether ranks must draw the same samples, because they share each one, as split layers do."""
-    inside = any(is_sum_in_forward(slice_) for slice_ in budget.slices(["collective"]))
-    return inside or any(ddp.ranks < budget.ranks[0].world for ddp in budget.ddp)
+    inside = any(is_sum_in_forward(slice_) for slice_ in breakdown.slices(["collective"]))
+    return inside or any(ddp.ranks < breakdown.ranks[0].world for ddp in breakdown.ddp)
 
 
-def _same(budget: Budget, what: str) -> bool:
+def _same(breakdown: StepBreakdown, what: str) -> bool:
     """Whether ranks draw the same in nearly every step, or each draws all samples in its order."""
-    pairs = list(combinations(budget.ranks, 2))
+    pairs = list(combinations(breakdown.ranks, 2))
     from_all = bool(pairs) and all(_from_all(one, other, what) for one, other in pairs)
-    return _alike(budget, what) or from_all
+    return _alike(breakdown, what) or from_all
 
 
-def _alike(budget: Budget, what: str) -> bool:
+def _alike(breakdown: StepBreakdown, what: str) -> bool:
     """Whether ranks draw the same in nearly every step."""
-    drawn = [[getattr(step, what) for step in budget.of_rank(rank)] for rank in budget.ranks]
+    drawn = [[getattr(step, what) for step in breakdown.of_rank(rank)] for rank in breakdown.ranks]
     shares: list[float] = []
     for one, other in combinations(drawn, 2):
         both = [set(a) == set(b) for a, b in zip(one, other, strict=True) if a and b]

@@ -6,7 +6,7 @@ from typing import Any
 
 from course.diagnostics.profiling.timeline import WAITS, Slice
 from course.diagnostics.why import epochs
-from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.thresholds import SHORT_STRETCH
 
 
@@ -26,22 +26,22 @@ class Stretch:
     rank: int | None = None
 
 
-def lanes(budget: Budget) -> dict[int, list[Stretch]]:
+def lanes(breakdown: StepBreakdown) -> dict[int, list[Stretch]]:
     """The stretches of every rank in a step of median length, by the number of the rank."""
-    number = _typical(budget)
-    steps = [rank.steps[number] for rank in budget.ranks]
+    number = _typical(breakdown)
+    steps = [rank.steps[number] for rank in breakdown.ranks]
     begin = min(step.start for step in steps)
-    if len({rank.local for rank in budget.ranks}) > 1 or budget.ranks[0].local < len(steps):
+    if len({rank.local for rank in breakdown.ranks}) > 1 or breakdown.ranks[0].local < len(steps):
         begin = None  # the ranks are on several machines, each with its own clock
     by_rank = {}
-    for index, (rank, step) in enumerate(zip(budget.ranks, steps, strict=True)):
+    for index, (rank, step) in enumerate(zip(breakdown.ranks, steps, strict=True)):
         zero = step.start if begin is None else begin
         short = SHORT_STRETCH * (step.end - step.start)
-        last = _last(budget, number, index)
+        last = _last(breakdown, number, index)
         stretches = [
             stretch
-            for slice_ in budget.sliced[number][index]
-            for stretch in _stretches(budget, number, index, slice_, last)
+            for slice_ in breakdown.sliced[number][index]
+            for stretch in _stretches(breakdown, number, index, slice_, last)
         ]
         hidden = [
             Stretch("hidden communication", pass_.end - pass_.overlap, pass_.end)
@@ -55,10 +55,10 @@ def lanes(budget: Budget) -> dict[int, list[Stretch]]:
     return by_rank
 
 
-def _typical(budget: Budget) -> int:
+def _typical(breakdown: StepBreakdown) -> int:
     """The index of the step of median length, among those that begin no epoch."""
-    starts = epochs.starts_epoch(budget.ranks)
-    steps = budget.of_rank(budget.ranks[0])
+    starts = epochs.starts_epoch(breakdown.ranks)
+    steps = breakdown.of_rank(breakdown.ranks[0])
     lengths = {n: step.end - step.start for n, step in enumerate(steps) if not starts[n]}
     lengths = lengths or {n: step.end - step.start for n, step in enumerate(steps)}
     middle = median_low(lengths.values())
@@ -76,15 +76,15 @@ def plain(stretches: dict[int, list[Stretch]]) -> dict[str, list[dict[str, Any]]
     }
 
 
-def _last(budget: Budget, number: int, index: int) -> int | None:
+def _last(breakdown: StepBreakdown, number: int, index: int) -> int | None:
     """The rank with most work in a step, by its number; None if it is the rank at `index`."""
-    times = budget.times[number].ranks
+    times = breakdown.times[number].ranks
     last = max(range(len(times)), key=lambda rank: times[rank].work)
-    return None if last == index else budget.ranks[last].rank
+    return None if last == index else breakdown.ranks[last].rank
 
 
 def _stretches(
-    budget: Budget, number: int, index: int, slice_: Slice, last: int | None
+    breakdown: StepBreakdown, number: int, index: int, slice_: Slice, last: int | None
 ) -> list[Stretch]:
     """Divide a slice into stretches.
 
@@ -100,8 +100,8 @@ def _stretches(
             Stretch(kind, slice_.start, cut, slice_.where),
             Stretch("waiting for a core", cut, slice_.end, slice_.where),
         ]
-    mine = sum(budget.times[number].ranks[index].waits.values())
-    share = 1 - budget.times[number].prices / mine if mine else 0.0
+    mine = sum(breakdown.times[number].ranks[index].waits.values())
+    share = 1 - breakdown.times[number].prices / mine if mine else 0.0
     cut = slice_.start + share * (slice_.end - slice_.start)
     return [
         Stretch("waiting", slice_.start, cut, slice_.where, last),

@@ -138,7 +138,7 @@ def in_turn(*more: object) -> list[RankReport]:
 
 def test_a_needless_meeting_is_the_cause_and_not_the_ranks_that_take_turns() -> None:
     answer = WhyAnswer(in_turn())
-    assert meetings.are_needless(answer.diagnosis.budget)
+    assert meetings.are_needless(answer.diagnosis.breakdown)
     first = answer.causes[0]
     assert (first.name, first.line, first.rank) == ("synchronization", FLAG, None)
     assert first.share == pytest.approx(101 / 263)
@@ -147,9 +147,9 @@ def test_a_needless_meeting_is_the_cause_and_not_the_ranks_that_take_turns() -> 
 
 def test_where_gradients_are_averaged_in_each_step_the_meeting_is_needed() -> None:
     answer = WhyAnswer(in_turn(average(5)))
-    budget = answer.diagnosis.budget
-    assert mean(budget.times, lambda step: step.price("gradients")) > 0
-    assert budget.turns and not meetings.are_needless(budget)
+    breakdown = answer.diagnosis.breakdown
+    assert mean(breakdown.times, lambda step: step.price("gradients")) > 0
+    assert breakdown.turns and not meetings.are_needless(breakdown)
     assert (answer.causes[0].name, answer.causes[0].rank) == ("straggler", None)
 
 

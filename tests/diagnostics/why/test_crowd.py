@@ -20,7 +20,7 @@ def test_a_straggler_on_a_crowded_machine_must_cost_more(starved: bool) -> None:
         assert free.name == "straggler" and free.share == pytest.approx(of_step, abs=0.01)
         cause = first(crowded)
         assert (cause.name == "straggler") == (of_step > CROWDED_FAULT_SHARE)
-        assert cause.budget.is_crowded and "straggler" in {
+        assert cause.breakdown.is_crowded and "straggler" in {
             c.name for c in WhyAnswer(crowded).causes
         }
 

@@ -39,8 +39,8 @@ def test_what_fsdp_sends_in_its_passes_is_neither_late_nor_in_vain(stranger: obj
 
 def test_an_optimizer_that_calls_a_closure_computes_in_it(stranger: object) -> None:
     answer = stranger("closure")
-    budget = answer.diagnosis.budget
-    assert budget.mean_own("forward") > 0 and budget.mean_own("optimizer") > 0
+    breakdown = answer.diagnosis.breakdown
+    assert breakdown.mean_own("forward") > 0 and breakdown.mean_own("optimizer") > 0
     assert "accumulation" not in names(answer)
 
 

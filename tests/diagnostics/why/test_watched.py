@@ -15,7 +15,7 @@ from support.launching import clean_environment
 from support.watching import watch_ranks
 
 from course.core import CourseError
-from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.notebook.magics import CourseMagics
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
@@ -69,7 +69,7 @@ SEEN = [
 ]
 
 
-class Seen(Budget):
+class Seen(StepBreakdown):
     """The steps of all ranks, with short names for what `SEEN` asks."""
 
     def late(self, *kinds: str) -> set[int]:
@@ -101,7 +101,7 @@ class Seen(Budget):
 def test_what_was_planted_is_seen(
     answer: object, make: str, planted: str, is_seen: Callable[[Seen], bool]
 ) -> None:
-    ranks = answer(make, planted).diagnosis.budget.ranks
+    ranks = answer(make, planted).diagnosis.breakdown.ranks
     assert [len(rank.steps) for rank in ranks] == [20, 20]
     assert is_seen(Seen(ranks))
 

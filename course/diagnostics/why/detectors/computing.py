@@ -5,8 +5,8 @@ from typing import Self
 
 from course.diagnostics.finding import CauseInfo
 from course.diagnostics.profiling.timeline import COMPUTING
-from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.cause import Cause
+from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.thresholds import NEARLY_ALL
 
 
@@ -21,9 +21,9 @@ class Computing(Cause):
     )
 
     @classmethod
-    def evidence(cls, budget: Budget) -> Iterator[Self]:
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Always found, with the share of a step that is computing."""
-        yield cls(budget, min(1.0, sum(map(budget.mean_own, COMPUTING)) / budget.net_s))
+        yield cls(breakdown, min(1.0, sum(map(breakdown.mean_own, COMPUTING)) / breakdown.net_s))
 
     @property
     def is_nearly_all(self) -> bool:

@@ -5,8 +5,8 @@ from typing import Self
 
 from course.core import words
 from course.diagnostics.finding import CauseInfo
-from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.cause import Cause
+from course.diagnostics.why.step_breakdown import StepBreakdown
 
 
 class IdleDdp(Cause):
@@ -17,15 +17,15 @@ class IdleDdp(Cause):
     is_always_shown = needs_all = True
 
     @classmethod
-    def evidence(cls, budget: Budget) -> Iterator[Self]:
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Found if backward passes ran, but no forward pass of any rank would send gradients."""
-        models = [ddp for rank in budget.ranks for ddp in rank.script.ddp]
+        models = [ddp for rank in breakdown.ranks for ddp in rank.script.ddp]
         sends = any(ddp.forwards or ddp.ranks < 2 for ddp in models)
-        if not models or sends or budget.averages or budget.script.sharded:
+        if not models or sends or breakdown.averages or breakdown.script.sharded:
             return
-        if any(budget.slices(["backward"])) and not budget.ddp_passes:
-            line = budget.line("forward") or models[0].made_at
-            yield cls(budget, 0.0, line=line)
+        if any(breakdown.slices(["backward"])) and not breakdown.ddp_passes:
+            line = breakdown.line("forward") or models[0].made_at
+            yield cls(breakdown, 0.0, line=line)
 
     @property
     def title(self) -> str:
@@ -35,10 +35,10 @@ class IdleDdp(Cause):
     @property
     def seen(self) -> str:
         """Whether the passes bypassed DDP, or were inside `no_sync`."""
-        steps = words.plural(len(self.budget.times), "step")
-        if any(ddp.quiet for ddp in self.budget.ddp):
+        steps = words.plural(len(self.breakdown.times), "step")
+        if any(ddp.quiet for ddp in self.breakdown.ddp):
             return f"DDP sent no gradient in {steps}: every forward pass was inside no_sync()"
-        made = self.budget.ddp[0].made_at
+        made = self.breakdown.ddp[0].made_at
         at = f", which was made at {made}" if made else ""
         return f"DDP sent no gradient in {steps}: no forward pass went through the model{at}"
 
@@ -50,6 +50,6 @@ class IdleDdp(Cause):
     @property
     def cure(self) -> str:
         """Depends on whether the passes were inside `no_sync`."""
-        if any(ddp.quiet for ddp in self.budget.ddp):
+        if any(ddp.quiet for ddp in self.breakdown.ddp):
             return "Leave the last pass of each step outside of no_sync()."
         return "Call the DDP module itself, `model(...)`, and not `model.module(...)`."

@@ -19,7 +19,7 @@ class Optimizer(OwnWork):
     @property
     def cure(self) -> str:
         """Depends on the optimizer's class, and on what it uses already."""
-        script = self.budget.script
+        script = self.breakdown.script
         ways = []
         if script.optimizer in FOREACH and not script.foreach and not script.fused:
             ways.append("`foreach=True`")

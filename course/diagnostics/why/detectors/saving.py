@@ -19,7 +19,7 @@ class Saving(OwnWork):
     @property
     def cure(self) -> str:
         """Depends on how the script saves now."""
-        if self.budget.script.async_save:
+        if self.breakdown.script.async_save:
             return "It is done in the background already, so save less often."
         own = "" if self.rank is None else "each rank its own part, or "
         return (

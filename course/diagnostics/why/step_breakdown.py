@@ -29,7 +29,7 @@ from course.diagnostics.why.thresholds import MEETING_SHARE, STARVED
 from course.diagnostics.why.traffic import Traffic
 
 
-class Budget:
+class StepBreakdown:
     """The steps of all ranks: the times of every rank in each step, and the slices behind them.
 
     It answers four questions that the evidence of a cause may ask:
