@@ -100,10 +100,10 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
         f"{_apart(diagnosis)}."
     ]
     start, first = diagnosis.epoch_start, diagnosis.first
-    if start and not (first and start.says in first.says):
+    if start and not (first and start.comparison in first.says):
         lines.append(
-            f"An epoch has a slow beginning: {start.says}. That is {percent(start.share)} of all "
-            "time."
+            f"An epoch has a slow beginning: {start.comparison}. That is "
+            f"{percent(start.share)} of all time."
         )
     if breakdown.watching_s >= SHOWN_SHARE * breakdown.step_s:
         lines.append(

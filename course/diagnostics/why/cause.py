@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 from course.core import words
 from course.diagnostics.finding import CauseInfo, Finding
 from course.diagnostics.why.step_breakdown import StepBreakdown
-from course.diagnostics.why.step_times import length, without
+from course.diagnostics.why.step_times import length, without_work
 from course.diagnostics.why.thresholds import (
     CROWDED_FAULT_SHARE,
     FAULT_S,
@@ -39,7 +39,7 @@ class Cause:
     aspect: ClassVar[str] = ""  # what it examines; called fine if no cause of this aspect is there
     is_fact: ClassVar[bool] = False  # it is true whatever the times are, and must be cured first
     is_always_shown: ClassVar[bool] = False  # however small its visible share is
-    is_price: ClassVar[bool] = False  # the price of what the script chose, and so never a fault
+    is_tradeoff: ClassVar[bool] = False  # the script chose it to gain something: never a fault
     threshold: ClassVar[float] = FAULT_SHARE  # the least share of a step that makes it a fault
     needs_all: ClassVar[bool] = False  # it compares ranks, so all must have reported
 
@@ -96,7 +96,7 @@ class Cause:
         how long that is.
         """
         saved, crowded = self.share * self.breakdown.net_s, self.breakdown.is_crowded
-        if self.is_price or (not self.is_fact and saved < FAULT_S):
+        if self.is_tradeoff or (not self.is_fact and saved < FAULT_S):
             return False
         if crowded and self.waits_for_workers and saved < self.breakdown.queued_s:
             return False
@@ -184,7 +184,7 @@ class OwnWork(Cause):
         if cls.is_chance_once:
             most = max(times, key=lambda step: max(share.own[cls.kind] for share in step.ranks))
             times = [step for step in times if step is not most]
-        return length(times) - length(without(times, cls.kind))
+        return length(times) - length(without_work(times, cls.kind))
 
     @classmethod
     def whose(cls, breakdown: StepBreakdown) -> int | None:

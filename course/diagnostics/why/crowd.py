@@ -26,7 +26,7 @@ def _share_of_others(ranks: list[RankReport]) -> float:
     return max(0.0, others) / (longest * count) if longest else 0.0
 
 
-def had_cores(ranks: list[RankReport]) -> bool:
+def others_are_busy(ranks: list[RankReport]) -> bool:
     """Whether other programs used so much that one rank may have got less than another.
 
     The time that a rank's main thread waits for a core is left out of its work. But other things

@@ -62,19 +62,19 @@ def steps(activities: list[traces.Activity], host: list[TrainingStep]) -> list[T
     step. `activities` and `host` must use the same clock.
     """
     slices = [slice_ for step in host for slice_ in step.slices]
-    ends = [_end(activities, step) for step in host]
+    ends = [_end_of_step(activities, step) for step in host]
     own = []
     for step, (start, end) in zip(host[1:], pairwise(ends), strict=True):
         inside = [
             activity for activity in activities if activity.start < end and start < activity.end
         ]
-        mine = _joined(_slices(_stretches(inside, start, end), slices))
+        mine = _merged(_slices(_stretches(inside, start, end), slices))
         own.append(replace(step, start=start, end=end, slices=mine, passes=[]))
         own[-1].passes = _passes(inside, mine, step.passes)
     return own
 
 
-def _end(activities: list[traces.Activity], step: TrainingStep) -> float:
+def _end_of_step(activities: list[traces.Activity], step: TrainingStep) -> float:
     return max(
         (activity.end for activity in activities if activity.launched < step.end), default=step.end
     )
@@ -90,11 +90,11 @@ def _stretches(activities: list[traces.Activity], start: float, end: float) -> I
     edges += [(activity.end, False, activity) for activity in activities]
     running: tuple[list[traces.Activity], ...] = ([], [], [])
     moment = start
-    for at, begins, activity in sorted(edges, key=lambda edge: edge[0]):
-        at = min(max(at, start), end)
-        if at > moment:
-            yield moment, at, next((some[-1] for some in running if some), None)
-            moment = at
+    for time, begins, activity in sorted(edges, key=lambda edge: edge[0]):
+        time = min(max(time, start), end)
+        if time > moment:
+            yield moment, time, next((stack[-1] for stack in running if stack), None)
+            moment = time
         mine = running[1 if activity.is_message else 2 if activity.is_copy else 0]
         if begins:
             mine.append(activity)
@@ -107,22 +107,22 @@ def _stretches(activities: list[traces.Activity], start: float, end: float) -> I
 def _slices(stretches: Iterable[Stretch], host: list[Slice]) -> Iterator[Slice]:
     starts = [slice_.start for slice_ in host]
 
-    def at(moment: float) -> int:
+    def slice_at(moment: float) -> int:
         return max(0, bisect_right(starts, moment) - 1)
 
     for start, end, activity in stretches:
         if activity:
-            yield _busy(activity, host[at(activity.launched)], start, end)
+            yield _busy_slice(activity, host[slice_at(activity.launched)], start, end)
             continue
-        first, last = at(start), at(end)
+        first, last = slice_at(start), slice_at(end)
         for number in range(first, last + 1):
             begin = start if number == first else starts[number]
             until = end if number == last else starts[number + 1]
             if until > begin:
-                yield _idle(host[number], begin, until)
+                yield _idle_slice(host[number], begin, until)
 
 
-def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> Slice:
+def _busy_slice(activity: traces.Activity, host: Slice, start: float, end: float) -> Slice:
     """The GPU's slice for an activity that the main thread launched in the slice `host`."""
     slice_ = Slice(host.kind, start, end, where=host.where, turn=host.turn)
     if activity.is_copy:
@@ -136,21 +136,21 @@ def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> S
     return replace(slice_, kind="tail", within=host.kind)  # as DDP sends, from C++
 
 
-def _idle(host: Slice, start: float, end: float) -> Slice:
+def _idle_slice(host: Slice, start: float, end: float) -> Slice:
     """The slice of an idle GPU, while the main thread is in the slice `host`."""
     kind = "launching" if host.kind in COMPUTING else host.kind
     return replace(host, kind=kind, start=start, end=end, queued=0.0, cpu=0.0, stalled=0.0)
 
 
-def _joined(slices: Iterable[Slice]) -> list[Slice]:
+def _merged(slices: Iterable[Slice]) -> list[Slice]:
     """Merge neighbouring slices that differ only in their times."""
-    joined: list[Slice] = []
+    merged: list[Slice] = []
     for slice_ in slices:
-        if joined and replace(joined[-1], start=slice_.start, end=slice_.end) == slice_:
-            joined[-1].end = slice_.end
+        if merged and replace(merged[-1], start=slice_.start, end=slice_.end) == slice_:
+            merged[-1].end = slice_.end
         else:
-            joined.append(slice_)
-    return joined
+            merged.append(slice_)
+    return merged
 
 
 def _passes(

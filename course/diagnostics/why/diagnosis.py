@@ -60,7 +60,7 @@ class Diagnosis:
 def diagnose(ranks: list[RankReport]) -> Diagnosis:
     """Diagnose a run from the reports of its ranks; raises `CourseError` if they are too few."""
     ranks = sorted(ranks, key=lambda rank: rank.rank)
-    _demand(ranks)
+    _check_enough(ranks)
     breakdown, unrecorded_s = StepBreakdown(ranks), 0.0
     on_gpus = any(rank.device == "cuda" for rank in ranks)
     blind = next((rank.blind for rank in ranks if on_gpus and not rank.on_gpu), "")
@@ -103,7 +103,7 @@ def _can_judge(detector: type[Cause], breakdown: StepBreakdown) -> bool:
     return not (detector.needs_all and breakdown.missing)
 
 
-def _demand(ranks: list[RankReport]) -> None:
+def _check_enough(ranks: list[RankReport]) -> None:
     if not ranks:
         raise CourseError("No rank came to its end, so nothing was seen of any step.")
     first = ranks[0]
@@ -172,9 +172,9 @@ def _undecided(breakdown: StepBreakdown, causes: list[Cause], blind: str) -> lis
             "how much the search for unused parameters takes in all: a part of it is inside the "
             "backward pass. Run once without find_unused_parameters=True and compare."
         )
-    if near := _too_near(causes):
+    if pair := _too_close(causes):
         questions.append(
-            f"which of {near[0].name} and {near[1].name} is the larger: they are too near "
+            f"which of {pair[0].name} and {pair[1].name} is the larger: they are too near "
             "each other. Cure one and ask again."
         )
     if breakdown.expected < breakdown.ranks[0].world:
@@ -184,12 +184,12 @@ def _undecided(breakdown: StepBreakdown, causes: list[Cause], blind: str) -> lis
     return questions
 
 
-def _too_near(causes: list[Cause]) -> list[Cause]:
+def _too_close(causes: list[Cause]) -> list[Cause]:
     """The first two causes, if the second may be as large as the first; empty otherwise."""
-    unforced = [cause for cause in causes if not cause.is_price]
-    if len(unforced) < 2:
+    faults = [cause for cause in causes if not cause.is_tradeoff]
+    if len(faults) < 2:
         return []
-    first, second = unforced[:2]
+    first, second = faults[:2]
     if not first.matters or isinstance(first, Computing):
         return []
     if first.is_fact or first.is_always_shown or first.share >= CLEARLY_LARGER * second.share:

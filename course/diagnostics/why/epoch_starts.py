@@ -17,7 +17,7 @@ class EpochStart:
     other_s: float
 
     @property
-    def says(self) -> str:
+    def comparison(self) -> str:
         """The comparison, in half a sentence."""
         often = words.plural(round(self.steps), "step")
         first, other = words.duration(self.first_s), words.duration(self.other_s)
@@ -35,7 +35,7 @@ def compare(breakdown: StepBreakdown) -> EpochStart | None:
 
     Returns None if no epoch began in the steps that count, or if its length is unknown.
     """
-    first, others = _parted(breakdown)
+    first, others = _split_steps(breakdown)
     steps = epochs.steps_per_epoch(breakdown.ranks)
     if not first or not others or steps <= 1:
         return None
@@ -49,14 +49,14 @@ def share_of(breakdown: StepBreakdown, kind: str) -> float:
         weight = sum(step.weight for step in times)
         return weight * mean(times, lambda step: max(s.own[kind] for s in step.ranks))
 
-    first, others = _parted(breakdown)
+    first, others = _split_steps(breakdown)
     if not first:
         return 0.0
     at_first = seconds(first)
     return at_first / ((at_first + (seconds(others) if others else 0.0)) or 1)
 
 
-def _parted(breakdown: StepBreakdown) -> tuple[list[StepTimes], list[StepTimes]]:
+def _split_steps(breakdown: StepBreakdown) -> tuple[list[StepTimes], list[StepTimes]]:
     """The steps in which an epoch began, except those with the weight 0, and all other steps."""
     starts = epochs.starts_epoch(breakdown.ranks)
     both = list(zip(breakdown.times, starts, strict=True))

@@ -24,13 +24,13 @@ class Parts:
 
 def parts(breakdown: StepBreakdown) -> Parts:
     """Divide the time of the messages, without DDP's messages on unused parameters."""
-    whole = breakdown.price("gradients")
+    whole = breakdown.transfer_s("gradients")
     if not whole:
         return Parts()
     whole -= search_s(breakdown)
-    small, gathered = whole * _small(breakdown), whole * _gathered(breakdown)
+    small, gathered = whole * _small_share(breakdown), whole * _gathered_share(breakdown)
     rest = whole - small - gathered
-    late = min(rest * _could_be_begun(breakdown), _hideable(breakdown))
+    late = min(rest * _overlappable_share(breakdown), _hideable_s(breakdown))
     return Parts(small, gathered, late, rest - late)
 
 
@@ -42,8 +42,12 @@ def search_s(breakdown: StepBreakdown) -> float:
     if not any(ddp.finds_unused for ddp in breakdown.ddp) or breakdown.collectives("gradients"):
         return 0.0
     sizes = _bucket_sizes(breakdown)
-    of_search = SMALL_BYTES * len(breakdown.ddp_passes)
-    return breakdown.price("gradients") * of_search / (of_search + sum(sizes)) if sizes else 0.0
+    search_bytes = SMALL_BYTES * len(breakdown.ddp_passes)
+    return (
+        breakdown.transfer_s("gradients") * search_bytes / (search_bytes + sum(sizes))
+        if sizes
+        else 0.0
+    )
 
 
 def is_of_split_layers(breakdown: StepBreakdown) -> bool:
@@ -66,7 +70,7 @@ def gathers(breakdown: StepBreakdown) -> list[Slice]:
     ]
 
 
-def _small(breakdown: StepBreakdown) -> float:
+def _small_share(breakdown: StepBreakdown) -> float:
     """The share of the messages' time that small messages take."""
     messages = breakdown.collectives("gradients")
     if whole := sum(slice_.seconds for slice_ in messages):
@@ -75,7 +79,7 @@ def _small(breakdown: StepBreakdown) -> float:
     return sizes.count(SMALL_BYTES) * SMALL_BYTES / sum(sizes) if sizes else 0.0
 
 
-def _gathered(breakdown: StepBreakdown) -> float:
+def _gathered_share(breakdown: StepBreakdown) -> float:
     """The share of the messages' time that gathering a sharded model's weights takes."""
     whole = sum(slice_.seconds for slice_ in breakdown.collectives("gradients"))
     return sum(slice_.seconds for slice_ in gathers(breakdown)) / whole if whole else 0.0
@@ -89,7 +93,7 @@ def _bucket_sizes(breakdown: StepBreakdown) -> list[int]:
     return [max(bucket, SMALL_BYTES) for pass_ in breakdown.ddp_passes for bucket in pass_.buckets]
 
 
-def _could_be_begun(breakdown: StepBreakdown) -> float:
+def _overlappable_share(breakdown: StepBreakdown) -> float:
     """The largest share of the gradients' time that could pass while backward computes.
 
     Messages that the passes themselves wait for, such as FSDP's, are not late. And no gradient can
@@ -105,7 +109,7 @@ def _could_be_begun(breakdown: StepBreakdown) -> float:
     return (late / whole if whole else 1.0) * (1 - largest / max(1, nbytes))
 
 
-def _hideable(breakdown: StepBreakdown) -> float:
+def _hideable_s(breakdown: StepBreakdown) -> float:
     """Seconds per step of the last backward pass, if it could hide messages but hides none."""
     if breakdown.ddp_passes:
         least = [min(p.computing, p.communicating) for p in breakdown.ddp_passes]

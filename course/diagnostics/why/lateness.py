@@ -3,7 +3,14 @@
 from dataclasses import dataclass
 
 from course.diagnostics.profiling.timeline import OWN
-from course.diagnostics.why.step_times import StepTimes, evened, length, levelled, mean, without
+from course.diagnostics.why.step_times import (
+    StepTimes,
+    length,
+    mean,
+    with_equal_work,
+    without_excess,
+    without_work,
+)
 from course.diagnostics.why.thresholds import EXCESS_SHARE, IN_TURNS, MIN_LATENESS, STEADY_SHARE
 
 
@@ -29,21 +36,21 @@ def late(times: list[StepTimes]) -> Late | None:
     ranks = range(len(times[0].ranks))
     if len(ranks) < 2:
         return None
-    most = max(times, key=lambda step: step.weight * step.spread())
-    usual = [step for step in times if step is not most]
-    if not any(step.weight for step in usual):
+    widest = max(times, key=lambda step: step.weight * step.spread())
+    others = [step for step in times if step is not widest]
+    if not any(step.weight for step in others):
         return None
-    index = max(ranks, key=lambda rank: mean(usual, lambda step: step.ranks[rank].work))
-    if _ahead(usual, index) < STEADY_SHARE:
+    index = max(ranks, key=lambda rank: mean(others, lambda step: step.ranks[rank].work))
+    if _share_as_last(others, index) < STEADY_SHARE:
         return None
-    excess = {kind: _excess(times, index, kind) for kind in OWN}
+    excess = {kind: _excess_s(times, index, kind) for kind in OWN}
     kind = max(excess, key=excess.__getitem__)
-    even, usually_even = times, usual
+    even, others_even = times, others
     for work in OWN:
         if excess[work] >= EXCESS_SHARE * excess[kind]:
-            even, usually_even = (evened(some, index, work) for some in (even, usually_even))
-    usual_gain = length(usual) - length(usually_even)
-    if kind == "saving" or usual_gain < MIN_LATENESS * length(usual):
+            even, others_even = (without_excess(some, index, work) for some in (even, others_even))
+    others_gain = length(others) - length(others_even)
+    if kind == "saving" or others_gain < MIN_LATENESS * length(others):
         return None
     return Late(index, kind, length(times) - length(even), even)
 
@@ -59,25 +66,25 @@ class Turns:
 
 def turns(times: list[StepTimes]) -> Turns | None:
     """The lateness of ranks that are late in turns; None if it is small."""
-    counted = without(times, "saving")
+    counted = without_work(times, "saving")
     gain = mean(counted, lambda step: step.spread())
     if gain < IN_TURNS * length(times):
         return None
     kind = max(OWN, key=lambda kind: mean(counted, lambda step: step.spread(kind)))
-    return Turns(kind, gain, levelled(times, kind))
+    return Turns(kind, gain, with_equal_work(times, kind))
 
 
-def _excess(times: list[StepTimes], index: int, kind: str) -> float:
+def _excess_s(times: list[StepTimes], index: int, kind: str) -> float:
     """The seconds by which a rank does more of a kind of work than the others."""
     return mean(times, lambda step: step.ranks[index].own[kind] - step.others(index, kind))
 
 
-def _ahead(times: list[StepTimes], index: int) -> float:
+def _share_as_last(times: list[StepTimes], index: int) -> float:
     """The share of all lateness that falls in steps where this rank is last."""
-    ahead = whole = 0.0
+    as_last = whole = 0.0
     for step in times:
         spread = step.weight * step.spread()
         whole += spread
         if step.ranks[index].work >= max(mine.work for mine in step.ranks):
-            ahead += spread
-    return ahead / (whole or 1)
+            as_last += spread
+    return as_last / (whole or 1)

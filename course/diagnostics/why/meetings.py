@@ -16,5 +16,5 @@ def are_needless(breakdown: StepBreakdown) -> bool:
     ranks = range(len(breakdown.ranks))
     waited = sum(breakdown.waited(index) for index in ranks)
     for_script = sum(breakdown.waited(index, "synchronization") for index in ranks)
-    averaging = mean(breakdown.times, lambda step: bool(step.price("gradients")))
+    averaging = mean(breakdown.times, lambda step: bool(step.transfer_s("gradients")))
     return for_script >= MEETING_SHARE * waited and averaging < MEETING_SHARE

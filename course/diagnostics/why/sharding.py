@@ -9,7 +9,7 @@ from course.diagnostics.why.thresholds import MIN_SHARED_SAMPLES, SAME_BATCHES
 from course.diagnostics.why.traffic import is_sum_in_forward
 
 
-def are_same(breakdown: StepBreakdown) -> bool | None:
+def draw_same_samples(breakdown: StepBreakdown) -> bool | None:
     """Whether ranks draw the same samples; None if the evidence cannot decide it.
 
     The checksums of the samples from their loaders must be the same. So must the chosen indices, if
@@ -17,7 +17,7 @@ def are_same(breakdown: StepBreakdown) -> bool | None:
     two. If all ranks read the same batch, each may take a share of it. In that case their models
     get different samples.
     """
-    if _split(breakdown):
+    if _share_samples(breakdown):
         return None
     drawn = [[step.rows for step in breakdown.of_rank(rank)] for rank in breakdown.ranks]
     if not all(any(rows) for rows in drawn):
@@ -25,30 +25,32 @@ def are_same(breakdown: StepBreakdown) -> bool | None:
     if any(len(set(rows)) < len(rows) / 2 for steps in drawn for rows in steps):
         return None  # many samples have the same data
     chosen = all(any(step.indices for step in rank.steps) for rank in breakdown.ranks)
-    if _alike(breakdown, "rows"):
+    if _draw_same_batches(breakdown, "rows"):
         if all(any(step.fed for step in rank.steps) for rank in breakdown.ranks):
-            return _alike(breakdown, "fed") and (not chosen or _same(breakdown, "indices"))
+            return _draw_same_batches(breakdown, "fed") and (
+                not chosen or _draw_same(breakdown, "indices")
+            )
         if not breakdown.ddp:
             return None
-    return _same(breakdown, "rows") and (not chosen or _same(breakdown, "indices"))
+    return _draw_same(breakdown, "rows") and (not chosen or _draw_same(breakdown, "indices"))
 
 
-def _split(breakdown: StepBreakdown) -> bool:
+def _share_samples(breakdown: StepBreakdown) -> bool:
     """Whether ranks must draw the same samples, because they share each one, as split layers do."""
     inside = any(is_sum_in_forward(slice_) for slice_ in breakdown.slices(["collective"]))
     return inside or any(ddp.ranks < breakdown.ranks[0].world for ddp in breakdown.ddp)
 
 
-def _same(breakdown: StepBreakdown, what: str) -> bool:
+def _draw_same(breakdown: StepBreakdown, field: str) -> bool:
     """Whether ranks draw the same in nearly every step, or each draws all samples in its order."""
     pairs = list(combinations(breakdown.ranks, 2))
-    from_all = bool(pairs) and all(_from_all(one, other, what) for one, other in pairs)
-    return _alike(breakdown, what) or from_all
+    from_all = bool(pairs) and all(_draw_from_all(one, other, field) for one, other in pairs)
+    return _draw_same_batches(breakdown, field) or from_all
 
 
-def _alike(breakdown: StepBreakdown, what: str) -> bool:
+def _draw_same_batches(breakdown: StepBreakdown, field: str) -> bool:
     """Whether ranks draw the same in nearly every step."""
-    drawn = [[getattr(step, what) for step in breakdown.of_rank(rank)] for rank in breakdown.ranks]
+    drawn = [[getattr(step, field) for step in breakdown.of_rank(rank)] for rank in breakdown.ranks]
     shares: list[float] = []
     for one, other in combinations(drawn, 2):
         both = [set(a) == set(b) for a, b in zip(one, other, strict=True) if a and b]
@@ -56,17 +58,17 @@ def _alike(breakdown: StepBreakdown, what: str) -> bool:
     return bool(shares) and min(shares) >= SAME_BATCHES
 
 
-def _from_all(one: RankReport, other: RankReport, what: str) -> bool:
+def _draw_from_all(one: RankReport, other: RankReport, field: str) -> bool:
     """Whether two ranks share as many samples of an epoch as if both drew from all samples."""
-    mine, theirs = _epoch(one, what), _epoch(other, what)
+    mine, theirs = _samples_of_epoch(one, field), _samples_of_epoch(other, field)
     expected = len(mine) * len(theirs) / max(one.loaded, 1)
     return one.loaded > 0 and expected >= MIN_SHARED_SAMPLES and len(mine & theirs) >= expected / 2
 
 
-def _epoch(rank: RankReport, what: str) -> set[int]:
+def _samples_of_epoch(rank: RankReport, field: str) -> set[int]:
     """The samples that a rank drew in the longest watched part of an epoch."""
     first = [n for n, step in enumerate(rank.steps) if step.opens]
     bounds = [-1, *first, len(rank.steps)]
     parts = [rank.steps[begin + 1 : end] for begin, end in pairwise(bounds)]
     longest = max(parts, key=len)
-    return {mark for step in longest for mark in getattr(step, what)}
+    return {mark for step in longest for mark in getattr(step, field)}

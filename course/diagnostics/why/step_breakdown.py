@@ -26,7 +26,7 @@ from course.diagnostics.why import crowd, epochs, step_times
 from course.diagnostics.why.lateness import Late, Turns, late, turns
 from course.diagnostics.why.step_times import TRAFFIC, RankTimes, StepTimes
 from course.diagnostics.why.thresholds import MEETING_SHARE, STARVED
-from course.diagnostics.why.traffic import Traffic
+from course.diagnostics.why.traffic import TrafficClassifier
 
 
 class StepBreakdown:
@@ -34,8 +34,8 @@ class StepBreakdown:
 
     It answers four questions that the evidence of a cause may ask:
 
-    - How long does it take, in seconds per step? `mean_own` for a kind of work, `price` for the
-      messages of a traffic, and `waited` for the time that a rank waits for others. `times` has
+    - How long does it take, in seconds per step? `mean_own` for a kind of work, `transfer_s` for
+      the messages of a traffic, and `waited` for the time that a rank waits for others. `times` has
       them step by step, and `even` has them as if no rank were late.
     - What does it consist of? `slices` returns slices of any kind, and `collectives` the waits for
       messages that Python sends. `ddp_passes` has what DDP sends from C++, and how much of that
@@ -47,7 +47,7 @@ class StepBreakdown:
     def __init__(self, ranks: list[RankReport]) -> None:
         self.ranks = ranks
         self.weights = epochs.weights(ranks)
-        self._traffic = Traffic(ranks)
+        self._classifier = TrafficClassifier(ranks)
         cut = [[_cut(step, rank.iterating) for step in self.of_rank(rank)] for rank in ranks]
         self.sliced = list(zip(*cut, strict=True))  # by step and rank, as `_cut` returns them
         self.times = [
@@ -55,7 +55,7 @@ class StepBreakdown:
             for step, weight in zip(self.sliced, self.weights, strict=True)
         ]
         if all(rank.device != "cuda" for rank in ranks):
-            step_times.cap(self.times)
+            step_times.cap_gradients(self.times)
 
     def of_rank(self, rank: RankReport) -> list[TrainingStep]:
         """The steps of a rank in which every rank was watched; only these count."""
@@ -123,22 +123,22 @@ class StepBreakdown:
     @property
     def is_crowded(self) -> bool:
         """Whether a lack of cores may imitate a cause: ranks starved, or others used many cores."""
-        return self.is_starved or crowd.had_cores(self.ranks)
+        return self.is_starved or crowd.others_are_busy(self.ranks)
 
     def mean_own(self, kind: str) -> float:
         """The time that one kind of work takes, as the mean over all ranks."""
         return step_times.mean(self.times, lambda step: fmean(s.own[kind] for s in step.ranks))
 
-    def price(self, traffic: str) -> float:
+    def transfer_s(self, traffic: str) -> float:
         """The time that the messages of a traffic take, without the wait for a late rank."""
-        return step_times.mean(self.times, lambda step: step.price(traffic))
+        return step_times.mean(self.times, lambda step: step.transfer_s(traffic))
 
     def waited(self, index: int, *traffic: str) -> float:
         """The time that a rank, by its index, waits for others in these messages, or in all."""
 
         def beyond(step: StepTimes) -> float:
             waits = step.ranks[index].waits
-            return sum(waits[name] - step.price(name) for name in traffic or TRAFFIC)
+            return sum(waits[name] - step.transfer_s(name) for name in traffic or TRAFFIC)
 
         return step_times.mean(self.times, beyond)
 
@@ -197,7 +197,7 @@ class StepBreakdown:
         for slices in chain.from_iterable(self.sliced):
             for slice_ in slices:
                 if slice_.kind == "collective":
-                    by_traffic[self._traffic.within(slice_, slices)].append(slice_)
+                    by_traffic[self._classifier.classify_in_step(slice_, slices)].append(slice_)
         return by_traffic
 
     def line(self, *kinds: str, traffic: str = "", index: int | None = None) -> str:
@@ -217,7 +217,7 @@ class StepBreakdown:
 
     def traffic(self, slice_: Slice) -> str:
         """The traffic of the message that a slice waits for: one of `TRAFFIC` except ``early``."""
-        return self._traffic.of(slice_)
+        return self._classifier.classify(slice_)
 
     def _times(self, slices: list[Slice]) -> RankTimes:
         mine = RankTimes()
@@ -225,7 +225,7 @@ class StepBreakdown:
             if slice_.kind in mine.own:
                 mine.own[slice_.kind] += slice_.seconds
             elif slice_.kind != "watching":
-                mine.waits[self._traffic.within(slice_, slices)] += slice_.seconds
+                mine.waits[self._classifier.classify_in_step(slice_, slices)] += slice_.seconds
         return mine
 
 

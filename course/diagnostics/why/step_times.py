@@ -39,14 +39,14 @@ class StepTimes:
     ranks: list[RankTimes]
     weight: float = 1.0
 
-    def price(self, traffic: str) -> float:
+    def transfer_s(self, traffic: str) -> float:
         """Seconds that these messages themselves take: the wait of the rank that waits least."""
         return min(mine.waits[traffic] for mine in self.ranks)
 
     @property
-    def prices(self) -> float:
+    def total_transfer_s(self) -> float:
         """Seconds that all messages themselves take."""
-        return sum(self.price(traffic) for traffic in TRAFFIC)
+        return sum(self.transfer_s(traffic) for traffic in TRAFFIC)
 
     def spread(self, kind: str = "") -> float:
         """The seconds by which the rank with most work, or most of one kind, exceeds the mean."""
@@ -58,24 +58,24 @@ class StepTimes:
         return median_low([mine.own[kind] for n, mine in enumerate(self.ranks) if n != rank])
 
 
-def mean(times: list[StepTimes], of: Callable[[StepTimes], float]) -> float:
-    """The weighted mean over steps of the number that `of` returns."""
-    return fmean(map(of, times), [step.weight for step in times])
+def mean(times: list[StepTimes], measure: Callable[[StepTimes], float]) -> float:
+    """The weighted mean over steps of the number that `measure` returns."""
+    return fmean(map(measure, times), [step.weight for step in times])
 
 
 def length(times: list[StepTimes]) -> float:
     """The mean length of a step: the most work of any rank, plus the messages themselves."""
-    return mean(times, lambda step: max(mine.work for mine in step.ranks) + step.prices)
+    return mean(times, lambda step: max(mine.work for mine in step.ranks) + step.total_transfer_s)
 
 
-def without(times: list[StepTimes], kind: str) -> list[StepTimes]:
+def without_work(times: list[StepTimes], kind: str) -> list[StepTimes]:
     """The steps as if no rank had any work of this kind."""
     return [
         replace(step, ranks=[mine.with_own(kind, 0.0) for mine in step.ranks]) for step in times
     ]
 
 
-def evened(times: list[StepTimes], rank: int, kind: str) -> list[StepTimes]:
+def without_excess(times: list[StepTimes], rank: int, kind: str) -> list[StepTimes]:
     """The steps as if this rank had no more work of this kind than the others."""
     changed = []
     for step in times:
@@ -85,7 +85,7 @@ def evened(times: list[StepTimes], rank: int, kind: str) -> list[StepTimes]:
     return changed
 
 
-def levelled(times: list[StepTimes], kind: str) -> list[StepTimes]:
+def with_equal_work(times: list[StepTimes], kind: str) -> list[StepTimes]:
     """The steps as if, in each of them, all ranks had the mean work of this kind."""
     changed = []
     for step in times:
@@ -94,16 +94,16 @@ def levelled(times: list[StepTimes], kind: str) -> list[StepTimes]:
     return changed
 
 
-def cap(times: list[StepTimes]) -> None:
+def cap_gradients(times: list[StepTimes]) -> None:
     """Cap the time of the gradients' messages in each step at `CAP_IN_MEDIANS` times its median.
 
     On CPUs, the cores also carry the messages. Now and then a message waits for a core for many
     times its own length, and no thread of the script shows that.
     """
-    prices = [step.price("gradients") for step in times]
-    if not any(prices):
+    transfers = [step.transfer_s("gradients") for step in times]
+    if not any(transfers):
         return
-    ceiling = CAP_IN_MEDIANS * median(filter(None, prices))
-    for step, price in zip(times, prices, strict=True):
+    ceiling = CAP_IN_MEDIANS * median(filter(None, transfers))
+    for step, seconds in zip(times, transfers, strict=True):
         for mine in step.ranks:
-            mine.waits["gradients"] -= max(0.0, price - ceiling)
+            mine.waits["gradients"] -= max(0.0, seconds - ceiling)

@@ -9,7 +9,7 @@ from course.diagnostics.why.thresholds import GRADIENT_LINE_SHARE, LOSS_BYTES
 OBJECTS = ("barrier", "object", "monitored")
 
 
-class Traffic:
+class TrafficClassifier:
     """Sorts waits by traffic; it knows which lines send much of the gradients' bytes."""
 
     def __init__(self, ranks: list[RankReport]) -> None:
@@ -22,7 +22,7 @@ class Traffic:
         least = GRADIENT_LINE_SHARE * max(1, *(rank.gradients for rank in ranks)) * len(steps)
         self._senders = {line for line, total in sent.items() if total >= least}
 
-    def of(self, slice_: Slice) -> str:
+    def classify(self, slice_: Slice) -> str:
         """The traffic of the message that a slice waits for: one of `TRAFFIC` except ``early``."""
         if slice_.kind in ("tail", "buffers"):
             return {"tail": "gradients", "buffers": "buffers"}[slice_.kind]
@@ -34,9 +34,9 @@ class Traffic:
         of_model = inside and slice_.nbytes > LOSS_BYTES
         return "gradients" if of_model or slice_.where in self._senders else "synchronization"
 
-    def within(self, slice_: Slice, slices: list[Slice]) -> str:
+    def classify_in_step(self, slice_: Slice, slices: list[Slice]) -> str:
         """The same, or ``early`` if the other `slices` of its step show that."""
-        traffic = self.of(slice_)
+        traffic = self.classify(slice_)
         return "early" if traffic == "gradients" and _is_early(slice_, slices) else traffic
 
 

@@ -37,11 +37,11 @@ def lanes(breakdown: StepBreakdown) -> dict[int, list[Stretch]]:
     for index, (rank, step) in enumerate(zip(breakdown.ranks, steps, strict=True)):
         zero = step.start if begin is None else begin
         short = SHORT_STRETCH * (step.end - step.start)
-        last = _last(breakdown, number, index)
+        last = _rank_waited_for(breakdown, number, index)
         stretches = [
             stretch
             for slice_ in breakdown.sliced[number][index]
-            for stretch in _stretches(breakdown, number, index, slice_, last)
+            for stretch in _divide(breakdown, number, index, slice_, last)
         ]
         hidden = [
             Stretch("hidden communication", pass_.end - pass_.overlap, pass_.end)
@@ -50,7 +50,7 @@ def lanes(breakdown: StepBreakdown) -> dict[int, list[Stretch]]:
         ]
         by_rank[rank.rank] = [
             replace(stretch, start=stretch.start - zero, end=stretch.end - zero)
-            for stretch in (*_joined(stretches, short), *hidden)
+            for stretch in (*_merged(stretches, short), *hidden)
         ]
     return by_rank
 
@@ -76,14 +76,14 @@ def plain(stretches: dict[int, list[Stretch]]) -> dict[str, list[dict[str, Any]]
     }
 
 
-def _last(breakdown: StepBreakdown, number: int, index: int) -> int | None:
+def _rank_waited_for(breakdown: StepBreakdown, number: int, index: int) -> int | None:
     """The rank with most work in a step, by its number; None if it is the rank at `index`."""
     times = breakdown.times[number].ranks
     last = max(range(len(times)), key=lambda rank: times[rank].work)
     return None if last == index else breakdown.ranks[last].rank
 
 
-def _stretches(
+def _divide(
     breakdown: StepBreakdown, number: int, index: int, slice_: Slice, last: int | None
 ) -> list[Stretch]:
     """Divide a slice into stretches.
@@ -101,7 +101,7 @@ def _stretches(
             Stretch("waiting for a core", cut, slice_.end, slice_.where),
         ]
     mine = sum(breakdown.times[number].ranks[index].waits.values())
-    share = 1 - breakdown.times[number].prices / mine if mine else 0.0
+    share = 1 - breakdown.times[number].total_transfer_s / mine if mine else 0.0
     cut = slice_.start + share * (slice_.end - slice_.start)
     return [
         Stretch("waiting", slice_.start, cut, slice_.where, last),
@@ -109,13 +109,13 @@ def _stretches(
     ]
 
 
-def _joined(stretches: list[Stretch], short: float) -> list[Stretch]:
+def _merged(stretches: list[Stretch], short: float) -> list[Stretch]:
     """Merge neighbours of one kind, and merge stretches too short to see into the one before."""
-    joined: list[Stretch] = []
+    merged: list[Stretch] = []
     for stretch in stretches:
-        same = joined and joined[-1].kind == stretch.kind
-        if joined and (same or stretch.end - stretch.start < short):
-            joined[-1] = replace(joined[-1], end=stretch.end)
+        same = merged and merged[-1].kind == stretch.kind
+        if merged and (same or stretch.end - stretch.start < short):
+            merged[-1] = replace(merged[-1], end=stretch.end)
         elif stretch.end > stretch.start:
-            joined.append(stretch)
-    return joined
+            merged.append(stretch)
+    return merged

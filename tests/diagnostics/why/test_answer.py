@@ -148,7 +148,7 @@ def test_a_needless_meeting_is_the_cause_and_not_the_ranks_that_take_turns() -> 
 def test_where_gradients_are_averaged_in_each_step_the_meeting_is_needed() -> None:
     answer = WhyAnswer(in_turn(average(5)))
     breakdown = answer.diagnosis.breakdown
-    assert mean(breakdown.times, lambda step: step.price("gradients")) > 0
+    assert mean(breakdown.times, lambda step: step.transfer_s("gradients")) > 0
     assert breakdown.turns and not meetings.are_needless(breakdown)
     assert (answer.causes[0].name, answer.causes[0].rank) == ("straggler", None)
 

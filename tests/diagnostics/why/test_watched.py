@@ -92,7 +92,10 @@ class Seen(StepBreakdown):
     def messages(self, traffic: str) -> int:
         """The least number of waits of this traffic in a step of rank 0."""
         return min(
-            sum(self._traffic.within(slice_, slices[0]) == traffic for slice_ in slices[0])
+            sum(
+                self._classifier.classify_in_step(slice_, slices[0]) == traffic
+                for slice_ in slices[0]
+            )
             for slices in self.sliced
         )
 

@@ -22,7 +22,7 @@ class Accumulation(Cause):
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Adds up the messages of all passes that no optimizer step follows."""
-        if seconds := breakdown.price("early"):
+        if seconds := breakdown.transfer_s("early"):
             line = breakdown.line("collective", "tail", traffic="gradients")
             yield cls(breakdown, seconds / breakdown.net_s, line=line)
 

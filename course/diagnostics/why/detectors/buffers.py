@@ -22,7 +22,7 @@ class Buffers(Cause):
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Measures how long these messages take."""
-        if seconds := breakdown.price("buffers"):
+        if seconds := breakdown.transfer_s("buffers"):
             line = breakdown.line("buffers")
             yield cls(breakdown, seconds / breakdown.net_s, line=line)
 

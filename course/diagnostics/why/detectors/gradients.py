@@ -10,7 +10,7 @@ from course.diagnostics.why.gradient_messages import gathers, is_of_split_layers
 from course.diagnostics.why.step_breakdown import StepBreakdown
 
 USUAL_CAP = 25 << 20  # the size of DDP's buckets by default, in bytes
-PRICE = "That is the price of the memory that sharded weights save."
+TRADEOFF = "That is the price of the memory that sharded weights save."
 KEEPS = {
     "fully_shard": "`reshard_after_forward=False` of fully_shard",
     "FSDP": "`ShardingStrategy.SHARD_GRAD_OP` of FSDP",
@@ -95,17 +95,17 @@ class Gathering(OfGradients):
         "gathering weights", "each pass gathers the weights of the sharded model", lab="10b"
     )
     part = "gathered"
-    is_price = True
+    is_tradeoff = True
 
     @property
     def cure(self) -> str:
         """Depends on whether the weights are already kept until the backward pass."""
         if not any(slice_.within == "backward" for slice_ in gathers(self.breakdown)):
-            return f"{PRICE} They are kept from forward to backward already, so {FEWER}."
+            return f"{TRADEOFF} They are kept from forward to backward already, so {FEWER}."
         keep = KEEPS[self.breakdown.script.sharded]
         return (
-            f"{PRICE} If there is memory left, keep them from forward to backward ({keep}); else "
-            f"{FEWER}."
+            f"{TRADEOFF} If there is memory left, keep them from forward to backward ({keep}); "
+            f"else {FEWER}."
         )
 
 

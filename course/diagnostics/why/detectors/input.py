@@ -38,7 +38,7 @@ class Input(OwnWork):
         if not self._is_at_epoch_starts:
             return self.info.summary
         start = epoch_starts.compare(self.breakdown)
-        often = f": {start.says}" if start else ""
+        often = f": {start.comparison}" if start else ""
         return f"{self.info.summary}, most of it where an epoch begins{often}"
 
     @property

@@ -24,14 +24,14 @@ class NotSharded(Cause):
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Compares the checksums of the samples that the ranks drew."""
-        if breakdown.averages and sharding.are_same(breakdown):
+        if breakdown.averages and sharding.draw_same_samples(breakdown):
             line = breakdown.line("input")
             yield cls(breakdown, 1 - 1 / breakdown.ranks[0].world, line=line)
 
     @classmethod
     def is_absent(cls, breakdown: StepBreakdown) -> bool:
         """Whether the evidence cannot decide it."""
-        return sharding.are_same(breakdown) is None
+        return sharding.draw_same_samples(breakdown) is None
 
     @property
     def gain(self) -> str:

@@ -22,7 +22,7 @@ class Synchronization(Cause):
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Adds up the time of these messages, and the waiting that only they cause."""
-        seconds = breakdown.price(cls.info.name)
+        seconds = breakdown.transfer_s(cls.info.name)
         if breakdown.turns and meetings.are_needless(breakdown):
             seconds += breakdown.turns.gain
         if seconds:
