@@ -95,13 +95,18 @@ class Usage:
         return {name: now - then for name, now, then in pairs}
 
     def _counters(self) -> tuple[float, ...]:
-        return (time.perf_counter(), _cpu_seconds(), _busy_seconds(self.usable), usage.queued())
+        return (
+            time.perf_counter(),
+            _cpu_seconds(),
+            _busy_seconds(self.usable),
+            usage.core_wait_seconds(),
+        )
 
 
 def _cpu_seconds() -> float:
     """CPU seconds of this process and of the processes it started, such as a loader's workers."""
     ended = os.times()
-    below = ended.children_user + ended.children_system + usage.computed_below(os.getpid())
+    below = ended.children_user + ended.children_system + usage.cpu_seconds_below(os.getpid())
     return time.process_time() + below
 
 

@@ -33,7 +33,9 @@ NAMES = frozenset((
     "_all_gather_base", "_reduce_scatter_base",
 ))  # fmt: skip
 DEFAULT = "0"  # torch's name for the group of all ranks
-SENT = ("tensor", "input", "input_tensor", "tensor_list", "input_list", "tensors", "output")
+TENSOR_ARGUMENTS = (
+    "tensor", "input", "input_tensor", "tensor_list", "input_list", "tensors", "output",
+)  # fmt: skip
 POINT_TO_POINT = (
     "send", "recv", "isend", "irecv", "send_object_list", "recv_object_list", "batch_isend_irecv",
     "wait",
@@ -71,7 +73,7 @@ class Calls:
             self._map = mmap.mmap(file.fileno(), size)
         self.process = os.getpid()
         self.number = self.passes = self.gradients = self._order = 0
-        self._own: dict[CodeType, str] = {}
+        self._kinds: dict[CodeType, str] = {}
 
     def install(self) -> None:
         """Begin to record; torch must have been imported."""
@@ -79,9 +81,9 @@ class Calls:
         from torch.distributed import distributed_c10d
         from torch.nn.parallel import DistributedDataParallel
 
-        _before(distributed_c10d, "_rank_not_in_group", self._on_call)
-        _before(autograd, "_tensor_or_tensors_to_tuple", self._backward)
-        _before(DistributedDataParallel, "_build_params_for_reducer", self._on_wrap)
+        _call_before(distributed_c10d, "_rank_not_in_group", self._on_call)
+        _call_before(autograd, "_tensor_or_tensors_to_tuple", self._on_backward)
+        _call_before(DistributedDataParallel, "_build_params_for_reducer", self._on_wrap)
 
     def _on_call(self, *_: object) -> None:
         """Record the helper's caller if it is a collective; `get_rank` calls the helper as well."""
@@ -92,7 +94,8 @@ class Calls:
         if where is None:  # a collective that another one is made of
             return
         name, arguments = frame.f_code.co_name, frame.f_locals
-        tensor: Any = next((arguments[key] for key in SENT if arguments.get(key) is not None), None)
+        given = (arguments.get(key) for key in TENSOR_ARGUMENTS)
+        tensor: Any = next((value for value in given if value is not None), None)
         if isinstance(tensor, (list, tuple)):
             tensor = tensor[0] if tensor else None
         nbytes, shape = 0, ""
@@ -101,12 +104,12 @@ class Calls:
             shape = f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
         group = getattr(arguments.get("group"), "group_name", DEFAULT)
         self.number += 1
-        of_all = group == DEFAULT and name not in POINT_TO_POINT
-        self._order += of_all
+        is_ordered = group == DEFAULT and name not in POINT_TO_POINT
+        self._order += is_ordered
         thread = threading.current_thread()
         named = "" if thread is threading.main_thread() else thread.name
         line = "\t".join(
-            (str(self.number), str(self._order * of_all), str(self.passes), name, str(nbytes),
+            (str(self.number), str(self._order * is_ordered), str(self.passes), name, str(nbytes),
              shape[:60], group[:24], named[:40], where[-70:])
         )  # fmt: skip
         start = HEAD.size + (self.number % SLOTS) * SLOT
@@ -116,14 +119,14 @@ class Calls:
     def _on_wrap(self, ddp: Any, *_: object) -> None:
         """Note the size of the gradients of the first module that DDP wraps."""
         if not self.gradients and os.getpid() == self.process:
-            mine = [parameter for parameter in ddp.module.parameters() if parameter.requires_grad]
-            self.gradients = sum(parameter.numel() * parameter.element_size() for parameter in mine)
+            trained = [weight for weight in ddp.module.parameters() if weight.requires_grad]
+            self.gradients = sum(weight.numel() * weight.element_size() for weight in trained)
             self._count()
 
     def _count(self) -> None:
         HEAD.pack_into(self._map, 0, self.number, self.passes, self.gradients)
 
-    def _backward(self, *_: object) -> None:
+    def _on_backward(self, *_: object) -> None:
         if sys._getframe(2).f_code.co_name == "backward" and os.getpid() == self.process:
             self.passes += 1
             self._count()
@@ -132,13 +135,13 @@ class Calls:
         """The user's innermost line, "" if there is none; None within another collective."""
         while frame is not None:
             code = frame.f_code
-            own = self._own.get(code)
-            if own is None:
-                own = self._own[code] = _kind(code)
-            if own == "collective":
+            kind = self._kinds.get(code)
+            if kind is None:
+                kind = self._kinds[code] = _kind(code)
+            if kind == "collective":
                 return None
-            if own:
-                return f"{own}:{frame.f_lineno}"
+            if kind:
+                return f"{kind}:{frame.f_lineno}"
             frame = frame.f_back
         return ""
 
@@ -151,7 +154,7 @@ def _kind(code: CodeType) -> str:
     return os.path.basename(file) if user_files.is_users(file) else ""
 
 
-def _before(home: object, name: str, ours: Callable[..., None]) -> None:
+def _call_before(home: object, name: str, ours: Callable[..., None]) -> None:
     """Call `ours`, with the same arguments, before the function `name` of `home`.
 
     That function must neither raise nor wait, or our frame would be visible. If this version of

@@ -102,12 +102,12 @@ class WatchedCommand:
                 self._process.wait(GRACE_S)
         self._process.kill()
         end = time.monotonic() + GRACE_S
-        while (ours := self._below()) and time.monotonic() < end:
-            process_tree.kill(ours)
+        while (running := self._running_processes()) and time.monotonic() < end:
+            process_tree.kill(running)
             time.sleep(0.02)
         self._process.wait()
 
-    def _below(self) -> list[psutil.Process]:
+    def _running_processes(self) -> list[psutil.Process]:
         """The running processes of the command, recognised by the folder in their environment."""
         processes = []
         for process in psutil.Process().children(recursive=True):

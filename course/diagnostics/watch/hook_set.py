@@ -42,19 +42,19 @@ class HookSet:
     """The hooks of one observer, until `remove`; keep this object, since hooks end with it."""
 
     def __init__(self) -> None:
-        self._all = ExitStack()
+        self._hooks = ExitStack()
 
     def around(self, ours: Around, names: tuple[str, ...], *homes: object) -> None:
         """Call `ours` instead of the functions `names` of `homes`, by default torch.distributed."""
-        self._all.enter_context(interceptor.intercepted(ours, names, homes or interceptor.HOMES))
+        self._hooks.enter_context(interceptor.intercepted(ours, names, homes or interceptor.HOMES))
 
     def add(self, handle: RemovableHandle) -> None:
         """Add one of torch's own hooks, which is then removed together with the others."""
-        self._all.callback(handle.remove)
+        self._hooks.callback(handle.remove)
 
     def on_import(self, module: str, act: OnImport) -> None:
         """Call `act` with a module as soon as the script has imported it."""
-        self._all.enter_context(on_import(module, act))
+        self._hooks.enter_context(on_import(module, act))
 
     def steps(self, before: StepHook, after: StepHook) -> None:
         """Call `before` and `after` around each step of an optimizer."""
@@ -74,4 +74,4 @@ class HookSet:
 
     def remove(self) -> None:
         """Remove all hooks, the last one first."""
-        self._all.close()
+        self._hooks.close()

@@ -40,17 +40,17 @@ def begin() -> None:
     if rank is not None:
         os.environ[CLAIMED] = str(os.getpid())
     if _may_be_a_rank(rank):
-        _record(Path(folder), rank)
+        _start_recording(Path(folder), rank)
     os.register_at_fork(after_in_child=_state.clear)
-    _state["import"] = late = on_import("torch", lambda _: _with_torch(Path(folder), rank))
+    _state["import"] = late = on_import("torch", lambda _: _on_torch_import(Path(folder), rank))
     late.__enter__()
 
 
-def _with_torch(folder: Path, rank: int | None) -> None:
+def _on_torch_import(folder: Path, rank: int | None) -> None:
     """Record calls, now that torch is imported, and have `why` or `right` watch steps."""
     with suppress(Exception):  # a failure of ours never reaches the script
         if "calls" not in _state:
-            _record(folder, rank)
+            _start_recording(folder, rank)
         _state["calls"].install()
         if (steps := os.environ.get(STEPS)) and _may_be_a_rank(rank):
             observer = import_module(
@@ -66,7 +66,7 @@ def _may_be_a_rank(rank: int | None) -> bool:
     return rank is not None or not any(word in " ".join(sys.orig_argv) for word in NO_RANKS)
 
 
-def _record(folder: Path, rank: int | None) -> None:
+def _start_recording(folder: Path, rank: int | None) -> None:
     from course.diagnostics.watch import exits
     from course.diagnostics.watch.calls import Calls
     from course.diagnostics.watch.snapshots import SnapshotWriter
@@ -78,7 +78,7 @@ def _record(folder: Path, rank: int | None) -> None:
     _state.update(calls=calls, writer=writer)
     writer.start()
     exits.note(writer)
-    _at_end(lambda: writer.end(_error()))
+    _at_end(lambda: writer.end(_last_exception()))
 
 
 def _at_end(call: Callable[[], None]) -> None:
@@ -106,7 +106,7 @@ def _at_end_of_child() -> None:
         Finalize(None, end, exitpriority=100)
 
 
-def _error() -> BaseException | None:
+def _last_exception() -> BaseException | None:
     """The exception that ends this process, if one does."""
     error = sys.exc_info()[1] or getattr(sys, "last_value", None)
     if isinstance(error, SystemExit):

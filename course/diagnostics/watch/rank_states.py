@@ -78,7 +78,7 @@ class RankReader:
         for state in sorted(ranks, key=lambda rank: rank.snapshot.began):
             latest[state.rank] = state
         for state in latest.values():
-            if state.alive and _stale(state.snapshot):
+            if state.alive and _is_stale(state.snapshot):
                 self._bring_up_to_date(state.snapshot)
         return [latest[rank] for rank in sorted(latest)]
 
@@ -109,20 +109,20 @@ def _read(path: Path) -> RankState | None:
         snapshot,
         path.parent,
         calls.read(path.with_name("calls")),
-        stacks=_text(path.with_name("stacks")),
-        terminated=bool(_text(path.with_name("terminated"))),
-        alive=_alive(snapshot),
+        stacks=_read_text(path.with_name("stacks")),
+        terminated=bool(_read_text(path.with_name("terminated"))),
+        alive=_is_alive(snapshot),
     )
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(errors="replace")
     except OSError:
         return ""
 
 
-def _alive(snapshot: Snapshot) -> bool | None:
+def _is_alive(snapshot: Snapshot) -> bool | None:
     if snapshot.ended:
         return False
     if snapshot.host != os.uname().nodename:
@@ -134,11 +134,12 @@ def _alive(snapshot: Snapshot) -> bool | None:
     return False
 
 
-def _stale(snapshot: Snapshot) -> bool:
+def _is_stale(snapshot: Snapshot) -> bool:
     return snapshot.host == os.uname().nodename and time.time() - snapshot.at > STALE_S
 
 
 def _runs_another_program(state: RankState) -> bool:
     """Whether a process has replaced itself, as `os.exec` does: then our handler is gone."""
     snapshot = state.snapshot
-    return bool(state.alive) and _stale(snapshot) and identity.catches(snapshot.pid, ASK) is False
+    is_silent = bool(state.alive) and _is_stale(snapshot)
+    return is_silent and identity.catches(snapshot.pid, ASK) is False

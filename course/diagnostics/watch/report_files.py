@@ -58,10 +58,10 @@ def all_have_reported(folder: Path, everywhere: bool = False) -> bool:
 
 def can_be_ended(folder: Path) -> bool:
     """Whether the run may be ended: all ranks of this machine have reported, and go on."""
-    return all_have_reported(folder) and go_on(folder)
+    return all_have_reported(folder) and are_still_running(folder)
 
 
-def go_on(folder: Path) -> bool:
+def are_still_running(folder: Path) -> bool:
     """Whether the scripts of all ranks that have reported were still running then.
 
     A script that has ended or failed ends the run itself, with its own exit code.

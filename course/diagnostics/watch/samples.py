@@ -25,8 +25,8 @@ def _weights() -> np.ndarray:
 WEIGHTS = _weights()
 
 
-def rows(batch: object, most: int = ROWS) -> list[int]:
-    """A checksum for each of the first `most` samples of a batch, from its largest tensor.
+def rows(batch: object, limit: int = ROWS) -> list[int]:
+    """A checksum for each of the first `limit` samples of a batch, from its largest tensor.
 
     The list is empty if the batch has no dense tensor, or if the largest is not on the CPU.
     """
@@ -36,18 +36,18 @@ def rows(batch: object, most: int = ROWS) -> list[int]:
         return []
     plain = largest.view(torch.int16) if largest.dtype is torch.bfloat16 else largest
     # numpy, with all rows at once: this runs in each step, so it must be cheap.
-    flat = plain.detach().numpy()[:most].reshape(min(most, largest.shape[0]), -1)
-    apart = -(-flat.shape[1] * flat.itemsize // BYTES)  # rounded up
-    numbers = np.ascontiguousarray(flat[:, ::apart]).view(f"i{min(flat.itemsize, 4)}")
+    flat = plain.detach().numpy()[:limit].reshape(min(limit, largest.shape[0]), -1)
+    stride = -(-flat.shape[1] * flat.itemsize // BYTES)  # rounded up
+    numbers = np.ascontiguousarray(flat[:, ::stride]).view(f"i{min(flat.itemsize, 4)}")
     return (numbers @ WEIGHTS[: numbers.shape[1]]).tolist()  # an overflow does no harm
 
 
-def marks(indices: object, most: int = ROWS) -> list[int]:
-    """A checksum for each of the first `most` indices; `indices` is a list or a single index."""
+def marks(indices: object, limit: int = ROWS) -> list[int]:
+    """A checksum for each of the first `limit` indices; `indices` is a list or a single index."""
     items = indices if isinstance(indices, (list, tuple)) else [indices]
     return [
         index if isinstance(index, int) else zlib.crc32(repr(index).encode())
-        for index in items[:most]
+        for index in items[:limit]
     ]
 
 

@@ -27,11 +27,11 @@ from course.diagnostics.watch import identity, usage
 from course.diagnostics.watch.calls import C10D, Calls
 from course.diagnostics.watch.thresholds import BUSY_CORE, READS, SNAPSHOT_S
 
-DEEP = 100  # the number of frames of a stack that are kept
+MAX_FRAMES = 100  # the number of frames of a stack that are kept
 ASK = signal.SIGRTMAX - 5  # makes the fault handler write the stacks, whatever Python is doing
 # A loop in one of these files only waits and checks again: a thread in it has not moved.
-WAITING = ("dataloader.py", "threading.py", "queue.py", "selectors.py", "subprocess.py")
-WAITING += ("connection.py", "popen_fork.py", "synchronize.py")
+WAIT_LOOPS = ("dataloader.py", "threading.py", "queue.py", "selectors.py", "subprocess.py")
+WAIT_LOOPS += ("connection.py", "popen_fork.py", "synchronize.py")
 POLLS = (0, 0)  # marks the signature of a stack that is in such a loop
 
 
@@ -94,12 +94,12 @@ class SnapshotWriter:
         pid = os.getpid()
         self.snapshot = Snapshot(rank, world, os.uname().nodename, pid, time.time())
         self.snapshot.main, self.snapshot.created = f"{main:016x}", identity.creation_ticks(pid)
-        self._place: object = None
-        self._moved = self._worked = time.monotonic()
-        self._spent = (time.monotonic(), 0.0, 0, 0)
+        self._last_place: object = None
+        self._moved_at = self._worked_at = time.monotonic()
+        self._last_usage = (time.monotonic(), 0.0, 0, 0)
         self._core_waits = usage.CoreWaits()
         self._lock = _thread.allocate_lock()
-        self.left: ThreadStack | None = None  # how the script ends itself without an exception
+        self.exit_failure: ThreadStack | None = None  # a failure without an exception (exits.py)
 
     def start(self) -> None:
         """Begin to take snapshots, and have the fault handler write to files of ours.
@@ -115,8 +115,8 @@ class SnapshotWriter:
         if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
             terminated = open(self._folder / "terminated", "w")  # noqa: SIM115
             faulthandler.register(signal.SIGTERM, terminated, all_threads=False, chain=True)
-        self._see()
-        _thread.start_new_thread(self._go_on, ())
+        self._take_snapshot()
+        _thread.start_new_thread(self._keep_taking_snapshots, ())
 
     def end(self, error: BaseException | None) -> None:
         """Take the last snapshot, because the script is over."""
@@ -124,21 +124,21 @@ class SnapshotWriter:
             if self.snapshot.ended:
                 return
             self.snapshot.ended = True
-            self.snapshot.error = self.left
+            self.snapshot.error = self.exit_failure
             if error is not None:
-                self.snapshot.error = _thrown(error)
-                self.snapshot.unused = _unused(error)
-                self.snapshot.pending = _pending()
-            self._join_in()
+                self.snapshot.error = _describe_exception(error)
+                self.snapshot.unused = _unused_parameters(error)
+                self.snapshot.pending = _pending_collectives()
+            self._note_rank()
             self._write()
 
-    def _go_on(self) -> None:
+    def _keep_taking_snapshots(self) -> None:
         while not self.snapshot.ended and os.getpid() == self.snapshot.pid:
             time.sleep(SNAPSHOT_S)
             with suppress(Exception):  # a failure of ours never reaches the script
-                self._see()
+                self._take_snapshot()
 
-    def _see(self) -> None:
+    def _take_snapshot(self) -> None:
         with self._lock:
             if self.snapshot.ended:
                 return
@@ -147,18 +147,18 @@ class SnapshotWriter:
             main = frames.get(self._main)
             signature = _signature(main)
             place = (*signature, self._calls.number, self._calls.passes)
-            if place != self._place:
-                self._place, self._moved = place, now
-            if self._works(now, polls=signature[:1] == [POLLS]):
-                self._worked = now
+            if place != self._last_place:
+                self._last_place, self._moved_at = place, now
+            if self._is_working(now, polls=signature[:1] == [POLLS]):
+                self._worked_at = now
             snapshot = self.snapshot
             snapshot.count += 1
             snapshot.at = time.time()
-            snapshot.stood, snapshot.idle = now - self._moved, now - self._worked
+            snapshot.stood, snapshot.idle = now - self._moved_at, now - self._worked_at
             snapshot.threads = list(self._threads(frames))
             # Reading torch's pending collectives is slow, so it is done only if the rank is stuck.
-            snapshot.pending = _pending() if snapshot.stood > 2.0 else []
-            self._join_in()
+            snapshot.pending = _pending_collectives() if snapshot.stood > 2.0 else []
+            self._note_rank()
             self._write()
 
     def _threads(self, frames: dict[int, FrameType]) -> Iterator[ThreadStack]:
@@ -170,32 +170,32 @@ class SnapshotWriter:
             if ident == self._main or any(file.endswith(C10D) for file, _, _ in stack):
                 current = errors.get(ident)
                 error = current[1] if isinstance(current, tuple) else current
-                raised = _thrown(error) if error is not None else ThreadStack("", [])
+                raised = _describe_exception(error) if error is not None else ThreadStack("", [])
                 name = names.get(ident, "a thread")
                 yield ThreadStack(name, stack, raised.error, raised.error_at)
 
-    def _works(self, now: float, polls: bool) -> bool:
+    def _is_working(self, now: float, polls: bool) -> bool:
         """Whether this process or one below it has computed, read, written or waited for a core.
 
         It also works if its main thread has gone to sleep again since the last snapshot. A loop may
         do all of its other work between two snapshots, and be at the same instruction in both.
         """
-        then, cpu, moved, slept = self._spent
+        then, cpu, moved, slept = self._last_usage
         # With a GPU, a thread that only waits computes and sleeps as well.
-        mine = 0.0 if self.snapshot.cuda else usage.computed()
-        sleeps = 0 if self.snapshot.cuda or polls else usage.sleeps()
-        self._spent = (
+        own_cpu = 0.0 if self.snapshot.cuda else usage.cpu_seconds()
+        sleeps = 0 if self.snapshot.cuda or polls else usage.sleep_count()
+        self._last_usage = (
             now,
-            mine + usage.computed_below(os.getpid()),
+            own_cpu + usage.cpu_seconds_below(os.getpid()),
             usage.moved_bytes(),
             sleeps,
         )
         span = max(1e-3, now - then)
-        computed = self._spent[1] - cpu + self._core_waits.since_last()
-        sent = self._spent[2] - moved
+        computed = self._last_usage[1] - cpu + self._core_waits.since_last()
+        sent = self._last_usage[2] - moved
         return computed > BUSY_CORE * span or sent > READS * span or sleeps > slept > 0
 
-    def _join_in(self) -> None:
+    def _note_rank(self) -> None:
         """Note the rank if the script has joined a group, and whether it uses a GPU."""
         torch = sys.modules.get("torch")
         if torch is None or not hasattr(torch, "distributed"):
@@ -213,8 +213,8 @@ class SnapshotWriter:
 
 
 def walk(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
-    """File, line and function of the first `DEEP` frames of a stack, from a frame outwards."""
-    for _ in range(DEEP):
+    """File, line and function of the first `MAX_FRAMES` frames from a frame outwards."""
+    for _ in range(MAX_FRAMES):
         if frame is None:
             return
         yield frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name
@@ -225,7 +225,7 @@ def _signature(frame: FrameType | None) -> list[tuple[int, int]]:
     """The current instruction of each frame, without the frames inside a loop that only waits."""
     signature: list[tuple[int, int]] = []
     while frame is not None:
-        if os.path.basename(frame.f_code.co_filename) in WAITING:
+        if os.path.basename(frame.f_code.co_filename) in WAIT_LOOPS:
             signature = [POLLS, (id(frame.f_code), 0)]
         else:
             signature.append((id(frame.f_code), frame.f_lasti))
@@ -233,9 +233,9 @@ def _signature(frame: FrameType | None) -> list[tuple[int, int]]:
     return signature
 
 
-def _thrown(error: BaseException) -> ThreadStack:
+def _describe_exception(error: BaseException) -> ThreadStack:
     """An exception as plain data: its message, its frames, and the user's line."""
-    frames = traceback.extract_tb(error.__traceback__, limit=-DEEP)
+    frames = traceback.extract_tb(error.__traceback__, limit=-MAX_FRAMES)
     stack = [(frame.filename, frame.lineno or 0, frame.name) for frame in reversed(frames)]
     return failure(traceback.format_exception_only(type(error), error)[-1].strip(), stack)
 
@@ -247,7 +247,7 @@ def failure(text: str, stack: list[tuple[str, int, str]]) -> ThreadStack:
     return ThreadStack("", stack, text[:2000], at)
 
 
-def _unused(error: BaseException) -> list[str]:
+def _unused_parameters(error: BaseException) -> list[str]:
     """The names of the parameters that DDP's error lists by their indices.
 
     It says "Parameter indices which did not receive grad for rank 1: 4".
@@ -270,7 +270,7 @@ def _unused(error: BaseException) -> list[str]:
     return []
 
 
-def _pending() -> list[str]:
+def _pending_collectives() -> list[str]:
     """The first three collectives that torch has begun and not finished, by its flight recorder."""
     dump = getattr(sys.modules.get("torch._C._distributed_c10d"), "_dump_fr_trace_json", None)
     if dump is None:

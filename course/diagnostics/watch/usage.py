@@ -10,19 +10,19 @@ from pathlib import Path
 from course.diagnostics.watch.thresholds import POLLS_S
 
 
-def computed() -> float:
+def cpu_seconds() -> float:
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
-def sleeps() -> int:
+def sleep_count() -> int:
     """How often the main thread has gone to sleep."""
     with suppress(OSError, ValueError), open(f"/proc/self/task/{os.getpid()}/status") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("voluntary"))
     return 0
 
 
-def queued() -> float:
+def core_wait_seconds() -> float:
     """Seconds for which the threads of this process have waited for a core, in total."""
     return sum(waited for _, waited, _ in _threads().values()) / 1e9
 
@@ -59,7 +59,7 @@ def _threads() -> dict[str, list[int]]:
     return threads
 
 
-def computed_below(pid: int) -> float:
+def cpu_seconds_below(pid: int) -> float:
     """CPU seconds of all living processes below the process `pid`."""
     total = 0.0
     with suppress(OSError, ValueError, IndexError):
@@ -67,7 +67,7 @@ def computed_below(pid: int) -> float:
             for child in (task / "children").read_text().split():
                 fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
                 total += sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-                total += computed_below(int(child))
+                total += cpu_seconds_below(int(child))
     return total
 
 
