@@ -35,9 +35,10 @@ def _crowd(diagnosis: Diagnosis) -> list[str]:
 
 def _whose_cores(diagnosis: Diagnosis) -> str:
     """Which programs have the cores for which the ranks wait, and what to do about it."""
-    if diagnosis.elsewhere >= BUSY:
+    others = diagnosis.elsewhere or 0.0
+    if others >= BUSY:
         return (
-            f"Other programs had {percent(diagnosis.elsewhere)} of the ranks' cores: that is what "
+            f"Other programs had {percent(others)} of the ranks' cores: that is what "
             "makes it long. Close them, or give the ranks cores of their own, and ask again"
         )
     first = diagnosis.breakdown.ranks[0]
@@ -110,9 +111,10 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
             f"Watching itself took at least {words.duration(breakdown.watching_s)} of each step, "
             "which no figure counts."
         )
-    if diagnosis.elsewhere >= BUSY and not breakdown.is_starved:
+    others = diagnosis.elsewhere or 0.0
+    if others >= BUSY and not breakdown.is_starved:
         lines.append(
-            f"Other programs kept {percent(diagnosis.elsewhere)} of the ranks' cores busy: "
+            f"Other programs kept {percent(others)} of the ranks' cores busy: "
             "close them and ask again, if the answer is close."
         )
     return lines

@@ -88,13 +88,13 @@ class WhyAnswer:
 
     def plain(self) -> dict[str, object]:
         """As JSON, without the findings; times in seconds."""
-        breakdown = self.diagnosis.breakdown
+        breakdown, elsewhere = self.diagnosis.breakdown, self.diagnosis.elsewhere
         return {
             "causes": [cause.plain() for cause in self.causes],
             "ranks": [rank.rank for rank in breakdown.ranks],
             "step_s": round(breakdown.step_s, 6),
             "net_s": round(self.net_s, 6),
-            "elsewhere": round(self.diagnosis.elsewhere, 4),
+            "elsewhere": None if elsewhere is None else round(elsewhere, 4),
             "undecided": self.diagnosis.undecided,
             "lanes": typical.plain(typical.lanes(breakdown)),
         }

@@ -88,13 +88,15 @@ class Usage:
         self.usable = _usable_cores()
         self._start = self._counters()
 
-    def so_far(self) -> dict[str, float]:
+    def so_far(self) -> dict[str, float | None]:
         """The seconds so far, by the names of their fields in a `RankReport`."""
         names = ("watched_s", "cpu_s", "busy_s", "queued_s")
         pairs = zip(names, self._counters(), self._start, strict=True)
-        return {name: now - then for name, now, then in pairs}
+        return {
+            name: None if now is None or then is None else now - then for name, now, then in pairs
+        }
 
-    def _counters(self) -> tuple[float, ...]:
+    def _counters(self) -> tuple[float | None, ...]:
         return (
             time.perf_counter(),
             _cpu_seconds(),
@@ -119,17 +121,18 @@ def _usable_cores() -> list[int]:
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
-def _busy_seconds(cores: Collection[int]) -> float:
-    """Seconds for which these cores have been busy, summed over the cores; 0 outside Linux.
+def _busy_seconds(cores: Collection[int]) -> float | None:
+    """Seconds for which these cores have been busy, summed over the cores; None outside Linux.
 
     Time that a hypervisor has given to other machines counts as busy.
     """
     names = {f"cpu{core}" for core in cores}
-    ticks = 0
     with contextlib.suppress(OSError), open("/proc/stat") as file:
+        ticks = 0
         for line in file:
             name, *counts = line.split()[:9]
             if name in names:
                 user, nice, system, _, _, irq, softirq, steal = map(int, counts)
                 ticks += user + nice + system + irq + softirq + steal
-    return ticks / TICKS
+        return ticks / TICKS
+    return None

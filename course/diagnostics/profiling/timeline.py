@@ -177,7 +177,7 @@ class RankReport:
     lines: dict[str, str] = field(default_factory=dict)  # by kind, its most frequent line
     # The next four cover the time in which the rank was watched.
     cpu_s: float = 0.0  # CPU seconds of this process and of those below it
-    busy_s: float = 0.0  # seconds for which the `usable` cores were busy, in total
+    busy_s: float | None = None  # seconds for which the `usable` cores were busy; None if unknown
     queued_s: float = 0.0  # seconds for which the threads of the process waited for a core
     watched_s: float = 0.0  # its length
     is_over: bool = False  # whether the script has ended

@@ -35,8 +35,8 @@ class Diagnosis:
         return start if start and start.share >= FAULT_SHARE else None
 
     @property
-    def elsewhere(self) -> float:
-        """The share of the ranks' cores that other programs used while the ranks were watched."""
+    def elsewhere(self) -> float | None:
+        """The share of the ranks' cores that other programs used; None if that is unknown."""
         return crowd.elsewhere(self.breakdown.ranks)
 
     @property

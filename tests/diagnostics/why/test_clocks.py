@@ -34,6 +34,14 @@ def test_what_a_hypervisor_gives_to_others_is_busy(monkeypatch: pytest.MonkeyPat
     assert clocks._busy_seconds([3]) == (100 + 20 + 30 + 6 + 7 + 800) / clocks.TICKS
 
 
+def test_outside_of_linux_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: str) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(clocks, "open", fails, raising=False)
+    assert clocks._busy_seconds([3]) is None and clocks.Usage().so_far()["busy_s"] is None
+
+
 def test_cores_that_the_process_may_not_use_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = ["cpu  11 0 0 0 0 0 0 0 0 0", *(f"cpu{i} {10**i} 0 0 0 0 0 0 0 0 0" for i in range(3))]
     stat = "\n".join([*lines, "intr 7 1 0"])

@@ -80,10 +80,12 @@ ALL, HALVES = [[0, 1], [0, 1]], [[0], [1]]  # for each of two ranks, the cores t
         (HALVES, "aa", [0.3, 0.9], 0.6),
         ([[], []], "aa", [1.0, 1.0], 0.1),  # of four cores, whose numbers are unknown
         (ALL, "aa", [0.0, 0.0], 0.0),
+        (ALL, "ab", [None, 0.9], 0.3),  # only b counts how busy its cores are
+        (ALL, "aa", [None, None], None),
     ],
 )
 def test_what_others_had_is_a_share_of_the_cores_of_the_ranks(
-    usable: list[list[int]], hosts: str, busy_s: list[float], share: float
+    usable: list[list[int]], hosts: str, busy_s: list[float | None], share: float | None
 ) -> None:
     reports = [
         replace(rank, usable=cores, host=host, busy_s=busy, cpu_s=0.3, watched_s=1.0, cores=4)
