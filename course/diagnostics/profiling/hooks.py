@@ -147,7 +147,7 @@ class Hooks:
             recorder.forward()
 
     def _note_sharding(self, module: nn.Module) -> None:
-        """Note whether and by which FSDP a module is sharded, and whether it sends 16 bits."""
+        """Note which version of FSDP shards a module, if any, and whether it sends 16 bits."""
         if "torch.distributed.fsdp" not in sys.modules:
             return
         from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel

@@ -14,7 +14,7 @@ from course.diagnostics.watch.lines import Lines
 
 WARM_UP = 5  # steps: DDP rebuilds its buckets in the second, loaders start, memory is allocated
 COMPARE_EVERY = 4  # in one step of this many, the samples that a model gets are recorded
-IN_VAIN = 12  # after more events of another clock than this and no optimizer's, it ends the steps
+IN_VAIN = 12  # a clock that ticks more often than this, while no optimizer steps, ends the steps
 CLOCKS = ("optimizer", "backward", "loader")  # the events that may end a step, the best first
 
 
@@ -184,8 +184,8 @@ class Recorder:
             self._slices.begin(continuation(outer) if self._stack else Slice(self._base, 0, 0))
 
     def _end_step(self) -> None:
-        goes_on = continuation(self._slices.now) if self._stack else Slice(self._base, 0, 0)
-        self._slices.begin(goes_on)
+        rest = continuation(self._slices.now) if self._stack else Slice(self._base, 0, 0)
+        self._slices.begin(rest)
         self._step.slices, self._step.end = self._slices.end_step(), self._slices.moment
         self.steps.append(self._step)
         self._step = TrainingStep(self._slices.moment, 0.0)
