@@ -120,7 +120,7 @@ class EarlyAnswer:
             if self.answer and self._may_print(self.answer):
                 self._text, self._at = str(self.answer), watched.passes
                 say(f"\n{self._text}\n")
-        return self._has_judged and self._stop and report_files.go_on(watched.folder)
+        return self._has_judged and self._stop and report_files.are_still_running(watched.folder)
 
     def is_new(self, answer: Answer, passes: int) -> bool:
         """Whether to print an answer: it differs from the printed one, or that is far above.

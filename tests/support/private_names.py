@@ -13,7 +13,7 @@ from course.core.files import ROOT
 from course.lessons.lesson import lessons
 from course.lessons.rules import runnable
 
-ASK = ("inside", "module", "replace", "replace_if_there", "getattr", "hasattr", "_before")
+ASK = ("inside", "module", "replace", "replace_if_there", "getattr", "hasattr", "_call_before")
 
 
 class Without(Enum):

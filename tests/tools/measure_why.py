@@ -110,7 +110,7 @@ def reported(run: Run) -> list[dict]:
     if not done.ok:
         raise SystemExit(f"{run.name}: {done.text(done.first_failed)}")
     answer = WhyAnswer(ranks)
-    away = answer.diagnosis.elsewhere
+    away = answer.diagnosis.elsewhere or 0.0
     refuse_if_busy(run, away)
     causes = "; ".join(
         f"{cause.name} {cause.share:.2f} {cause.where}" for cause in answer.causes[:3]
@@ -138,7 +138,7 @@ def ask(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:
     )
     late = first.name != "straggler" or (first.rank == 1 and first.where.split()[0] in planted)
     causes = "; ".join(f"{cause.name} {cause.share:.2f}" for cause in answer.causes[:3])
-    away = answer.diagnosis.elsewhere
+    away = answer.diagnosis.elsewhere or 0.0
     return first.name in names and late, f"{causes}  (others {away:.0%})"
 
 

@@ -22,25 +22,26 @@ def text(diagnosis: Diagnosis) -> str:
 
 def _crowd(diagnosis: Diagnosis) -> list[str]:
     """A sentence that comes before all others if ranks waited for a core most of the time."""
-    budget = diagnosis.budget
-    if not lost_s(diagnosis) or not budget.is_starved:
+    breakdown = diagnosis.breakdown
+    if not lost_s(diagnosis) or not breakdown.is_starved:
         return []
     return [
-        f"Crowded machine: a step takes {words.duration(budget.step_s)}, and for "
-        f"{words.duration(budget.queued_s)} of it the ranks waited for a core. "
+        f"Crowded machine: a step takes {words.duration(breakdown.step_s)}, and for "
+        f"{words.duration(breakdown.queued_s)} of it the ranks waited for a core. "
         f"{_whose_cores(diagnosis)}; what follows is about the other "
-        f"{words.duration(budget.net_s)} of a step."
+        f"{words.duration(breakdown.net_s)} of a step."
     ]
 
 
 def _whose_cores(diagnosis: Diagnosis) -> str:
     """Which programs have the cores for which the ranks wait, and what to do about it."""
-    if diagnosis.elsewhere >= BUSY:
+    others = diagnosis.elsewhere or 0.0
+    if others >= BUSY:
         return (
-            f"Other programs had {percent(diagnosis.elsewhere)} of the ranks' cores: that is what "
+            f"Other programs had {percent(others)} of the ranks' cores: that is what "
             "makes it long. Close them, or give the ranks cores of their own, and ask again"
         )
-    first = diagnosis.budget.ranks[0]
+    first = diagnosis.breakdown.ranks[0]
     return (
         f"There are {words.plural(first.local, 'rank')} and {words.plural(first.cores, 'core')}: "
         "ask again with a core for each thread"
@@ -90,29 +91,30 @@ def _in_short(cause: Cause) -> str:
 
 def _steps(diagnosis: Diagnosis) -> list[str]:
     """What the figures are based on."""
-    budget = diagnosis.budget
-    steps = words.plural(len(budget.times), "step")
-    ranks = words.plural(len(budget.ranks), "rank")
-    if budget.missing:
-        ranks += f" of {budget.expected}"
+    breakdown = diagnosis.breakdown
+    steps = words.plural(len(breakdown.times), "step")
+    ranks = words.plural(len(breakdown.ranks), "rank")
+    if breakdown.missing:
+        ranks += f" of {breakdown.expected}"
     lines = [
-        f"A step takes {words.duration(budget.step_s)}, the mean of {steps} on {ranks}"
+        f"A step takes {words.duration(breakdown.step_s)}, the mean of {steps} on {ranks}"
         f"{_apart(diagnosis)}."
     ]
     start, first = diagnosis.epoch_start, diagnosis.first
-    if start and not (first and start.says in first.says):
+    if start and not (first and start.comparison in first.says):
         lines.append(
-            f"An epoch has a slow beginning: {start.says}. That is {percent(start.share)} of all "
-            "time."
+            f"An epoch has a slow beginning: {start.comparison}. That is "
+            f"{percent(start.share)} of all time."
         )
-    if budget.watching_s >= SHOWN_SHARE * budget.step_s:
+    if breakdown.watching_s >= SHOWN_SHARE * breakdown.step_s:
         lines.append(
-            f"Watching itself took at least {words.duration(budget.watching_s)} of each step, "
+            f"Watching itself took at least {words.duration(breakdown.watching_s)} of each step, "
             "which no figure counts."
         )
-    if diagnosis.elsewhere >= BUSY and not budget.is_starved:
+    others = diagnosis.elsewhere or 0.0
+    if others >= BUSY and not breakdown.is_starved:
         lines.append(
-            f"Other programs kept {percent(diagnosis.elsewhere)} of the ranks' cores busy: "
+            f"Other programs kept {percent(others)} of the ranks' cores busy: "
             "close them and ask again, if the answer is close."
         )
     return lines
@@ -126,13 +128,13 @@ def _apart(diagnosis: Diagnosis) -> str:
     if diagnosis.blind:
         return ", by the clock of the Python that feeds the GPUs"
     lost = lost_s(diagnosis)
-    if not lost or diagnosis.budget.is_starved:  # as the first sentence says
+    if not lost or diagnosis.breakdown.is_starved:  # as the first sentence says
         return ""
     return f"; for {words.duration(lost)} of it ranks waited for a core, which no share counts"
 
 
 def lost_s(diagnosis: Diagnosis) -> float:
     """Seconds per step that no share counts, since ranks waited for a core; 0 if they are few."""
-    budget = diagnosis.budget
-    lost = budget.queued_s
-    return 0.0 if diagnosis.blind or lost < FAULT_SHARE * budget.step_s else lost
+    breakdown = diagnosis.breakdown
+    lost = breakdown.queued_s
+    return 0.0 if diagnosis.blind or lost < FAULT_SHARE * breakdown.step_s else lost

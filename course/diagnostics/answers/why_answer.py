@@ -62,41 +62,41 @@ class WhyAnswer:
     @property
     def net_s(self) -> float:
         """How long a step takes, in seconds, without the time in which ranks wait for a core."""
-        return self.diagnosis.budget.net_s
+        return self.diagnosis.breakdown.net_s
 
     @property
     def picture(self) -> "Picture":
         """A typical step, a lane for each rank, with the first cause as its title."""
         from course.drawing import steps  # not needed in a terminal, and slow to import
 
-        budget = self.diagnosis.budget
-        lanes = typical.lanes(budget)
+        breakdown = self.diagnosis.breakdown
+        lanes = typical.lanes(breakdown)
         title = text.title(self.diagnosis)
         if self.diagnosis.first and text.lost_s(self.diagnosis):
-            title = title.replace("a step", f"the {words.duration(budget.net_s)} that count")
+            title = title.replace("a step", f"the {words.duration(breakdown.net_s)} that count")
         waits = [
-            f"rank {rank} waits {words.duration(budget.waited(index))} for others"
+            f"rank {rank} waits {words.duration(breakdown.waited(index))} for others"
             for index, rank in enumerate(lanes)
         ]
         whose = "the Python that feeds each GPU" if self.diagnosis.blind else "each rank"
         return steps.draw(
             typical.plain(lanes),
             f"{title[0].upper()}{title[1:]}",
-            f"A typical step of {whose}; the mean step takes {words.duration(budget.step_s)}.",
+            f"A typical step of {whose}; the mean step takes {words.duration(breakdown.step_s)}.",
             f"Of a step, {'; '.join(waits)}.",
         )
 
     def plain(self) -> dict[str, object]:
         """As JSON, without the findings; times in seconds."""
-        budget = self.diagnosis.budget
+        breakdown, elsewhere = self.diagnosis.breakdown, self.diagnosis.elsewhere
         return {
             "causes": [cause.plain() for cause in self.causes],
-            "ranks": [rank.rank for rank in budget.ranks],
-            "step_s": round(budget.step_s, 6),
+            "ranks": [rank.rank for rank in breakdown.ranks],
+            "step_s": round(breakdown.step_s, 6),
             "net_s": round(self.net_s, 6),
-            "elsewhere": round(self.diagnosis.elsewhere, 4),
+            "elsewhere": None if elsewhere is None else round(elsewhere, 4),
             "undecided": self.diagnosis.undecided,
-            "lanes": typical.plain(typical.lanes(budget)),
+            "lanes": typical.plain(typical.lanes(breakdown)),
         }
 
     def __str__(self) -> str:

@@ -1,1 +1,1 @@
-"""On a rank: how long each part of a step takes, as plain data, a file for each rank."""
+"""On a rank: measure how long each part of a step takes, as plain data in one file per rank."""

@@ -1,4 +1,4 @@
-"""On a rank: the time, how long a thread waited for a core, and how busy the machine was."""
+"""On a rank: read the time, how long threads waited for a core, and how busy the cores were."""
 
 import contextlib
 import os
@@ -11,11 +11,11 @@ from course.diagnostics.watch import usage
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def ahead_of_calendar() -> float:
-    """Seconds that the clock of the recorder, ``perf_counter``, is ahead of that of the calendar.
+def calendar_offset() -> float:
+    """Seconds by which the recorder's clock, ``perf_counter``, is ahead of the calendar's clock.
 
-    Of several readings the shortest counts, because during the others the thread may have waited
-    for a core.
+    The shortest of several readings counts, because the thread may have waited for a core during
+    a longer one.
     """
     readings = []
     for _ in range(5):
@@ -25,10 +25,10 @@ def ahead_of_calendar() -> float:
 
 
 class RunQueue:
-    """Seconds for which the thread that made it was ready to run, and waited for a core.
+    """Measures how long the thread that made this object was ready to run but had no core.
 
-    Linux counts them for each thread (Documentation/scheduler/sched-stats.rst). Elsewhere they
-    are 0.
+    Linux counts this for each thread (Documentation/scheduler/sched-stats.rst). Elsewhere the
+    result is 0.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class RunQueue:
             self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
 
     def seconds(self) -> float:
-        """The seconds so far."""
+        """Seconds of waiting for a core since the thread started."""
         if self._file is None:
             return 0.0
         return int(os.pread(self._file, 64, 0).split()[1]) / 1e9
@@ -49,7 +49,7 @@ class RunQueue:
 
 
 class NetworkQueues:
-    """The threads that send and receive for torch: how long they waited for a core, and ran."""
+    """Measures how long the threads that send and receive for torch ran and waited for a core."""
 
     NAMES = ("gloo", "pt_gloo")  # as Gloo and torch call them
 
@@ -66,7 +66,7 @@ class NetworkQueues:
                     self._files.append(os.open(thread / "schedstat", flags))
 
     def seconds(self) -> list[tuple[float, float]]:
-        """Of each thread, how long it has waited for a core and how long it has run."""
+        """For each thread, the seconds that it has waited for a core and the seconds it has run."""
         times = []
         with contextlib.suppress(OSError):  # a thread has ended
             for file in self._files:
@@ -82,45 +82,57 @@ class NetworkQueues:
 
 
 class Usage:
-    """What this process and the cores that it may use have done since this object was made."""
+    """Measures the use of this process and of its cores since this object was made."""
 
     def __init__(self) -> None:
-        self.usable = _usable()
+        self.usable = _usable_cores()
         self._start = self._counters()
 
-    def so_far(self) -> dict[str, float]:
-        """Seconds by the names that a `RankReport` has for them."""
+    def so_far(self) -> dict[str, float | None]:
+        """The seconds so far, by the names of their fields in a `RankReport`."""
         names = ("watched_s", "cpu_s", "busy_s", "queued_s")
-        both = zip(names, self._counters(), self._start, strict=True)
-        return {name: now - then for name, now, then in both}
+        pairs = zip(names, self._counters(), self._start, strict=True)
+        return {
+            name: None if now is None or then is None else now - then for name, now, then in pairs
+        }
 
-    def _counters(self) -> tuple[float, ...]:
-        return (time.perf_counter(), _computed(), _busy(self.usable), usage.queued())
+    def _counters(self) -> tuple[float | None, ...]:
+        return (
+            time.perf_counter(),
+            _cpu_seconds(),
+            _busy_seconds(self.usable),
+            usage.core_wait_seconds(),
+        )
 
 
-def _computed() -> float:
-    """Seconds that this process has computed, and those that it started, as a loader's workers."""
+def _cpu_seconds() -> float:
+    """CPU seconds of this process and of the processes it started, such as a loader's workers."""
     ended = os.times()
-    below = ended.children_user + ended.children_system + usage.computed_below(os.getpid())
+    below = ended.children_user + ended.children_system + usage.cpu_seconds_below(os.getpid())
     return time.process_time() + below
 
 
-def _usable() -> list[int]:
-    """The logical cores on which this process may run; none outside of Linux."""
+def _usable_cores() -> list[int]:
+    """The numbers of the logical cores on which this process may run; empty outside Linux.
+
+    On Linux, `course.hardware.quotas.affinity` does the same. But `course.hardware` is slow to
+    import, and this runs on a rank while its steps are watched.
+    """
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
-def _busy(cores: Collection[int]) -> float:
-    """Seconds that these cores have been busy, all together; 0 outside of Linux.
+def _busy_seconds(cores: Collection[int]) -> float | None:
+    """Seconds for which these cores have been busy, summed over the cores; None outside Linux.
 
-    Seconds that a hypervisor has given to other machines count as well.
+    Time that a hypervisor has given to other machines counts as busy.
     """
     names = {f"cpu{core}" for core in cores}
-    ticks = 0
     with contextlib.suppress(OSError), open("/proc/stat") as file:
+        ticks = 0
         for line in file:
             name, *counts = line.split()[:9]
             if name in names:
                 user, nice, system, _, _, irq, softirq, steal = map(int, counts)
                 ticks += user + nice + system + irq + softirq + steal
-    return ticks / TICKS
+        return ticks / TICKS
+    return None

@@ -1,8 +1,8 @@
-"""On a rank: what `DistributedDataParallel` does inside, which runs in C++.
+"""On a rank: time what `DistributedDataParallel` does in C++.
 
-After each backward pass it can report when the last gradient was there and when messages went: "for
-debugging and analysis", says torch, which promises none of these names. If one is gone, only its
-evidence is lost.
+After each backward pass DDP can report when the last gradient was ready and when it communicated.
+These functions are "for debugging and analysis", and torch may rename or remove them. If one is
+missing, only its evidence is lost.
 """
 
 from contextlib import suppress
@@ -19,12 +19,15 @@ from course.diagnostics.profiling.timeline import DdpPass
 from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
 
 NS = 1e-9
-TORCH_RATE = 100  # passes: DDP times one of this many, unless told otherwise
+TORCH_RATE = 100  # DDP times one pass in this many by default
 
 
 @dataclass
 class _Model:
-    """A DDP module of the script, what is reported of it, and when its last known pass ended."""
+    """A DDP module of the script, its facts for the report, and the end of its last known pass.
+
+    `ended` is in nanoseconds, by DDP's own clock.
+    """
 
     module: DistributedDataParallel
     facts: timeline.Ddp
@@ -39,21 +42,21 @@ class DdpHooks:
         self._models: dict[int, _Model] = {}
 
     def install(self, hooks: HookSet) -> None:
-        """Begin to watch."""
-        hooks.around(self._make, ("__init__",), DistributedDataParallel)
-        hooks.around(self._forward, ("forward",), DistributedDataParallel)
-        hooks.around(self._enter_no_sync, ("no_sync",), DistributedDataParallel)
-        hooks.around(self._buffers, ("_sync_buffers",), DistributedDataParallel)
-        hooks.around(self._search, ("prepare_for_backward",), dist.Reducer)
+        """Begin to watch, with these hooks."""
+        hooks.around(self._on_init, ("__init__",), DistributedDataParallel)
+        hooks.around(self._on_forward, ("forward",), DistributedDataParallel)
+        hooks.around(self._on_no_sync, ("no_sync",), DistributedDataParallel)
+        hooks.around(self._on_buffers, ("_sync_buffers",), DistributedDataParallel)
+        hooks.around(self._on_search, ("prepare_for_backward",), dist.Reducer)
 
     def remove(self) -> None:
-        """End the watching; DDP times itself as rarely as before."""
+        """Stop watching, and let DDP time itself as rarely as before."""
         for model in self._models.values():
-            if _reports(model.module):
+            if _can_report(model.module):
                 model.module._set_ddp_runtime_logging_sample_rate(TORCH_RATE)
         self._models.clear()
 
-    def _make(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
+    def _on_init(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
         real(*args, **kwargs)
         if not self._recorder.active:
             return
@@ -67,18 +70,18 @@ class DdpHooks:
         )
         self._models[id(ddp)] = _Model(ddp, facts)
         self._recorder.report.script.ddp.append(facts)
-        if _reports(ddp):
+        if _can_report(ddp):
             ddp._set_ddp_runtime_logging_sample_rate(1)
 
-    def _forward(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+    def _on_forward(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         self._recorder.forward()
         result = real(*args, **kwargs)
         model = self._models.get(id(args[0]))
         if model and self._recorder.listening:
             self._count(model)
-            if _reports(model.module):
+            if _can_report(model.module):
                 with self._recorder.during("watching"), suppress(KeyError):
-                    self._ask(model)
+                    self._read_times(model)
         return result
 
     def _count(self, model: _Model) -> None:
@@ -89,26 +92,26 @@ class DdpHooks:
             else:
                 model.facts.quiet += 1
 
-    def _enter_no_sync(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+    def _on_no_sync(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         script = self._recorder.report.script
         script.no_sync = script.no_sync or self._recorder.lines.here()
         return real(*args, **kwargs)
 
-    def _buffers(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+    def _on_buffers(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         nbytes = sum(buffer.nbytes for buffer in args[0].modules_buffers)
         if not nbytes:
             return real(*args, **kwargs)
         with self._recorder.during("buffers", "broadcast", nbytes):
             return real(*args, **kwargs)
 
-    def _search(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
-        """Time a reducer's search, which starts from the outputs; without any it is left out."""
+    def _on_search(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        """Time the reducer's search for unused parameters; DDP skips it if it gets no outputs."""
         if not args[-1]:
             return real(*args, **kwargs)
         with self._recorder.during("search"):
             return real(*args, **kwargs)
 
-    def _ask(self, model: _Model) -> None:
+    def _read_times(self, model: _Model) -> None:
         data: dict[str, Any] = model.module._get_ddp_logging_data()
         model.facts.cap = data.get("bucket_cap_bytes", 0)
         model.facts.hook = data.get("comm_hook", "")
@@ -116,14 +119,14 @@ class DdpHooks:
         if ended <= model.ended:
             return
         model.ended = ended
-        # Its clock is that of the calendar.
-        apart = clocks.ahead_of_calendar()
+        # DDP's clock is the calendar's.
+        offset = clocks.calendar_offset()
         buckets = str(data.get("rebuilt_bucket_sizes") or data.get("bucket_sizes", ""))
         self._recorder.on_pass(
             DdpPass(
                 id(model.module),
-                data["backward_compute_time_start"] * NS + apart,
-                ended * NS + apart,
+                data["backward_compute_time_start"] * NS + offset,
+                ended * NS + offset,
                 data["backward_compute_time"] * NS,
                 data.get("backward_comm_time", 0) * NS,
                 data.get("backward_compute_comm_overlap_time", 0) * NS,
@@ -133,7 +136,7 @@ class DdpHooks:
         )
 
 
-def _reports(ddp: DistributedDataParallel) -> bool:
-    """Whether this torch's DDP can be asked for the times of its passes."""
+def _can_report(ddp: DistributedDataParallel) -> bool:
+    """Whether DDP in this version of torch can report the times of its passes."""
     rate = hasattr(ddp, "_set_ddp_runtime_logging_sample_rate")
     return rate and hasattr(ddp, "_get_ddp_logging_data")

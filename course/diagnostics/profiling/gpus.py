@@ -1,7 +1,7 @@
-"""On a rank with a GPU: let torch.profiler record for some more steps what the GPU does.
+"""On a rank with a GPU: let torch.profiler record what the GPU does in a few more steps.
 
-These steps are not timed, since the profiler slows down what it records. It records only the GPU's
-work, which costs least.
+These steps come after the timed ones, since the profiler slows a step down. It records only the
+GPU's work, because that costs least.
 """
 
 from pathlib import Path
@@ -12,21 +12,24 @@ from torch import profiler
 from course.diagnostics.profiling import clocks
 from course.diagnostics.profiling.timeline import NO_PROFILER, TAKEN, TOO_SHORT
 
-STEPS = 6  # the first one is lost: the recording begins in it
+STEPS = 6  # the first is lost, because the recording begins in the middle of it
 
 
 class GpuRecording:
-    """A recording of this rank's GPU, from `begin` to `end`; `blind` says why there is none."""
+    """Records this rank's GPU from `begin` to `end`; `blind` is the reason if it recorded nothing.
+
+    `clock_offset` is by how many seconds the recorder's clock is ahead of the calendar's.
+    """
 
     def __init__(self, trace: Path) -> None:
         self._trace = trace
         self._profile: profiler.profile | None = None
         self._may_begin = True
         self.blind = TOO_SHORT
-        self.apart = 0.0  # seconds by which the recorder's clock is ahead of the calendar's
+        self.clock_offset = 0.0
 
     def begin(self) -> bool:
-        """Begin, and return whether there is a recording: never on a rank without a GPU."""
+        """Begin, and return whether it records; it never does on a rank without a GPU."""
         if not (self._may_begin and on_gpu()):
             return False
         self._may_begin = False
@@ -37,21 +40,21 @@ class GpuRecording:
         try:
             profile.prepare_trace()
             profile.start_trace()  # not `start`, which is watched: the script may call it
-        except (RuntimeError, AssertionError) as error:  # no reason to end the training
+        except (RuntimeError, AssertionError) as error:  # must not end the training
             self.blind = f"torch.profiler could not begin: {error}"
             return False
         self._profile, self.blind = profile, ""
-        self.apart = clocks.ahead_of_calendar()
+        self.clock_offset = clocks.calendar_offset()
         return True
 
     def give_way(self) -> None:
-        """Stop, because the script begins to profile."""
+        """Stop, because the script itself starts a profiler."""
         self.end()
         self._may_begin = False
         self.blind = TAKEN
 
     def end(self) -> None:
-        """Write the trace, if there is one; the second call does nothing."""
+        """Stop recording and write the trace; does nothing if nothing is being recorded."""
         if self._profile:
             self._profile.stop_trace()
             self._profile.export_chrome_trace(str(self._trace))

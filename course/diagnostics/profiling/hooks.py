@@ -1,4 +1,4 @@
-"""On a rank: the hooks by which a recorder sees what the script does, until it has seen enough."""
+"""On a rank: the hooks that tell a recorder what the script does, until it has recorded enough."""
 
 import sys
 from collections.abc import Callable
@@ -27,13 +27,14 @@ from course.diagnostics.watch.hook_set import (
 )
 from course.diagnostics.watch.module_hook import ModuleHook
 
-# Not `isend` and `irecv`: `P2POp` compares them with its own. Their `wait` is seen.
+# `isend` and `irecv` are left out, because `P2POp` checks that it gets the original functions.
+# Their `wait` is hooked.
 MESSAGES = (*COLLECTIVES, *dist_names.BARRIERS, "send", "recv", "batch_isend_irecv")
 HALF = (torch.float16, torch.bfloat16)
-# What DTensor sends with; a tensor is waited for when it is first used.
+# DTensor sends with these functions. It waits for a tensor when the tensor is first used.
 FUNCTIONAL = "torch.distributed._functional_collectives"
 FUNCTIONS = ("all_reduce", "all_gather_tensor", "reduce_scatter_tensor", "all_to_all_single")
-# What writes a checkpoint, besides `torch.save`; most scripts import none of these modules.
+# Functions that write a checkpoint, besides `torch.save`. Most scripts import neither module.
 SAVES = {
     "torch.distributed.checkpoint": ("save", "async_save"),
     "safetensors.torch": ("save_file", "serialize_file"),  # the first calls the second
@@ -42,22 +43,23 @@ FRAMEWORKS = {"transformers.trainer": "Trainer", "accelerate.optimizer": "accele
 
 
 class Hooks:
-    """Between a recorder and the libraries, from `install` to `remove`."""
+    """Connects a recorder with the libraries, from `install` to `remove`."""
 
     def __init__(self, recorder: Recorder, recording: GpuRecording) -> None:
         self._recorder, self._recording = recorder, recording
         self._ddp, self._loaders = DdpHooks(recorder), LoaderHooks(recorder)
-        self._all = HookSet()
+        self._hooks = HookSet()
         self._roots: dict[int, nn.Module] = {}
-        self._buffers: set[int] = set()  # where those of the roots lie in memory
+        self._buffers: set[int] = set()  # addresses of the roots' buffers
         self._search: RemovableHandle | None = None
-        self._clock: torch.optim.Optimizer | None = None
-        self._optimizing: list[During] = []  # one may take another's step
-        self._pending: dict[int, tuple[str, int, str]] = {}  # by work that goes on
+        self._step_ender: torch.optim.Optimizer | None = None  # ends a step
+        self._optimizer_steps: list[During] = []  # a stack: steps may be nested
+        # Name, bytes and kind of the messages in flight, by the id of the work or by the address.
+        self._pending: dict[int, tuple[str, int, str]] = {}
 
     def install(self) -> None:
         """Install the hooks."""
-        hooks = self._all
+        hooks = self._hooks
         hooks.around(self._join, ("init_process_group",))
         hooks.around(self._collective, MESSAGES)
         hooks.around(self._wait, ("wait",), dist.Work)
@@ -71,13 +73,13 @@ class Hooks:
         hooks.around(self._profile, ("start",), torch.profiler.profile)
         self._ddp.install(hooks)
         self._loaders.install(hooks)
-        self._search = register_module_forward_pre_hook(self._first_calls)
+        self._search = register_module_forward_pre_hook(self._find_roots)
         hooks.add(self._search)
         hooks.steps(self._before_optimizer, self._after_optimizer)
 
     def remove(self) -> None:
         """Remove the hooks."""
-        self._all.remove()
+        self._hooks.remove()
         self._ddp.remove()
 
     # -- messages ----------------------------------------------------------------------------------
@@ -92,7 +94,7 @@ class Hooks:
         sent = list(samples.tensors([args, list(kwargs.values())]))
         nbytes = sum(tensor.nbytes for tensor in sent)
         if not self._recorder.listening:
-            self._recorder.beside(name, nbytes)
+            self._recorder.note_other_message(name, nbytes)
             return real(*args, **kwargs)
         of_model = self._buffers and all(tensor.data_ptr() in self._buffers for tensor in sent)
         within = self._recorder.kind
@@ -103,19 +105,19 @@ class Hooks:
         return work
 
     def _wait(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
-        if self._recorder.kind in WAITS:  # it is part of another wait
+        if self._recorder.kind in WAITS:  # a part of another wait
             return real(*args, **kwargs)
         name, nbytes, within = self._pending.pop(id(args[0]), (name, 0, ""))
         with self._recorder.during("collective", f"{name}, {ASYNC}", nbytes, within):
             return real(*args, **kwargs)
 
     def _hook_functional(self, module: ModuleType) -> None:
-        self._all.around(self._begin, FUNCTIONS, module)
-        self._all.around(self._wait_tensor, ("wait_tensor",), module)
+        self._hooks.around(self._begin_functional, FUNCTIONS, module)
+        self._hooks.around(self._wait_tensor, ("wait_tensor",), module)
 
-    def _begin(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+    def _begin_functional(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         result = real(*args, **kwargs)
-        sent = getattr(result, "elem", None)  # of a tensor that has not been waited for
+        sent = getattr(result, "elem", None)  # the data of a tensor that is still in flight
         if sent is not None and self._recorder.listening:
             self._pending[sent.data_ptr()] = name, sent.nbytes, self._recorder.kind
         return result
@@ -129,23 +131,23 @@ class Hooks:
 
     # -- computing ---------------------------------------------------------------------------------
 
-    def _first_calls(self, module: nn.Module, inputs: object) -> None:
-        """Find, in the warm-up, the modules that the script itself calls, and hook those alone."""
+    def _find_roots(self, module: nn.Module, inputs: object) -> None:
+        """In the warm-up, find the modules that the script itself calls, and hook only those."""
         recorder = self._recorder
         if recorder.warm:
             if self._search:
                 self._search.remove()
-        elif id(module) not in self._roots and recorder.outside:
+        elif id(module) not in self._roots and recorder.may_begin_forward:
             self._roots[id(module)] = module
             self._buffers |= {buffer.data_ptr() for buffer in module.buffers() if buffer.nbytes}
             self._note_sharding(module)
             hook = ModuleHook(self._on_call)
             handle = module.register_forward_pre_hook(hook, prepend=True, with_kwargs=True)
-            self._all.add(handle)
+            self._hooks.add(handle)
             recorder.forward()
 
     def _note_sharding(self, module: nn.Module) -> None:
-        """Note whether a module is sharded, by which of the two, and whether that sends 16 bits."""
+        """Note which version of FSDP shards a module, if any, and whether it sends 16 bits."""
         if "torch.distributed.fsdp" not in sys.modules:
             return
         from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
@@ -164,10 +166,10 @@ class Hooks:
             script.half |= bool(policy) and (policy.reduce_dtype or policy.param_dtype) in HALF
 
     def _on_call(self, module: nn.Module, args: Args, kwargs: Kwargs) -> None:
-        """Note the samples with which the script calls a module."""
-        if self._recorder.outside:
-            if self._recorder.compares:
-                self._loaders.look(self._recorder.on_feed, (args, kwargs))
+        """Note that the script calls a module, and with which samples."""
+        if self._recorder.may_begin_forward:
+            if self._recorder.records_inputs:
+                self._loaders.record_samples(self._recorder.on_model_input, (args, kwargs))
             self._recorder.forward()
 
     def _backward(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
@@ -177,8 +179,8 @@ class Hooks:
     def _before_optimizer(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
         if not self._recorder.warm:
             self._note_optimizer(optimizer)
-        self._optimizing.append(self._recorder.during("optimizer"))
-        self._optimizing[-1].__enter__()
+        self._optimizer_steps.append(self._recorder.during("optimizer"))
+        self._optimizer_steps[-1].__enter__()
 
     def _note_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         report = self._recorder.report
@@ -194,15 +196,15 @@ class Hooks:
             script.framework = _framework()
 
     def _after_optimizer(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
-        self._optimizing.pop().__exit__(None, None, None)
-        self._clock = self._clock or optimizer  # of several, the first one ends a step
-        if optimizer is self._clock:
-            self._recorder.turn("optimizer")
+        self._optimizer_steps.pop().__exit__(None, None, None)
+        self._step_ender = self._step_ender or optimizer  # the first of several
+        if optimizer is self._step_ender:
+            self._recorder.tick("optimizer")
 
     # -- other work --------------------------------------------------------------------------------
 
     def _saver(self, names: tuple[str, ...]) -> Callable[[ModuleType], None]:
-        return lambda module: self._all.around(self._save, names, module)
+        return lambda module: self._hooks.around(self._save, names, module)
 
     def _save(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         self._recorder.report.script.async_save |= name == "async_save"
@@ -221,6 +223,6 @@ class Hooks:
 
 
 def _framework() -> str:
-    """The framework that takes this step, by the modules on the stack; "" if it is the script."""
+    """The framework on the stack that takes this step; "" if the script itself takes it."""
     names = set(frames.modules(sys._getframe(1)))
     return next((framework for module, framework in FRAMEWORKS.items() if module in names), "")

@@ -1,4 +1,4 @@
-"""On a rank: when the script's DataLoaders are started, and what they give."""
+"""On a rank: note when the script's DataLoaders are started, and which samples they return."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +13,7 @@ from course.diagnostics.watch import samples
 from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
 from course.diagnostics.watch.loader_facts import length, sampler_of
 
-PLAIN = (RandomSampler, SequentialSampler)  # the samplers that a loader uses if it is given none
+PLAIN = (RandomSampler, SequentialSampler)  # the samplers of a loader that was given none
 
 
 class LoaderHooks:
@@ -26,13 +26,14 @@ class LoaderHooks:
         self._loaders: dict[int, int] = {}  # by iterator
 
     def install(self, hooks: HookSet) -> None:
-        """Begin to watch."""
+        """Begin to watch, with these hooks."""
         hooks.loaders(self._open, self._draw, self._choose)
 
-    def look(self, see: Callable[[list[int]], None], batch: object) -> None:
-        """Pass the checksums of a batch's samples to `see`."""
-        with self._recorder.during("watching"), suppress(RuntimeError, TypeError):  # odd tensors
-            see(samples.rows(batch))
+    def record_samples(self, record: Callable[[list[int]], None], batch: object) -> None:
+        """Pass the checksums of a batch's samples to `record`."""
+        # Some tensors have no checksum.
+        with self._recorder.during("watching"), suppress(RuntimeError, TypeError):
+            record(samples.rows(batch))
 
     def _open(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         loader, recorder = args[0], self._recorder
@@ -50,17 +51,17 @@ class LoaderHooks:
             batch = real(*args, **kwargs)
         if self._recorder.listening:
             self._count(args[0])
-            self.look(partial(self._recorder.on_draw, args[0]), batch)
-        self._recorder.turn("loader")
+            self.record_samples(partial(self._recorder.on_draw, args[0]), batch)
+        self._recorder.tick("loader")
         return batch
 
     def _count(self, iterator: object) -> None:
-        """Count a batch, and report the loader that gives most of them."""
+        """Count a batch, and report the loader that has returned most batches."""
         loader = self._loaders.get(id(iterator))
         if loader is not None:
             self._draws[loader] = self._draws.get(loader, 0) + 1
-            most = max(self._draws, key=self._draws.__getitem__)
-            self._recorder.report.script.loader = self._facts[most]
+            busiest = max(self._draws, key=self._draws.__getitem__)
+            self._recorder.report.script.loader = self._facts[busiest]
 
     def _choose(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         indices = real(*args, **kwargs)

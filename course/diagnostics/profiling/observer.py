@@ -1,4 +1,4 @@
-"""On a rank: watch the steps of the script that runs here, and write the rank's report."""
+"""On a rank: watch the steps of the script, and write the rank's report."""
 
 import atexit
 import os
@@ -17,10 +17,10 @@ from course.diagnostics.watch.lines import Lines
 
 
 def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
-    """Begin to watch this process: that many steps after a warm-up, then write them to `folder`.
+    """Begin to watch this process: `steps` steps after a warm-up, which it writes to `folder`.
 
-    The function that it returns ends the watching with the script. The rank is that of the group
-    which the script joins, or else the environment's.
+    Call the function that it returns when the script ends: it stops the watching. The rank is
+    taken from the group that the script joins, or else from the environment.
     """
     process = os.getpid()
     report = RankReport(*report_files.launched_as(), 1)
@@ -30,13 +30,13 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
         hooks.remove()
         if os.getpid() != process or not (report.seen or report_files.is_of_a_rank(report)):
             return
-        from course import hardware  # slow to import, so not before the steps have been watched
+        from course import hardware  # slow to import, so only after the steps have been watched
 
         report.local = report_files.local_ranks(report.world)
         report.device = "cuda" if on_gpu() else "cpu"
         report.host = platform.node()
         report.threads, report.cores = torch.get_num_threads(), hardware.cores()
-        report.apart, report.blind = recording.apart, recording.blind
+        report.apart, report.blind = recording.clock_offset, recording.blind
         if trace.exists():
             trace.rename(folder / f"gpu{report.rank}.json")
         report_files.write(report, folder)

@@ -7,21 +7,21 @@ from contextlib import contextmanager
 from course.diagnostics.profiling import gpus
 from course.diagnostics.profiling.clocks import Usage
 from course.diagnostics.profiling.gpus import GpuRecording
-from course.diagnostics.profiling.slices import Slices, again
+from course.diagnostics.profiling.slices import Slices, continuation
 from course.diagnostics.profiling.stack_sampler import StackSampler
 from course.diagnostics.profiling.timeline import DdpPass, RankReport, Slice, TrainingStep
 from course.diagnostics.watch.lines import Lines
 
 WARM_UP = 5  # steps: DDP rebuilds its buckets in the second, loaders start, memory is allocated
-COMPARE_EVERY = 4  # steps: in one of this many, what a model is called with is looked at
-IN_VAIN = 12  # backward passes without an optimizer's step: then these end a step
-CLOCKS = ("optimizer", "backward", "loader")  # what may end a step, the best first
+COMPARE_EVERY = 4  # in one step of this many, the samples that a model gets are recorded
+IN_VAIN = 12  # a clock that ticks more often than this, while no optimizer steps, ends the steps
+CLOCKS = ("optimizer", "backward", "loader")  # the events that may end a step, the best first
 
 
 class Recorder:
-    """Takes in what the hooks see, fills in `report`, and ends by itself after `count` steps.
+    """Receives what the hooks see, fills in `report`, and stops by itself after `count` steps.
 
-    `on_end` is then called, once. Only the thread that made it is watched.
+    It then calls `on_end`, once. It watches only the thread that made it.
     """
 
     def __init__(
@@ -35,16 +35,16 @@ class Recorder:
         self.report, self.lines, self.active = report, lines, True
         self.steps: list[TrainingStep] = []
         self._count, self._gpu, self._on_end = count, gpu, on_end
-        self._timed, self._recorded = slice(count), slice(0)  # of `steps`
+        self._timed, self._recorded = slice(count), slice(0)  # parts of `steps`
         self._thread = threading.get_ident()
-        self._turns = dict.fromkeys(CLOCKS, 0)
-        # The kind of work when nothing in particular is done: python, but forward before a backward
-        # pass, and gradients after it.
+        self._ticks = dict.fromkeys(CLOCKS, 0)  # how often each has ticked
+        # The kind of work outside of all `during` blocks: python, or forward once a model was
+        # called, or gradients after a backward pass.
         self._base = "python"
-        self._stack: list[Slice] = []  # what goes on around the current slice
+        self._stack: list[Slice] = []  # the slices that enclose the current one
         self._slices = Slices(lines.here)
         self._step = TrainingStep(self._slices.moment, 0.0)
-        self._epochs: dict[int, TrainingStep] = {}  # by iterator: the step in which it was started
+        self._epochs: dict[int, TrainingStep] = {}  # by iterator, the step that started it
         self._sampler = StackSampler(lines, self._thread, lambda: self.kind)
         self._usage: Usage | None = None
 
@@ -52,7 +52,7 @@ class Recorder:
 
     @property
     def kind(self) -> str:
-        """What the thread is doing."""
+        """The kind of work that the thread is doing."""
         return self._slices.now.kind
 
     @property
@@ -62,59 +62,59 @@ class Recorder:
 
     @property
     def listening(self) -> bool:
-        """Whether what happens in this thread is of interest."""
+        """Whether this thread is the watched one, and the watching is not over."""
         return self.active and threading.get_ident() == self._thread
 
     def during(self, kind: str, name: str = "", nbytes: int = 0, within: str = "") -> "During":
-        """Inside the `with`, the thread does this kind of work, begun `within` another kind."""
+        """Inside the `with`, the thread does this kind of work, which began `within` another."""
         return During(self, Slice(kind, 0, 0, name=name, nbytes=nbytes, within=within))
 
-    def beside(self, name: str, nbytes: int) -> None:
-        """Note that another thread begins to send a message, for which this one may wait."""
-        self._slices.beside(name, nbytes)
+    def note_other_message(self, name: str, nbytes: int) -> None:
+        """Note that another thread begins a message, for which the watched thread may wait."""
+        self._slices.note_other_message(name, nbytes)
 
     @property
-    def outside(self) -> bool:
-        """Whether the thread does nothing in particular, or an optimizer has called a closure."""
+    def may_begin_forward(self) -> bool:
+        """Whether a model called now begins a forward pass, perhaps in an optimizer's closure."""
         if not self.listening:
             return False
         return self.kind == "optimizer" if self._stack else self._base != "forward"
 
     def forward(self) -> None:
-        """Note that a model is called: everything up to the backward pass is forward."""
-        if self.outside:
+        """Note that the script calls a model; from here to the backward pass, all is forward."""
+        if self.may_begin_forward:
             if not self._stack:
                 self._base = "forward"
             self._slices.begin(Slice("forward", 0, 0), by_script=True)
 
     @contextmanager
     def backward(self) -> Iterator[None]:
-        """Inside the `with`, a backward pass goes on."""
+        """Inside the `with`, a backward pass is running."""
         self._end_if_full()
         if not self.listening:
             yield
             return
-        if self._stack and self.kind == "forward":  # in a closure, from which the optimizer goes on
+        if self._stack and self.kind == "forward":  # in a closure: the optimizer continues after it
             self._slices.begin(Slice("optimizer", 0, 0), by_script=True)
         elif self._base != "forward":
-            self._slices.call_it_forward()
+            self._slices.relabel_as_forward()
         self._base = "gradients"
         with self.during("backward"):
-            self._slices.turn += 1
+            self._slices.pass_number += 1
             yield
-        self.turn("backward")
+        self.tick("backward")
 
     def on_open(self, iterator: object, samples: int) -> None:
-        """Note that a loader was started, on this many samples of all ranks (0: unknown)."""
+        """Note that a loader was started on a data set with this many samples (0: unknown)."""
         if self.listening:
             self._epochs[id(iterator)] = self._step
             self.report.loaded = max(self.report.loaded, samples)
 
     def on_draw(self, iterator: object, rows: list[int]) -> None:
-        """Note that a loader has given a batch of samples with these checksums.
+        """Note that a loader has returned a batch of samples with these checksums.
 
-        If the loader was started in an earlier step, it feeds the steps, and an epoch began in
-        that one.
+        A loader that was started in an earlier step feeds the training: in that step an epoch
+        began.
         """
         self._step.rows += rows
         self._step.draws += 1
@@ -122,12 +122,12 @@ class Recorder:
         began.opens |= began is not self._step
 
     @property
-    def compares(self) -> bool:
-        """Whether to look at what a model is called with: in some of the steps with a loader."""
+    def records_inputs(self) -> bool:
+        """Whether to record the samples that a model gets: in some steps, if a loader is used."""
         return bool(self._step.rows) and len(self.steps) % COMPARE_EVERY == 0
 
-    def on_feed(self, rows: list[int]) -> None:
-        """Note that the script has called a model with samples of these checksums."""
+    def on_model_input(self, rows: list[int]) -> None:
+        """Note that the script has called a model with samples that have these checksums."""
         self._step.fed += rows
 
     def on_choose(self, indices: list[int]) -> None:
@@ -136,19 +136,19 @@ class Recorder:
             self._step.indices += indices
 
     def on_pass(self, pass_: DdpPass) -> None:
-        """Note DDP's report on its last backward pass, perhaps one of the step before."""
+        """Note DDP's report on its last backward pass, which may belong to the step before."""
         for step in (self._step, *self.steps[-1:]):
             if step.start <= pass_.start:
                 step.passes.append(pass_)
                 return
 
-    def turn(self, clock: str) -> None:
-        """Note that one of `CLOCKS` has come round; if this is the one that ends steps, end one."""
+    def tick(self, clock: str) -> None:
+        """Note an event of one of `CLOCKS`, and end the step if this clock ends steps."""
         if clock == "loader":
             self._end_if_full()
         if not self.listening:
             return
-        self._turns[clock] += 1
+        self._ticks[clock] += 1
         if self._is_better(clock):
             self.report.clock, self.report.seen = clock, 0
             self.steps = []
@@ -157,15 +157,15 @@ class Recorder:
             self._end_step()
 
     def _is_better(self, clock: str) -> bool:
-        """Whether a clock ends steps better than the one that does so far.
+        """Whether a clock is a better end of a step than the current clock.
 
-        A backward pass may end a step only where no optimizer takes one.
+        A backward pass or a loader may end steps only if no optimizer takes any.
         """
         current, place = self.report.clock, CLOCKS.index(clock)
         if current and place >= CLOCKS.index(current):
             return False
         best = CLOCKS[0]
-        return clock == best or (self._turns[clock] > IN_VAIN and not self._turns[best])
+        return clock == best or (self._ticks[clock] > IN_VAIN and not self._ticks[best])
 
     # -- slices and steps --------------------------------------------------------------------------
 
@@ -181,24 +181,25 @@ class Recorder:
         """End the slice that was entered last."""
         if self._stack and self.active:
             outer = self._stack.pop()
-            self._slices.begin(again(outer) if self._stack else Slice(self._base, 0, 0))
+            self._slices.begin(continuation(outer) if self._stack else Slice(self._base, 0, 0))
 
     def _end_step(self) -> None:
-        goes_on = again(self._slices.now) if self._stack else Slice(self._base, 0, 0)
-        self._slices.begin(goes_on)
-        self._step.slices, self._step.end = self._slices.cut(), self._slices.moment
+        rest = continuation(self._slices.now) if self._stack else Slice(self._base, 0, 0)
+        self._slices.begin(rest)
+        self._step.slices, self._step.end = self._slices.end_step(), self._slices.moment
         self.steps.append(self._step)
         self._step = TrainingStep(self._slices.moment, 0.0)
         self.report.seen += 1
         if self.report.seen == WARM_UP:
-            self._begin_to_watch()
+            self._start_measuring()
         elif not self.warm:
             self.steps = self.steps[-1:]
 
     def _end_if_full(self) -> None:
-        """End if enough steps were recorded; called when torch runs none of its lists of hooks.
+        """Stop if enough steps were recorded, or let the GPU be recorded first.
 
-        The hooks are then removed from these lists. DDP reports on the last step one step late.
+        Call it only while torch iterates over none of its lists of hooks, because stopping removes
+        our hooks from them. One more step is awaited, since DDP reports on a step in the next one.
         """
         if not self.listening or not self.warm or len(self.steps) <= self._count:
             return
@@ -208,14 +209,14 @@ class Recorder:
         else:
             self.stop()
 
-    def _begin_to_watch(self) -> None:
+    def _start_measuring(self) -> None:
         self.steps = []
         self._slices.find_network()
         self._sampler.start()
         self._usage = Usage()
 
     def stop(self) -> None:
-        """End the watching; the second call does nothing."""
+        """Stop watching, and fill in the report; a second call does nothing."""
         if not self.active:
             return
         self.active = False
@@ -231,7 +232,7 @@ class Recorder:
 
 
 class During:
-    """A part of the watched thread's work; a class, because a generator takes longer."""
+    """A context for one piece of the thread's work; a class, because a generator is slower."""
 
     __slots__ = ("_entered", "_recorder", "_slice")
 

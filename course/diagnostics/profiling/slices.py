@@ -1,4 +1,4 @@
-"""On a rank: its main thread's work, as slices of time that follow one another without a gap."""
+"""On a rank: cut its main thread's time into slices that follow one another without a gap."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from course.diagnostics.profiling.clocks import NetworkQueues, RunQueue
 from course.diagnostics.profiling.timeline import COMPUTING, WAITS, Slice
 
-SENDS = {*WAITS, "backward"}  # slices in which messages go
+SENDS = {*WAITS, "backward"}  # the kinds of slices during which messages are sent
 
 
 class _Clocks(NamedTuple):
@@ -21,18 +21,18 @@ class _Clocks(NamedTuple):
 
 
 class Slices:
-    """The slices of the current step; `here` names the line of the user's that is being executed.
+    """The slices of the current step; `here` returns the user's line that is being executed.
 
-    `turn` counts the backward passes of the step. The time that reading the clocks takes lies
-    between two slices, and belongs to none.
+    `pass_number` counts the backward passes of the step. The time that it takes to read the clocks
+    falls between two slices, and belongs to neither.
     """
 
     def __init__(self, here: Callable[[], str]) -> None:
         self._ended: list[Slice] = []
-        self.turn = 0
+        self.pass_number = 0
         self.now = Slice("python", 0.0, 0.0)
         self._here = here
-        self._beside: list[Slice] = []  # messages of other threads in this slice
+        self._other_messages: list[Slice] = []  # begun by other threads during this slice
         self._queue, self._network = RunQueue(), NetworkQueues()
         self._last = self._read_clocks()
         self.moment = self._last.wall  # when the current slice began
@@ -42,10 +42,13 @@ class Slices:
         self._network.find()
 
     def begin(self, slice_: Slice, by_script: bool = False) -> None:
-        """End the current slice and begin another; `by_script`: a line of the user's causes it."""
+        """End the current slice and begin another one.
+
+        With `by_script`, a line of the user's code causes it, and the slice notes which.
+        """
         sends = self.now.kind in SENDS or slice_.kind in SENDS
         ended, before, after = self.now, self._last, self._read_clocks(sends)
-        ended.start, ended.end, ended.turn = before.wall, after.wall, self.turn
+        ended.start, ended.end, ended.turn = before.wall, after.wall, self.pass_number
         ended.queued = min(after.queued - before.queued, ended.end - ended.start)
         ended.cpu = after.cpu - before.cpu
         if sends and len(after.network) == len(before.network):
@@ -53,25 +56,25 @@ class Slices:
             gone = [(late[0] - early[0], late[1] - early[1]) for late, early in both]
             ended.stalled, ended.sent = max(gone, default=(0.0, 0.0))
         self._ended.append(ended)
-        if self._beside:
-            self._cut_wait(ended)
+        if self._other_messages:
+            self._cut_off_wait(ended)
         if by_script and slice_.kind != "watching":
             slice_.where = self._here()
         self.moment, self.now = after.wall, slice_
         self._last = after._replace(wall=time.perf_counter())
 
-    def cut(self) -> list[Slice]:
-        """End a step here, and return its slices; the next step begins with the same kind."""
-        slices, self.turn = self._ended, 0
+    def end_step(self) -> list[Slice]:
+        """End the step here, and return its slices; the current slice belongs to the next step."""
+        slices, self.pass_number = self._ended, 0
         self._ended = []
         return slices
 
-    def beside(self, name: str, nbytes: int) -> None:
-        """Note that another thread begins to send a message, for which this one may wait."""
-        self._beside.append(Slice("collective", 0, 0, name=name, nbytes=nbytes))
+    def note_other_message(self, name: str, nbytes: int) -> None:
+        """Note that another thread begins a message, for which this thread may wait."""
+        self._other_messages.append(Slice("collective", 0, 0, name=name, nbytes=nbytes))
 
-    def call_it_forward(self) -> None:
-        """Call what came before backward a forward pass: it used no module, but was one."""
+    def relabel_as_forward(self) -> None:
+        """Call the work before a backward pass forward, although no module was called."""
         for slice_ in (self.now, *reversed(self._ended)):
             if slice_.kind in ("input", "backward", "optimizer"):
                 break
@@ -88,10 +91,10 @@ class Slices:
         network = self._network.seconds() if sends else self._last.network
         return _Clocks(wall, self._queue.seconds(), time.thread_time(), network)
 
-    def _cut_wait(self, ended: Slice) -> None:
-        """Cut off the end of a slice, in which this thread waited while another one sent."""
-        sent = self._beside
-        self._beside = []
+    def _cut_off_wait(self, ended: Slice) -> None:
+        """Cut off the end of a slice, in which this thread waited while another thread sent."""
+        sent = self._other_messages
+        self._other_messages = []
         wait = ended.end - ended.start - ended.queued - ended.cpu
         if ended.kind not in COMPUTING or wait <= 0:
             return
@@ -103,6 +106,6 @@ class Slices:
         self._ended.append(waited)
 
 
-def again(outer: Slice) -> Slice:
-    """The rest of a slice, after another one that lay within it."""
+def continuation(outer: Slice) -> Slice:
+    """A new slice that continues `outer`, after another slice that interrupted it."""
     return Slice(outer.kind, 0.0, 0.0, 0.0, outer.where, outer.name, outer.nbytes, outer.within)

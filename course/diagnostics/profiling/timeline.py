@@ -1,4 +1,4 @@
-"""What each rank reports of its steps, as plain data: the rank writes it, `why` reads it."""
+"""The report of a rank on its steps, as plain data: the rank writes it, and `why` reads it."""
 
 import json
 from dataclasses import dataclass, field
@@ -8,14 +8,16 @@ from typing import Any
 
 @dataclass(slots=True)
 class Slice:
-    """A stretch of a rank's main thread in seconds; slices follow one another without a gap.
+    """A stretch of a rank's main thread; slices follow one another without a gap.
 
-    `kind` is one of `OWN`, `WAITS` or ``watching`` (the recorder's own time). `queued` of its
-    seconds passed while the thread waited for a core. `where` is a line of the user's, as
-    ``train.py:88``. For messages: `name` of the operation, `nbytes`, and `within` which kind
-    they were begun. `turn` counts the backward passes of the step that have begun. `cpu` is what
-    the thread computed. The thread that sends and receives had no core for `stalled` seconds,
-    and ran for `sent`.
+    All times are in seconds. `kind` is one of `OWN`, `WAITS` or ``watching`` (the recorder's own
+    time). `where` is the user's line, such as ``train.py:88``. `queued` is the part of the time in
+    which the thread waited for a core, and `cpu` the part in which it computed. `turn` is the
+    number of backward passes that had begun in this step.
+
+    A message has the `name` of its operation, its `nbytes`, and the kind of work `within` which it
+    was begun. The thread that sends and receives waited for a core for `stalled` seconds, and ran
+    for `sent` seconds.
     """
 
     kind: str
@@ -35,9 +37,10 @@ class Slice:
     def seconds(self) -> float:
         """The length in seconds, without the time in which threads waited for a core.
 
-        The threads that send count where the main thread waits for them: by the time that they
-        were held up, and at most by the share of their own time that they were. Some of it may
-        have passed before the main thread waited, or at another rank.
+        In a wait for a message, this also leaves out the time in which the sending thread waited
+        for a core. It leaves out no larger share of the wait than the share of its own time that
+        the thread waited, because some of that may have passed before the main thread began to
+        wait, or while another rank held the message up.
         """
         length = max(0.0, self.end - self.start - self.queued)
         if self.kind not in WAITS or not self.stalled:
@@ -47,14 +50,14 @@ class Slice:
         return max(least, length - self.stalled, length * share)
 
 
-# The kinds of a rank's own work. `gradients` lies between backward and the optimizer, `search` is
-# for unused parameters, and `python` is everything that has no other name. On a GPU they are what
-# its kernels are launched for; it also waits for `copies` from the host, or for the Python that is
-# `launching` its kernels.
+# The kinds of a rank's own work. `gradients` comes between backward and the optimizer, `search`
+# looks for unused parameters, and `python` is everything that has no other name. On a GPU, the kind
+# is the work for which its kernels were launched. A GPU also waits for `copies` from the host, or
+# for the Python that is `launching` its kernels.
 COMPUTING = ("forward", "backward", "gradients", "optimizer")
-KERNELS = ("input", *COMPUTING, "python", "saving")  # for which kernels may be launched
+KERNELS = ("input", *COMPUTING, "python", "saving")  # work that may launch kernels
 OWN = (*KERNELS, "search", "copies", "launching")
-# The part of a step in which such work lies.
+# The part of a step to which each kind of work belongs.
 PARTS = dict(zip(OWN, OWN, strict=True)) | {
     "gradients": "backward",
     "python": "outside the step",
@@ -62,23 +65,23 @@ PARTS = dict(zip(OWN, OWN, strict=True)) | {
     "search": "forward",
     "launching": "launching kernels",
 }
-# The waits for messages, and so for other ranks; `tail` is the end of DDP's backward pass.
+# The kinds of waits for messages, and so for other ranks. `tail` is the end of DDP's backward pass.
 WAITS = ("collective", "buffers", "tail")
-# Reasons for which it is unknown what a rank's GPU did.
+# The reasons why it is unknown what a rank's GPU did.
 TOO_SHORT = "the script ended before torch.profiler had recorded enough steps"
 NO_PROFILER = "this build of torch has no profiler for GPUs"
 TAKEN = "the script uses torch.profiler itself, and there can be one at a time"
 NOTHING = "torch.profiler recorded no work of theirs"
-ASYNC = "begun earlier"  # marks the wait for a message that was begun with `async_op`
+ASYNC = "begun earlier"  # marks the wait for a message that was begun with `async_op=True`
 
 
 @dataclass
 class DdpPass:
     """DDP's report on one backward pass in which it averaged gradients; times in seconds.
 
-    `module` tells several DDP modules apart. `start` and `end` are those of the computing.
-    `computing` lasts until the last gradient is there, `communicating` from the first message to
-    the end of the last; `overlap` is what these two share.
+    `module` tells several DDP modules apart. The pass computes from `start` to `end`, when the last
+    gradient is ready: this takes `computing` seconds. `communicating` is the time from the first
+    message to the end of the last one, and `overlap` the time in which both go on.
     """
 
     module: int
@@ -88,66 +91,66 @@ class DdpPass:
     communicating: float
     overlap: float
     buckets: list[int]  # bytes of each
-    unused: int = 0  # bytes of parameters that had no gradient
+    unused: int = 0  # bytes of the parameters that got no gradient
 
 
 @dataclass
 class TrainingStep:
-    """One step of one rank: from the end of the optimizer's step to the next such end."""
+    """One step of one rank, from the end of one optimizer step to the end of the next."""
 
     start: float
     end: float
     slices: list[Slice] = field(default_factory=list)
     passes: list[DdpPass] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)  # a checksum for each sample drawn
-    fed: list[int] = field(default_factory=list)  # ... for each that a model was called with
-    indices: list[int] = field(default_factory=list)  # ... for each index that a sampler gave
-    opens: bool = False  # whether the loader that feeds the steps was started in it: a new epoch
-    draws: int = 0  # batches that loaders gave
+    rows: list[int] = field(default_factory=list)  # a checksum of each sample drawn
+    fed: list[int] = field(default_factory=list)  # ... of each sample that a model got
+    indices: list[int] = field(default_factory=list)  # ... of each index that a sampler chose
+    opens: bool = False  # whether the training's loader was started in it, for a new epoch
+    draws: int = 0  # batches that loaders returned
 
 
 @dataclass
 class Loader:
-    """What a DataLoader was made with, and how it is used."""
+    """The settings of a DataLoader, and how it is used."""
 
-    batches: int = 0  # of an epoch; 0 where that is not known
+    batches: int = 0  # in an epoch; 0 if unknown
     workers: int = 0
     persistent: bool = False
     pinned: bool = False
     stream: bool = False  # an IterableDataset
     sampler: str = ""  # the class of its sampler
-    batch_sampler: bool = False  # whether the script made its own
-    opened: int = 0  # how often it was started while the rank was watched
+    batch_sampler: bool = False  # whether the script passed one of its own
+    opened: int = 0  # how often it was started after the warm-up
 
 
 @dataclass
 class Ddp:
-    """What a `DistributedDataParallel` was made with, and how it is used."""
+    """The settings of a `DistributedDataParallel`, and how it is used."""
 
     finds_unused: bool = False
     buffers: int = 0  # bytes
-    ranks: int = 0  # that share its gradients
+    ranks: int = 0  # the number that share its gradients
     made_at: str = ""
     static: bool = False
-    cap: int = 0  # bytes of a bucket, at most
-    hook: str = ""  # of its messages, such as one that sends 16 bits
-    forwards: int = 0  # passes whose gradients it would send, while the rank was watched
-    quiet: int = 0  # ... inside `no_sync`
+    cap: int = 0  # the largest size of a bucket in bytes
+    hook: str = ""  # its communication hook, such as one that sends 16 bits
+    forwards: int = 0  # forward passes after the warm-up whose gradients it would send
+    quiet: int = 0  # ... and those inside `no_sync`
 
 
 @dataclass
 class ScriptFeatures:
-    """What a script has already, so that no cure offers it, and what rules a cure out."""
+    """What a script uses already: no cure offers it, and it may rule a cure out."""
 
     framework: str = ""  # "accelerate" or "Trainer", if one of them takes the steps
     optimizer: str = ""  # its class
     fused: bool = False
     foreach: bool = False
-    sharded: str = ""  # "fully_shard" or "FSDP", if a model is
-    half: bool = False  # ... and sends 16 bits
+    sharded: str = ""  # "fully_shard" or "FSDP" if a model is sharded
+    half: bool = False  # whether a sharded model sends 16 bits
     no_sync: str = ""  # the line that entered it
     async_save: bool = False
-    loader: Loader | None = None  # the one that gave most batches
+    loader: Loader | None = None  # the one that returned most batches
     ddp: list[Ddp] = field(default_factory=list)
 
 
@@ -156,32 +159,33 @@ class RankReport:
     """The report of one rank; the recorder fills it in while the rank runs."""
 
     rank: int
-    world: int  # ranks of the run
-    local: int  # ... of them on this machine
+    world: int  # the number of ranks of the run
+    local: int  # ... of those on this machine
     backend: str = ""
     device: str = "cpu"
     clock: str = ""  # what ends a step: optimizer, backward or loader
-    threads: int = 1  # of torch, in this rank
-    cores: int = 1  # that it may use of its machine, by affinity and quota
-    usable: list[int] = field(default_factory=list)  # the numbers of those by affinity
+    threads: int = 1  # torch's threads in this rank
+    cores: int = 1  # the number that it may use, by affinity and quota
+    usable: list[int] = field(default_factory=list)  # the numbers of the cores in its affinity
     host: str = ""  # the name of its machine
     gradients: int = 0  # bytes
     largest: int = 0  # bytes of the largest gradient
-    iterating: float = 0.0  # the share of python in which an iterator that is no DataLoader ran
-    seen: int = 0  # steps altogether, those of the warm-up too
+    iterating: float = 0.0  # the share of python that was spent in iterators that are no DataLoader
+    seen: int = 0  # all steps, with those of the warm-up
     script: ScriptFeatures = field(default_factory=ScriptFeatures)
-    loaded: int = 0  # samples in the largest data set that was loaded from
-    lines: dict[str, str] = field(default_factory=dict)  # where a kind spent most, by samples
-    cpu_s: float = 0.0  # of this process, and those below it, while it was watched
-    busy_s: float = 0.0  # of all the `usable` cores in that time
-    queued_s: float = 0.0  # that all threads of the process waited for a core
-    watched_s: float = 0.0
+    loaded: int = 0  # samples in the largest data set that a loader used
+    lines: dict[str, str] = field(default_factory=dict)  # by kind, its most frequent line
+    # The next four cover the time in which the rank was watched.
+    cpu_s: float = 0.0  # CPU seconds of this process and of those below it
+    busy_s: float | None = None  # seconds for which the `usable` cores were busy; None if unknown
+    queued_s: float = 0.0  # seconds for which the threads of the process waited for a core
+    watched_s: float = 0.0  # its length
     is_over: bool = False  # whether the script has ended
     steps: list[TrainingStep] = field(default_factory=list)
     recorded: list[TrainingStep] = field(default_factory=list)  # while torch.profiler recorded
-    apart: float = 0.0  # seconds that the clock of all steps is ahead of that of the calendar
-    blind: str = ""  # why what its GPU did is not known
-    on_gpu: list[TrainingStep] = field(default_factory=list)  # its GPU's work in `recorded`
+    apart: float = 0.0  # seconds by which the clock of the steps is ahead of the calendar's
+    blind: str = ""  # why it is unknown what its GPU did; "" if that is known
+    on_gpu: list[TrainingStep] = field(default_factory=list)  # the steps of its GPU in `recorded`
 
 
 def read(path: Path) -> RankReport:

@@ -1,1 +1,1 @@
-"""In every process of a watched command: where it stands, and which collectives it calls."""
+"""Watch every process of a command: what each thread is doing, and which collectives it calls."""

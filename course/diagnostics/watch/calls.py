@@ -1,8 +1,8 @@
-"""On a rank: a record of the last collectives and backward passes, which outlives the process.
+"""On a rank: record the last collectives and backward passes in a file that outlives the process.
 
-The record is a file in memory (mmap), so what was written is there even after SIGKILL. A call is
-recorded from within torch's own function, by a helper that the function calls first. So no
-traceback has a frame of ours, nor has the stack of a rank that waits.
+The file is mapped into memory (mmap), so the record survives even SIGKILL. We replace a helper that
+torch's own function calls first, and record the call there. So neither a traceback nor the stack of
+a waiting rank contains a frame of ours.
 """
 
 import mmap
@@ -19,11 +19,11 @@ from typing import Any
 
 from course.core import user_files
 
-SLOTS, SLOT = 256, 224  # calls that are kept, and bytes of each
-HEAD = struct.Struct("<QQQ")  # calls and backward passes so far, bytes of DDP's gradients
+SLOTS, SLOT = 256, 224  # the number of calls that are kept, and the bytes of each
+HEAD = struct.Struct("<QQQ")  # calls so far, backward passes so far, bytes of DDP's gradients
 C10D = os.path.join("torch", "distributed", "distributed_c10d.py")
-# Not taken from `core.dist_names`, which imports torch: this module is loaded before the script's
-# first line, and a script may set variables that torch reads when it is imported.
+# These names are not taken from `core.dist_names`, because that imports torch. This module is
+# loaded before the script's first line, and a script may set variables that torch reads on import.
 NAMES = frozenset((
     "all_reduce", "all_reduce_coalesced", "reduce", "broadcast", "barrier", "monitored_barrier",
     "all_gather", "all_gather_single", "all_gather_into_tensor", "all_gather_coalesced", "gather",
@@ -33,20 +33,23 @@ NAMES = frozenset((
     "_all_gather_base", "_reduce_scatter_base",
 ))  # fmt: skip
 DEFAULT = "0"  # torch's name for the group of all ranks
-SENT = ("tensor", "input", "input_tensor", "tensor_list", "input_list", "tensors", "output")
+TENSOR_ARGUMENTS = (
+    "tensor", "input", "input_tensor", "tensor_list", "input_list", "tensors", "output",
+)  # fmt: skip
 POINT_TO_POINT = (
     "send", "recv", "isend", "irecv", "send_object_list", "recv_object_list", "batch_isend_irecv",
     "wait",
-)  # fmt: skip  # whose partner alone must come
+)  # fmt: skip  # these need only one partner, not all ranks
 
 
 @dataclass(frozen=True)
 class CollectiveCall:
-    """One collective: the `number` of the call, and of the backward passes begun before it.
+    """One recorded call, usually of a collective.
 
-    `order` counts those of all ranks together, 0 for the others. `nbytes` and `shape` are those of
-    the tensor, 0 and "" if there is none; `group` is torch's name for the group. `where` is a line
-    of the user's.
+    `number` counts all calls of the process, and `order` only the collectives of the default
+    group; it is 0 for any other call. `passes` backward passes had begun before the call. `nbytes`
+    and `shape` describe the tensor, and are 0 and "" if there is none. `group` is torch's name for
+    the group, and `where` the user's line.
     """
 
     number: int
@@ -70,7 +73,7 @@ class Calls:
             self._map = mmap.mmap(file.fileno(), size)
         self.process = os.getpid()
         self.number = self.passes = self.gradients = self._order = 0
-        self._own: dict[CodeType, str] = {}
+        self._kinds: dict[CodeType, str] = {}
 
     def install(self) -> None:
         """Begin to record; torch must have been imported."""
@@ -78,12 +81,12 @@ class Calls:
         from torch.distributed import distributed_c10d
         from torch.nn.parallel import DistributedDataParallel
 
-        _before(distributed_c10d, "_rank_not_in_group", self._on_call)
-        _before(autograd, "_tensor_or_tensors_to_tuple", self._backward)
-        _before(DistributedDataParallel, "_build_params_for_reducer", self._on_wrap)
+        _call_before(distributed_c10d, "_rank_not_in_group", self._on_call)
+        _call_before(autograd, "_tensor_or_tensors_to_tuple", self._on_backward)
+        _call_before(DistributedDataParallel, "_build_params_for_reducer", self._on_wrap)
 
     def _on_call(self, *_: object) -> None:
-        """Record the helper's caller if it is a collective, and not something like `get_rank`."""
+        """Record the helper's caller if it is a collective; `get_rank` calls the helper as well."""
         frame = sys._getframe(2)
         if frame.f_code.co_name not in NAMES or os.getpid() != self.process:
             return
@@ -91,7 +94,8 @@ class Calls:
         if where is None:  # a collective that another one is made of
             return
         name, arguments = frame.f_code.co_name, frame.f_locals
-        tensor: Any = next((arguments[key] for key in SENT if arguments.get(key) is not None), None)
+        given = (arguments.get(key) for key in TENSOR_ARGUMENTS)
+        tensor: Any = next((value for value in given if value is not None), None)
         if isinstance(tensor, (list, tuple)):
             tensor = tensor[0] if tensor else None
         nbytes, shape = 0, ""
@@ -100,12 +104,12 @@ class Calls:
             shape = f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
         group = getattr(arguments.get("group"), "group_name", DEFAULT)
         self.number += 1
-        of_all = group == DEFAULT and name not in POINT_TO_POINT
-        self._order += of_all
+        is_ordered = group == DEFAULT and name not in POINT_TO_POINT
+        self._order += is_ordered
         thread = threading.current_thread()
         named = "" if thread is threading.main_thread() else thread.name
         line = "\t".join(
-            (str(self.number), str(self._order * of_all), str(self.passes), name, str(nbytes),
+            (str(self.number), str(self._order * is_ordered), str(self.passes), name, str(nbytes),
              shape[:60], group[:24], named[:40], where[-70:])
         )  # fmt: skip
         start = HEAD.size + (self.number % SLOTS) * SLOT
@@ -113,31 +117,31 @@ class Calls:
         self._count()
 
     def _on_wrap(self, ddp: Any, *_: object) -> None:
-        """Note the size of the gradients of a module that DDP wraps."""
+        """Note the size of the gradients of the first module that DDP wraps."""
         if not self.gradients and os.getpid() == self.process:
-            mine = [parameter for parameter in ddp.module.parameters() if parameter.requires_grad]
-            self.gradients = sum(parameter.numel() * parameter.element_size() for parameter in mine)
+            trained = [weight for weight in ddp.module.parameters() if weight.requires_grad]
+            self.gradients = sum(weight.numel() * weight.element_size() for weight in trained)
             self._count()
 
     def _count(self) -> None:
         HEAD.pack_into(self._map, 0, self.number, self.passes, self.gradients)
 
-    def _backward(self, *_: object) -> None:
+    def _on_backward(self, *_: object) -> None:
         if sys._getframe(2).f_code.co_name == "backward" and os.getpid() == self.process:
             self.passes += 1
             self._count()
 
     def _where(self, frame: FrameType | None) -> str | None:
-        """The innermost line of the user's; None within another collective."""
+        """The user's innermost line, "" if there is none; None within another collective."""
         while frame is not None:
             code = frame.f_code
-            own = self._own.get(code)
-            if own is None:
-                own = self._own[code] = _kind(code)
-            if own == "collective":
+            kind = self._kinds.get(code)
+            if kind is None:
+                kind = self._kinds[code] = _kind(code)
+            if kind == "collective":
                 return None
-            if own:
-                return f"{own}:{frame.f_lineno}"
+            if kind:
+                return f"{kind}:{frame.f_lineno}"
             frame = frame.f_back
         return ""
 
@@ -150,11 +154,11 @@ def _kind(code: CodeType) -> str:
     return os.path.basename(file) if user_files.is_users(file) else ""
 
 
-def _before(home: object, name: str, ours: Callable[..., None]) -> None:
-    """Call `ours`, with the same arguments, before a function of a module.
+def _call_before(home: object, name: str, ours: Callable[..., None]) -> None:
+    """Call `ours`, with the same arguments, before the function `name` of `home`.
 
-    The function must raise nothing and wait for nothing, or our frame would show. A torch without
-    that name is left alone.
+    That function must neither raise nor wait, or our frame would be visible. If this version of
+    torch has no such function, nothing happens.
     """
     real = getattr(home, name, None)
     if real is None:
@@ -170,12 +174,12 @@ def _before(home: object, name: str, ours: Callable[..., None]) -> None:
 
 @dataclass
 class CallRecord:
-    """What `Calls` has written: the last calls, the oldest first, and the counts."""
+    """The record that `Calls` has written: the last calls, the oldest first, and the counts."""
 
     calls: list[CollectiveCall] = field(default_factory=list)
     count: int = 0
     passes: int = 0
-    gradients: int = 0  # bytes of those that DDP averages
+    gradients: int = 0  # bytes of the gradients that DDP averages
 
 
 def read(path: Path) -> CallRecord:
@@ -194,7 +198,7 @@ def read(path: Path) -> CallRecord:
 
 def _call(line: str) -> CollectiveCall | None:
     parts = line.split("\t")
-    if len(parts) != 9:  # it was being written when the process ended
+    if len(parts) != 9:  # the process ended while it wrote this call
         return None
     numbers = [int(part) for part in (*parts[:3], parts[4])]
     number, order, passes, nbytes = numbers

@@ -1,7 +1,7 @@
 """Start a command as the terminal would, and have its processes watched.
 
-It has the terminal's own input and output: nothing is read, copied or coloured on the way. The
-processes that it starts write what they see to a folder.
+The command has the terminal's own input and output: nothing is intercepted, copied or coloured.
+The processes that it starts write what they observe to a folder.
 """
 
 import contextlib
@@ -31,8 +31,8 @@ from course.diagnostics.watch.process import (
 from course.launch import process_tree
 
 ENTRY = Path(__file__).with_name("entry")
-POLL_S = 0.5  # how often to check what the processes have written
-GRACE_S = 5.0  # from an interrupt until the command is ended
+POLL_S = 0.5  # seconds between two looks at what the processes have written
+GRACE_S = 5.0  # seconds for the command to end by itself after an interrupt
 PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -43,11 +43,11 @@ def environment(
     reports: Path | None = None,
     looks_at: str = PROFILING,
 ) -> dict[str, str]:
-    """The variables that have every Python process of a command watched.
+    """The environment variables by which every Python process of a command is watched.
 
-    With `steps`, the package `looks_at` also records the time or the numbers of that many steps,
-    and writes them to `reports`, by default the same folder. `rank` is the process's own and how
-    many there are, where the command is one rank.
+    Each process writes to `folder`. With `steps`, the package `looks_at` also records that many
+    steps of each rank, and writes its reports to `reports`, by default to `folder` as well. If the
+    command is a single rank, `rank` has its number and the number of all ranks.
     """
     path = os.environ.get("PYTHONPATH")
     variables = {
@@ -60,12 +60,12 @@ def environment(
     if rank:
         variables |= {RANK: str(rank[0]), WORLD: str(rank[1])}
     if "TORCH_FR_BUFFER_SIZE" not in os.environ:
-        variables["TORCH_FR_BUFFER_SIZE"] = "64"  # torch keeps its last collectives, for a hang
+        variables["TORCH_FR_BUFFER_SIZE"] = "64"  # torch keeps this many collectives, for a hang
     return variables
 
 
 class WatchedCommand:
-    """A running command, `words` as one types them; `code` is None until it ends."""
+    """A running command, given as the words that one types; `code` is None until it ends."""
 
     def __init__(self, words: Sequence[str], env: dict[str, str]) -> None:
         process_tree.adopt_orphans()
@@ -78,14 +78,14 @@ class WatchedCommand:
 
     @property
     def code(self) -> int | None:
-        """The exit code as in a shell: 128 and the signal for a command that was killed."""
+        """The exit code as in a shell: 128 plus the signal for a command that was killed."""
         code = self._process.poll()
         return 128 - code if code is not None and code < 0 else code
 
     def run(self, is_over: Callable[[], bool]) -> None:
         """Wait until the command ends or `is_over` returns true; note an interrupt.
 
-        Ctrl-C reaches every process of the terminal, so the command gets it by itself.
+        Ctrl-C reaches every process of the terminal, so it need not be passed on to the command.
         """
         with _signals(self._process):
             try:
@@ -102,13 +102,13 @@ class WatchedCommand:
                 self._process.wait(GRACE_S)
         self._process.kill()
         end = time.monotonic() + GRACE_S
-        while (ours := self._below()) and time.monotonic() < end:
-            process_tree.kill(ours)
+        while (running := self._running_processes()) and time.monotonic() < end:
+            process_tree.kill(running)
             time.sleep(0.02)
         self._process.wait()
 
-    def _below(self) -> list[psutil.Process]:
-        """The command's living processes, which have its folder in their environment."""
+    def _running_processes(self) -> list[psutil.Process]:
+        """The running processes of the command, recognised by the folder in their environment."""
         processes = []
         for process in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.Error):

@@ -1,7 +1,7 @@
-"""On a rank: note why a script ends itself, where Python keeps no exception until the end.
+"""On a rank: note why a script ends if no exception is left when the process exits.
 
-Python forgets a `SystemExit` before it calls what is registered with `atexit`, and raises nothing
-if it cannot open the script.
+Python drops a `SystemExit` before it calls the functions registered with `atexit`. If it cannot
+open the script, it raises nothing at all.
 """
 
 import errno
@@ -11,21 +11,21 @@ from typing import Any, NoReturn
 
 from course.diagnostics.watch import snapshots
 
-BY_NUMBER = "sys.exit("  # begins the text of a failure of which only the exit code is known
+BY_NUMBER = "sys.exit("  # begins the text of a failure that has only an exit code
 
 
 def note(writer: snapshots.SnapshotWriter) -> None:
-    """From now on, tell the writer of failures that leave no exception."""
-    script, leave = sys.argv[0], sys.exit
+    """From now on, give the writer every failure that leaves no exception."""
+    script, real_exit = sys.argv[0], sys.exit
     if not script.startswith("-") and not os.path.exists(script or "."):
-        says = f"[Errno {errno.ENOENT}] {os.strerror(errno.ENOENT)}"  # as Python prints it
-        text = f"can't open file {os.path.abspath(script)!r}: {says}"
-        writer.left = snapshots.failure(text, [])
+        reason = f"[Errno {errno.ENOENT}] {os.strerror(errno.ENOENT)}"  # as Python prints it
+        text = f"can't open file {os.path.abspath(script)!r}: {reason}"
+        writer.exit_failure = snapshots.failure(text, [])
 
     def exit(status: Any = None, /) -> NoReturn:
-        if status:  # 0 and None are no failure
+        if status:  # 0 and None mean success
             text = status if isinstance(status, str) else f"{BY_NUMBER}{status})"
-            writer.left = snapshots.failure(text, list(snapshots.walk(sys._getframe(1))))
-        leave(status)
+            writer.exit_failure = snapshots.failure(text, list(snapshots.walk(sys._getframe(1))))
+        real_exit(status)
 
     sys.exit = exit

@@ -1,11 +1,11 @@
-"""On a rank: the frames of a stack, for what is rare: a generator takes longer than a loop."""
+"""On a rank: walk the frames of a stack; for rare use, since a generator is slower than a loop."""
 
 from collections.abc import Iterator
 from types import FrameType
 
 
 def outwards(frame: FrameType | None) -> Iterator[FrameType]:
-    """A frame, the one that called it, and so on."""
+    """A frame, its caller, the caller of that, and so on."""
     while frame is not None:
         yield frame
         frame = frame.f_back

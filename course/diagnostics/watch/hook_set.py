@@ -1,7 +1,7 @@
-"""On a rank: hooks on what the script calls, which are removed together.
+"""On a rank: hooks on the functions that the script calls; all are removed together.
 
-The hooks are torch's public ones if there are any; otherwise they step between the script and the
-function that it calls. The script is not changed.
+They use torch's public hooks where torch has them, and otherwise replace the function that the
+script calls. The script itself is not changed.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from course.core import dist_names, insides, interceptor
 from course.diagnostics.watch.late_import import OnImport, on_import
 from course.diagnostics.watch.report_files import RankFacts
 
-# The private ones are called from within these, or by DDP, whose work is seen elsewhere.
+# The private ones are called by these functions, or by DDP, which has hooks of its own.
 COLLECTIVES = tuple(name for name in dist_names.COLLECTIVES if not name.startswith("_"))
 
 Function = interceptor.Function
@@ -33,38 +33,38 @@ StepHook = Callable[[Optimizer, object, object], None]
 
 
 def note_group(report: RankFacts) -> None:
-    """Put into a report what the group says that the script has joined."""
+    """Write the backend, rank and world size of the script's process group into a report."""
     report.backend = dist.get_backend()
     report.rank, report.world = dist.get_rank(), dist.get_world_size()
 
 
 class HookSet:
-    """The hooks of one observer, until `remove`; they go with this object, so keep it."""
+    """The hooks of one observer, until `remove`; keep this object, since hooks end with it."""
 
     def __init__(self) -> None:
-        self._all = ExitStack()
+        self._hooks = ExitStack()
 
     def around(self, ours: Around, names: tuple[str, ...], *homes: object) -> None:
-        """Have `ours` called instead of the functions so named, of torch.distributed or `homes`."""
-        self._all.enter_context(interceptor.intercepted(ours, names, homes or interceptor.HOMES))
+        """Call `ours` instead of the functions `names` of `homes`, by default torch.distributed."""
+        self._hooks.enter_context(interceptor.intercepted(ours, names, homes or interceptor.HOMES))
 
     def add(self, handle: RemovableHandle) -> None:
-        """Remove a hook of torch together with the others."""
-        self._all.callback(handle.remove)
+        """Add one of torch's own hooks, which is then removed together with the others."""
+        self._hooks.callback(handle.remove)
 
     def on_import(self, module: str, act: OnImport) -> None:
-        """Have `act` called with a module once the script has imported it."""
-        self._all.enter_context(on_import(module, act))
+        """Call `act` with a module as soon as the script has imported it."""
+        self._hooks.enter_context(on_import(module, act))
 
     def steps(self, before: StepHook, after: StepHook) -> None:
-        """Have these called before and after each step of an optimizer."""
+        """Call `before` and `after` around each step of an optimizer."""
         self.add(register_optimizer_step_pre_hook(before))
         self.add(register_optimizer_step_post_hook(after))
 
     def loaders(self, start: Around, draw: Around, choose: Around | None = None) -> None:
-        """Step in when a DataLoader is started, gives a batch, or chooses the indices of one.
+        """Step in when a DataLoader is started, returns a batch, or chooses a batch's indices.
 
-        The first argument of `start` is the loader, that of the others its iterator.
+        The first argument of `start` is the loader; `draw` and `choose` get its iterator.
         """
         iterators = insides.inside(torch_dataloader, "_BaseDataLoaderIter")
         self.around(start, ("__iter__",), DataLoader)
@@ -74,4 +74,4 @@ class HookSet:
 
     def remove(self) -> None:
         """Remove all hooks, the last one first."""
-        self._all.close()
+        self._hooks.close()

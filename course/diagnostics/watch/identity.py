@@ -1,6 +1,6 @@
 """Read from /proc which process has an id, and which signals it catches (proc(5)).
 
-It needs no psutil, because the Python of a rank may have none.
+This does without psutil, which the Python environment of a rank may lack.
 """
 
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""On a rank: act on a module as soon as the script imports it, and import nothing for that."""
+"""On a rank: act on a module as soon as the script imports it, without importing it ourselves."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ OnImport = Callable[[ModuleType], None]
 def on_import(name: str, act: OnImport) -> Iterator[None]:
     """Inside the `with`, call `act` with the module of this name once it has been imported.
 
-    If the module is there already, `act` gets it at once.
+    If it has been imported already, `act` is called at once.
     """
     if name in sys.modules:
         act(sys.modules[name])
@@ -31,7 +31,7 @@ def on_import(name: str, act: OnImport) -> Iterator[None]:
 
 
 class _Finder(MetaPathFinder):
-    """Finds one module, once, with the help of all other finders."""
+    """Finds one module, once, by asking all other finders."""
 
     def __init__(self, name: str, act: OnImport) -> None:
         self._name, self._act = name, act
@@ -39,10 +39,10 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec that the other finders find; its loader then calls `act`."""
+        """The spec that the other finders return; its loader also calls `act` after the import."""
         if fullname != self._name:
             return None
-        sys.meta_path.remove(self)  # so that this very search does not end here again
+        sys.meta_path.remove(self)  # or the next line would call this method again
         spec = find_spec(fullname)
         if spec is None or spec.loader is None:
             return spec

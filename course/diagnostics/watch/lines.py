@@ -1,4 +1,4 @@
-"""On a rank: which line of the user's own code is being executed."""
+"""On a rank: find the line of the user's own code that is being executed."""
 
 import contextlib
 import inspect
@@ -11,7 +11,7 @@ from course.core import user_files
 
 
 class Lines:
-    """Knows the script, and the user's files in its folder and in the current one."""
+    """Finds lines in the script, and in the user's files in its folder and the current folder."""
 
     def __init__(self, script: str) -> None:
         self._folder = os.path.dirname(os.path.realpath(script)) + os.sep
@@ -20,11 +20,11 @@ class Lines:
         self._names: dict[CodeType, str] = {}
 
     def here(self) -> str:
-        """The innermost line of the user's in the stack of this thread; "" if there is none."""
+        """The user's innermost line in the stack of this thread; "" if there is none."""
         return self.of(sys._getframe(1))
 
     def of(self, frame: FrameType | None) -> str:
-        """The innermost line of the user's, from a frame outwards."""
+        """The user's innermost line, from a frame outwards; "" if there is none."""
         while frame is not None:
             if name := self._file(frame.f_code):
                 return f"{name}:{frame.f_lineno}"
@@ -37,7 +37,7 @@ class Lines:
 
     @staticmethod
     def iterators(frame: FrameType | None) -> Iterator[CodeType]:
-        """The code of all iterators whose next item is being computed."""
+        """The code of all iterators on the stack that are computing their next item."""
         while frame is not None:
             code, caller = frame.f_code, frame.f_back
             generator = code.co_flags & inspect.CO_GENERATOR and not code.co_name.startswith("<")

@@ -1,4 +1,4 @@
-"""What is known of a DataLoader of the script."""
+"""Find the sampler and the length of a DataLoader of the script."""
 
 from collections.abc import Sized
 from contextlib import suppress
@@ -8,14 +8,14 @@ from torch.utils.data import DataLoader
 
 
 def sampler_of(loader: DataLoader[Any]) -> object:
-    """Its sampler, or that of its batch sampler; None if that has none."""
+    """The sampler of a loader, or of its batch sampler; None if the batch sampler has none."""
     outer = loader.batch_sampler
-    inner = getattr(outer, "batch_sampler", outer)  # of accelerate's shard
+    inner = getattr(outer, "batch_sampler", outer)  # accelerate's BatchSamplerShard wraps one
     return loader.sampler if outer is None else getattr(inner, "sampler", None)
 
 
 def length(sized: object) -> int:
     """The length of a data set or a loader; 0 if it has none."""
-    with suppress(Exception):  # of the script's own code, or since a stream has none
+    with suppress(Exception):  # raised by the script's own code, or by a stream without a length
         return len(sized) if isinstance(sized, Sized) else 0
     return 0

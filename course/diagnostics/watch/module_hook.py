@@ -5,9 +5,10 @@ from contextlib import nullcontext
 
 
 class ModuleHook:
-    """Calls the watching function. Copies of the module, also in files, get a hook without effect.
+    """Calls the watching function; in copies of the module, and in saved files, it does nothing.
 
-    A function of Python's own library is pickled in its place, so any Python can read the file.
+    It is pickled as a function of Python's own library, so a Python without the course can read
+    the file.
     """
 
     def __init__(self, call: Callable[..., None]) -> None:

@@ -1,8 +1,8 @@
 """In every Python process of a watched command: find out whether it is a rank, and watch it.
 
-A rank is recognised by its environment, or by the group that it joins: children of `mp.spawn` have
-no environment of their own. The launcher, workers of loaders and other programs that a rank starts
-run this code as well, but are not watched, or not counted as ranks.
+A rank is recognised by its environment, or by the process group that it joins, because children of
+`mp.spawn` have no environment of their own. The launcher, the workers of loaders and other programs
+that a rank starts run this code as well, but they are not watched, or not counted as ranks.
 """
 
 import atexit
@@ -17,40 +17,40 @@ from typing import Any
 from course.diagnostics.watch.late_import import on_import
 
 FOLDER = "COURSE_WATCH"  # the folder to which each process writes
-STEPS = "COURSE_WATCH_STEPS"  # for how many steps each rank is watched
-LOOKS_AT = "COURSE_WATCH_LOOKS_AT"  # ... and by which package: one of the next two
+STEPS = "COURSE_WATCH_STEPS"  # the number of steps for which each rank is watched
+LOOKS_AT = "COURSE_WATCH_LOOKS_AT"  # the package that watches them, one of the next two
 PROFILING, NUMERICS = "profiling", "numerics"  # for `why` and for `right`; each has an `observer`
-REPORTS = "COURSE_WATCH_REPORTS"  # the folder for what it has seen of them
-BATCHES = "COURSE_WATCH_BATCHES"  # the folder for what its loaders give, for `right --deep`
-RANK, WORLD = "COURSE_RANK", "COURSE_WORLD"  # which rank it is, where a scheduler started it
-CLAIMED = "COURSE_WATCH_PID"  # the rank from which a process descends
+REPORTS = "COURSE_WATCH_REPORTS"  # the folder for the ranks' reports on these steps
+BATCHES = "COURSE_WATCH_BATCHES"  # the folder for the batches of its loaders, for `right --deep`
+RANK, WORLD = "COURSE_RANK", "COURSE_WORLD"  # rank and world size, if a scheduler started the rank
+CLAIMED = "COURSE_WATCH_PID"  # the process id of the rank from which a process descends
 
 NO_RANKS = ("torchrun", "torch.distributed.run", "accelerate", "resource_tracker", "forkserver",
-            "compile_worker")  # what starts ranks, or helps them  # fmt: skip
+            "compile_worker")  # programs that start ranks, or help them  # fmt: skip
 
-_state: dict[str, Any] = {}  # of this process: what watches it
+_state: dict[str, Any] = {}  # the objects that watch this process
 
 
 def begin() -> None:
     """Begin to watch this process, if the environment asks for it."""
     folder = os.environ.get(FOLDER, "")
     if not os.path.isdir(folder) or CLAIMED in os.environ:
-        return  # a loader worker of a rank, or another program that it starts
+        return  # a loader worker of a rank, or another program that a rank starts
     rank = _number(RANK, "RANK")
     if rank is not None:
         os.environ[CLAIMED] = str(os.getpid())
     if _may_be_a_rank(rank):
-        _record(Path(folder), rank)
+        _start_recording(Path(folder), rank)
     os.register_at_fork(after_in_child=_state.clear)
-    _state["import"] = late = on_import("torch", lambda _: _with_torch(Path(folder), rank))
+    _state["import"] = late = on_import("torch", lambda _: _on_torch_import(Path(folder), rank))
     late.__enter__()
 
 
-def _with_torch(folder: Path, rank: int | None) -> None:
+def _on_torch_import(folder: Path, rank: int | None) -> None:
     """Record calls, now that torch is imported, and have `why` or `right` watch steps."""
     with suppress(Exception):  # a failure of ours never reaches the script
         if "calls" not in _state:
-            _record(folder, rank)
+            _start_recording(folder, rank)
         _state["calls"].install()
         if (steps := os.environ.get(STEPS)) and _may_be_a_rank(rank):
             observer = import_module(
@@ -66,7 +66,7 @@ def _may_be_a_rank(rank: int | None) -> bool:
     return rank is not None or not any(word in " ".join(sys.orig_argv) for word in NO_RANKS)
 
 
-def _record(folder: Path, rank: int | None) -> None:
+def _start_recording(folder: Path, rank: int | None) -> None:
     from course.diagnostics.watch import exits
     from course.diagnostics.watch.calls import Calls
     from course.diagnostics.watch.snapshots import SnapshotWriter
@@ -78,7 +78,7 @@ def _record(folder: Path, rank: int | None) -> None:
     _state.update(calls=calls, writer=writer)
     writer.start()
     exits.note(writer)
-    _at_end(lambda: writer.end(_error()))
+    _at_end(lambda: writer.end(_last_exception()))
 
 
 def _at_end(call: Callable[[], None]) -> None:
@@ -95,9 +95,10 @@ def _at_end(call: Callable[[], None]) -> None:
 
 
 def _at_end_of_child() -> None:
-    """Also call it when `multiprocessing` ends a child, whose exception is lost before exit.
+    """Also call these functions when `multiprocessing` ends a child, while its exception is known.
 
-    When a spawned child imports torch, it does not know yet that it is one.
+    This is registered in every process, because a spawned child that imports torch does not know
+    yet that it is one.
     """
     from multiprocessing.util import Finalize
 
@@ -105,11 +106,11 @@ def _at_end_of_child() -> None:
         Finalize(None, end, exitpriority=100)
 
 
-def _error() -> BaseException | None:
+def _last_exception() -> BaseException | None:
     """The exception that ends this process, if one does."""
     error = sys.exc_info()[1] or getattr(sys, "last_value", None)
     if isinstance(error, SystemExit):
-        error = error.__context__  # this is how `mp.spawn` ends a child that raised
+        error = error.__context__  # `mp.spawn` ends a child that raised with `sys.exit`
     return error
 
 

@@ -13,15 +13,15 @@ from course.diagnostics.watch.calls import CallRecord, CollectiveCall
 from course.diagnostics.watch.snapshots import ASK, Snapshot
 from course.diagnostics.watch.thresholds import BUSY_CORE, GONE_S, STALE_S
 
-OLD_S = 60.0  # what is older than the command by more than this belongs to another one
+OLD_S = 60.0  # snapshots that are older than the command by more than this belong to another one
 
 
 @dataclass
 class RankState:
     """The state of a rank: its last snapshot, its last calls, and its fault handler's stacks.
 
-    `terminated` says that it got a SIGTERM. `alive` is None for a process of another machine that
-    has not reported its end.
+    `terminated` is true if it got a SIGTERM. `alive` is None if the process is on another machine
+    and has not reported its end.
     """
 
     snapshot: Snapshot
@@ -30,7 +30,7 @@ class RankState:
     stacks: str = ""
     terminated: bool = False
     alive: bool | None = True
-    mine: bool = True  # whether a command that is watched from here has started the rank
+    mine: bool = True  # whether the command that this process watches started the rank
 
     @property
     def rank(self) -> int:
@@ -51,19 +51,20 @@ class RankState:
 class RankReader:
     """Reads the folder of a command again and again.
 
-    If several commands share a folder, each starts some ranks, and ours are those below `own`.
+    Several commands may share `folder`, each with some of the ranks. Ours write below `own`.
     """
 
     def __init__(self, folder: Path, own: Path | None = None) -> None:
         self._folder, self._own = folder, own or folder
         self._since = time.time() - OLD_S
-        self._cpu: dict[int, tuple[float, float]] = {}  # by process that keeps Python's lock
-        self._idle: dict[int, float] = {}
+        # For each process that keeps Python's lock: when it was last looked at, and its CPU time.
+        self._cpu: dict[int, tuple[float, float]] = {}
+        self._idle: dict[int, float] = {}  # ... and when it last computed
 
     def ranks(self) -> list[RankState]:
-        """All ranks that have written anything, in order; of a restarted rank, the last process.
+        """All ranks that have written anything, in order; for a restarted rank, its last process.
 
-        A command that starts no ranks counts as one rank, its script.
+        If the command starts no ranks, its script counts as one.
         """
         paths = sorted(self._folder.rglob("snapshot.json"))
         states = [state for state in map(_read, paths) if state and state.snapshot.at > self._since]
@@ -77,12 +78,12 @@ class RankReader:
         for state in sorted(ranks, key=lambda rank: rank.snapshot.began):
             latest[state.rank] = state
         for state in latest.values():
-            if state.alive and _stale(state.snapshot):
+            if state.alive and _is_stale(state.snapshot):
                 self._bring_up_to_date(state.snapshot)
         return [latest[rank] for rank in sorted(latest)]
 
     def _bring_up_to_date(self, snapshot: Snapshot) -> None:
-        """Bring up to date, from outside, the snapshot of a process that cannot take one."""
+        """Update the snapshot of a process that cannot take one itself, and ask for its stacks."""
         with contextlib.suppress(psutil.Error, OSError):
             process = psutil.Process(snapshot.pid)
             used = process.cpu_times()
@@ -108,36 +109,37 @@ def _read(path: Path) -> RankState | None:
         snapshot,
         path.parent,
         calls.read(path.with_name("calls")),
-        stacks=_text(path.with_name("stacks")),
-        terminated=bool(_text(path.with_name("terminated"))),
-        alive=_alive(snapshot),
+        stacks=_read_text(path.with_name("stacks")),
+        terminated=bool(_read_text(path.with_name("terminated"))),
+        alive=_is_alive(snapshot),
     )
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(errors="replace")
     except OSError:
         return ""
 
 
-def _alive(snapshot: Snapshot) -> bool | None:
+def _is_alive(snapshot: Snapshot) -> bool | None:
     if snapshot.ended:
         return False
     if snapshot.host != os.uname().nodename:
         return None if time.time() - snapshot.at < GONE_S else False
     if identity.creation_ticks(snapshot.pid) != snapshot.created:
-        return False  # it has ended, and another process may have got its id
+        return False  # the rank has ended, and another process may have got its id
     with contextlib.suppress(psutil.NoSuchProcess):
         return psutil.Process(snapshot.pid).status() != psutil.STATUS_ZOMBIE
     return False
 
 
-def _stale(snapshot: Snapshot) -> bool:
+def _is_stale(snapshot: Snapshot) -> bool:
     return snapshot.host == os.uname().nodename and time.time() - snapshot.at > STALE_S
 
 
 def _runs_another_program(state: RankState) -> bool:
-    """Whether a process has replaced itself, as by `os.exec`: then our handler is gone."""
+    """Whether a process has replaced itself, as `os.exec` does: then our handler is gone."""
     snapshot = state.snapshot
-    return bool(state.alive) and _stale(snapshot) and identity.catches(snapshot.pid, ASK) is False
+    is_silent = bool(state.alive) and _is_stale(snapshot)
+    return is_silent and identity.catches(snapshot.pid, ASK) is False

@@ -1,4 +1,4 @@
-"""On a rank: checksums of the samples of a batch, to tell whether other ranks drew the same."""
+"""On a rank: compute checksums of the samples of a batch, to compare them with other ranks'."""
 
 import zlib
 from collections.abc import Iterator, Mapping
@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-ROWS, BYTES = 64, 512  # of a batch, unless more are wanted, and of a row, that count
-PLAIN = (int, float, str, bytes)  # a list that begins so may be long, and has no tensor
+ROWS, BYTES = 64, 512  # how many rows of a batch are used by default, and how many bytes of a row
+PLAIN = (int, float, str, bytes)  # a list that begins with one of these contains no tensors
 
 
 def _weights() -> np.ndarray:
@@ -25,26 +25,29 @@ def _weights() -> np.ndarray:
 WEIGHTS = _weights()
 
 
-def rows(batch: object, most: int = ROWS) -> list[int]:
-    """A checksum for each sample of a batch, by its largest tensor; empty without a tensor."""
+def rows(batch: object, limit: int = ROWS) -> list[int]:
+    """A checksum for each of the first `limit` samples of a batch, from its largest tensor.
+
+    The list is empty if the batch has no dense tensor, or if the largest is not on the CPU.
+    """
     plain = [tensor for tensor in tensors(batch) if tensor.ndim and tensor.layout is torch.strided]
     largest = max(plain, key=lambda tensor: tensor.nbytes, default=None)
     if largest is None or not largest.nbytes or largest.device.type != "cpu":
         return []
     plain = largest.view(torch.int16) if largest.dtype is torch.bfloat16 else largest
-    # In numpy, and all rows at once: this is done in each step, so it must be cheap.
-    flat = plain.detach().numpy()[:most].reshape(min(most, largest.shape[0]), -1)
-    apart = -(-flat.shape[1] * flat.itemsize // BYTES)  # rounded up
-    numbers = np.ascontiguousarray(flat[:, ::apart]).view(f"i{min(flat.itemsize, 4)}")
-    return (numbers @ WEIGHTS[: numbers.shape[1]]).tolist()  # a sum may overflow
+    # numpy, with all rows at once: this runs in each step, so it must be cheap.
+    flat = plain.detach().numpy()[:limit].reshape(min(limit, largest.shape[0]), -1)
+    stride = -(-flat.shape[1] * flat.itemsize // BYTES)  # rounded up
+    numbers = np.ascontiguousarray(flat[:, ::stride]).view(f"i{min(flat.itemsize, 4)}")
+    return (numbers @ WEIGHTS[: numbers.shape[1]]).tolist()  # an overflow does no harm
 
 
-def marks(indices: object, most: int = ROWS) -> list[int]:
-    """A checksum for each index of a batch, as a sampler gives them: one, or a list."""
+def marks(indices: object, limit: int = ROWS) -> list[int]:
+    """A checksum for each of the first `limit` indices; `indices` is a list or a single index."""
     items = indices if isinstance(indices, (list, tuple)) else [indices]
     return [
         index if isinstance(index, int) else zlib.crc32(repr(index).encode())
-        for index in items[:most]
+        for index in items[:limit]
     ]
 
 

@@ -1,8 +1,9 @@
-"""On a rank: twice a second, where its threads stand, and how long the main one has stood there.
+"""On a rank: twice a second, note its threads' stacks, and how long the main one has not moved.
 
-A separate thread takes the snapshots and writes them to a file. It is not a `threading.Thread`,
-because the script would find that among its own threads. If C code keeps Python's lock, the thread
-cannot run; then the fault handler writes the stacks when the process gets the signal `ASK`.
+A separate thread takes these snapshots and writes them to a file. It is not a `threading.Thread`,
+because the script would then find it among its own threads. While C code holds Python's lock, the
+thread cannot run. In that case the fault handler writes the stacks when the process gets the signal
+`ASK`.
 """
 
 import _thread
@@ -26,20 +27,20 @@ from course.diagnostics.watch import identity, usage
 from course.diagnostics.watch.calls import C10D, Calls
 from course.diagnostics.watch.thresholds import BUSY_CORE, READS, SNAPSHOT_S
 
-DEEP = 100  # frames of a stack that are kept
-ASK = signal.SIGRTMAX - 5  # has the stacks written, whatever Python does
-# A loop in one of these files only waits and checks again: it has not moved.
-WAITING = ("dataloader.py", "threading.py", "queue.py", "selectors.py", "subprocess.py")
-WAITING += ("connection.py", "popen_fork.py", "synchronize.py")
+MAX_FRAMES = 100  # the number of frames of a stack that are kept
+ASK = signal.SIGRTMAX - 5  # makes the fault handler write the stacks, whatever Python is doing
+# A loop in one of these files only waits and checks again: a thread in it has not moved.
+WAIT_LOOPS = ("dataloader.py", "threading.py", "queue.py", "selectors.py", "subprocess.py")
+WAIT_LOOPS += ("connection.py", "popen_fork.py", "synchronize.py")
 POLLS = (0, 0)  # marks the signature of a stack that is in such a loop
 
 
 @dataclass
 class ThreadStack:
-    """A thread: its frames as (file, line, function), the innermost first.
+    """The stack of a thread: its frames as (file, line, function), the innermost first.
 
-    `error` is the exception that it is handling, "" if it handles none, and `error_at` the line of
-    the user's that raised it.
+    `error` is the exception that the thread is handling, "" if there is none. `error_at` is the
+    user's line that raised it.
     """
 
     name: str
@@ -52,11 +53,11 @@ class ThreadStack:
 class Snapshot:
     """The state of a process at one moment; times in seconds.
 
-    The main thread has not moved for `stood` seconds: it is in the same calls, and neither began a
-    collective nor a backward pass. The process last computed, read or wrote `idle` seconds ago.
-    `count` is the number of snapshots so far. `ended` says that the script is over, and `error` by
-    which exception. `unused` names the parameters that got no gradient, as DDP reports them.
-    `created` is when the process was created, as `identity.py` reads it.
+    The main thread has not moved for `stood` seconds: it is in the same calls, and has begun
+    neither a collective nor a backward pass. The process last computed, read or wrote `idle`
+    seconds ago. `count` is the number of snapshots so far. `ended` is true once the script is over,
+    and `error` is the exception that ended it. `unused` has the names of the parameters that got no
+    gradient, as DDP reports them. `created` is the time of `identity.creation_ticks`.
     """
 
     rank: int | None
@@ -64,14 +65,14 @@ class Snapshot:
     host: str
     pid: int
     began: float
-    main: str = ""  # the main thread's number, as the fault handler writes it
+    main: str = ""  # the main thread's identifier, as the fault handler writes it
     count: int = 0
     at: float = 0.0
     stood: float = 0.0
     idle: float = 0.0
     cuda: bool = False
     threads: list[ThreadStack] = field(default_factory=list)
-    pending: list[str] = field(default_factory=list)  # collectives that torch began and not ended
+    pending: list[str] = field(default_factory=list)  # collectives that torch has not finished
     ended: bool = False
     error: ThreadStack | None = None
     unused: list[str] = field(default_factory=list)
@@ -79,7 +80,7 @@ class Snapshot:
 
     @property
     def main_thread(self) -> ThreadStack | None:
-        """The main thread, if it was seen."""
+        """The main thread; None if there is no snapshot of it yet."""
         return self.threads[0] if self.threads else None
 
 
@@ -93,28 +94,29 @@ class SnapshotWriter:
         pid = os.getpid()
         self.snapshot = Snapshot(rank, world, os.uname().nodename, pid, time.time())
         self.snapshot.main, self.snapshot.created = f"{main:016x}", identity.creation_ticks(pid)
-        self._place: object = None
-        self._moved = self._worked = time.monotonic()
-        self._spent = (time.monotonic(), 0.0, 0, 0)
+        self._last_place: object = None
+        self._moved_at = self._worked_at = time.monotonic()
+        self._last_usage = (time.monotonic(), 0.0, 0, 0)
         self._core_waits = usage.CoreWaits()
         self._lock = _thread.allocate_lock()
-        self.left: ThreadStack | None = None  # how the script ends itself without an exception
+        self.exit_failure: ThreadStack | None = None  # a failure without an exception (exits.py)
 
     def start(self) -> None:
-        """Begin, and have the fault handler write to a file of ours if the script has no other.
+        """Begin to take snapshots, and have the fault handler write to files of ours.
 
-        It also notes a SIGTERM, with which launchers end the other ranks after a failure: a rank
-        that has ended without one was the first.
+        A script that has enabled the handler keeps its own file for crashes. The handler also notes
+        a SIGTERM, which launchers send to the other ranks after a failure: a rank that has ended
+        without one failed first.
         """
-        stacks = open(self._folder / "stacks", "w")  # noqa: SIM115  # as long as the process lives
+        stacks = open(self._folder / "stacks", "w")  # noqa: SIM115  # open until the process ends
         if not faulthandler.is_enabled():
             faulthandler.enable(stacks)
         faulthandler.register(ASK, stacks)
         if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
             terminated = open(self._folder / "terminated", "w")  # noqa: SIM115
             faulthandler.register(signal.SIGTERM, terminated, all_threads=False, chain=True)
-        self._see()
-        _thread.start_new_thread(self._go_on, ())
+        self._take_snapshot()
+        _thread.start_new_thread(self._keep_taking_snapshots, ())
 
     def end(self, error: BaseException | None) -> None:
         """Take the last snapshot, because the script is over."""
@@ -122,21 +124,21 @@ class SnapshotWriter:
             if self.snapshot.ended:
                 return
             self.snapshot.ended = True
-            self.snapshot.error = self.left
+            self.snapshot.error = self.exit_failure
             if error is not None:
-                self.snapshot.error = _thrown(error)
-                self.snapshot.unused = _unused(error)
-                self.snapshot.pending = _pending()
-            self._join_in()
+                self.snapshot.error = _describe_exception(error)
+                self.snapshot.unused = _unused_parameters(error)
+                self.snapshot.pending = _pending_collectives()
+            self._note_rank()
             self._write()
 
-    def _go_on(self) -> None:
+    def _keep_taking_snapshots(self) -> None:
         while not self.snapshot.ended and os.getpid() == self.snapshot.pid:
             time.sleep(SNAPSHOT_S)
             with suppress(Exception):  # a failure of ours never reaches the script
-                self._see()
+                self._take_snapshot()
 
-    def _see(self) -> None:
+    def _take_snapshot(self) -> None:
         with self._lock:
             if self.snapshot.ended:
                 return
@@ -145,22 +147,22 @@ class SnapshotWriter:
             main = frames.get(self._main)
             signature = _signature(main)
             place = (*signature, self._calls.number, self._calls.passes)
-            if place != self._place:
-                self._place, self._moved = place, now
-            if self._works(now, polls=signature[:1] == [POLLS]):
-                self._worked = now
+            if place != self._last_place:
+                self._last_place, self._moved_at = place, now
+            if self._is_working(now, polls=signature[:1] == [POLLS]):
+                self._worked_at = now
             snapshot = self.snapshot
             snapshot.count += 1
             snapshot.at = time.time()
-            snapshot.stood, snapshot.idle = now - self._moved, now - self._worked
+            snapshot.stood, snapshot.idle = now - self._moved_at, now - self._worked_at
             snapshot.threads = list(self._threads(frames))
-            # To read what torch waits for takes longer, so it is read only on a rank that stands.
-            snapshot.pending = _pending() if snapshot.stood > 2.0 else []
-            self._join_in()
+            # Reading torch's pending collectives is slow, so it is done only if the rank is stuck.
+            snapshot.pending = _pending_collectives() if snapshot.stood > 2.0 else []
+            self._note_rank()
             self._write()
 
     def _threads(self, frames: dict[int, FrameType]) -> Iterator[ThreadStack]:
-        """The main thread, and those others that are in a collective."""
+        """The main thread, and all other threads that are in a collective."""
         names = {thread.ident: thread.name for thread in threading.enumerate()}
         errors = sys._current_exceptions()
         for ident in sorted(frames, key=lambda thread: thread != self._main):
@@ -168,37 +170,37 @@ class SnapshotWriter:
             if ident == self._main or any(file.endswith(C10D) for file, _, _ in stack):
                 current = errors.get(ident)
                 error = current[1] if isinstance(current, tuple) else current
-                raised = _thrown(error) if error is not None else ThreadStack("", [])
+                raised = _describe_exception(error) if error is not None else ThreadStack("", [])
                 name = names.get(ident, "a thread")
                 yield ThreadStack(name, stack, raised.error, raised.error_at)
 
-    def _works(self, now: float, polls: bool) -> bool:
+    def _is_working(self, now: float, polls: bool) -> bool:
         """Whether this process or one below it has computed, read, written or waited for a core.
 
-        It also works if the main thread has gone to sleep again: a loop may do the rest of its
-        work between two snapshots, and be at the same instruction in both.
+        It also works if its main thread has gone to sleep again since the last snapshot. A loop may
+        do all of its other work between two snapshots, and be at the same instruction in both.
         """
-        then, cpu, moved, slept = self._spent
-        # On a GPU, to wait computes and sleeps as well.
-        mine = 0.0 if self.snapshot.cuda else usage.computed()
-        sleeps = 0 if self.snapshot.cuda or polls else usage.sleeps()
-        self._spent = (
+        then, cpu, moved, slept = self._last_usage
+        # With a GPU, a thread that only waits computes and sleeps as well.
+        own_cpu = 0.0 if self.snapshot.cuda else usage.cpu_seconds()
+        sleeps = 0 if self.snapshot.cuda or polls else usage.sleep_count()
+        self._last_usage = (
             now,
-            mine + usage.computed_below(os.getpid()),
+            own_cpu + usage.cpu_seconds_below(os.getpid()),
             usage.moved_bytes(),
             sleeps,
         )
         span = max(1e-3, now - then)
-        computed = self._spent[1] - cpu + self._core_waits.since_last()
-        sent = self._spent[2] - moved
+        computed = self._last_usage[1] - cpu + self._core_waits.since_last()
+        sent = self._last_usage[2] - moved
         return computed > BUSY_CORE * span or sent > READS * span or sleeps > slept > 0
 
-    def _join_in(self) -> None:
-        """Note the rank, once the script has joined a group, and whether it uses a GPU."""
+    def _note_rank(self) -> None:
+        """Note the rank if the script has joined a group, and whether it uses a GPU."""
         torch = sys.modules.get("torch")
         if torch is None or not hasattr(torch, "distributed"):
             return
-        with suppress(Exception):  # torch is being imported, or the group is going
+        with suppress(Exception):  # torch is being imported, or the group is being destroyed
             self.snapshot.cuda = torch.cuda.is_initialized()
             if torch.distributed.is_initialized():
                 self.snapshot.rank = torch.distributed.get_rank()
@@ -211,8 +213,8 @@ class SnapshotWriter:
 
 
 def walk(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
-    """The first frames of a stack, from a frame outwards: file, line and function."""
-    for _ in range(DEEP):
+    """File, line and function of the first `MAX_FRAMES` frames from a frame outwards."""
+    for _ in range(MAX_FRAMES):
         if frame is None:
             return
         yield frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name
@@ -220,10 +222,10 @@ def walk(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
 
 
 def _signature(frame: FrameType | None) -> list[tuple[int, int]]:
-    """The instructions at which a stack stands, without those inside of a loop that only waits."""
+    """The current instruction of each frame, without the frames inside a loop that only waits."""
     signature: list[tuple[int, int]] = []
     while frame is not None:
-        if os.path.basename(frame.f_code.co_filename) in WAITING:
+        if os.path.basename(frame.f_code.co_filename) in WAIT_LOOPS:
             signature = [POLLS, (id(frame.f_code), 0)]
         else:
             signature.append((id(frame.f_code), frame.f_lasti))
@@ -231,22 +233,25 @@ def _signature(frame: FrameType | None) -> list[tuple[int, int]]:
     return signature
 
 
-def _thrown(error: BaseException) -> ThreadStack:
+def _describe_exception(error: BaseException) -> ThreadStack:
     """An exception as plain data: its message, its frames, and the user's line."""
-    frames = traceback.extract_tb(error.__traceback__, limit=-DEEP)
+    frames = traceback.extract_tb(error.__traceback__, limit=-MAX_FRAMES)
     stack = [(frame.filename, frame.lineno or 0, frame.name) for frame in reversed(frames)]
     return failure(traceback.format_exception_only(type(error), error)[-1].strip(), stack)
 
 
 def failure(text: str, stack: list[tuple[str, int, str]]) -> ThreadStack:
-    """Why a script failed, as plain data: a text, the frames, and the user's line."""
+    """A failure as plain data: its message, the frames, and the user's line."""
     own = next((frame for frame in stack if user_files.is_users(frame[0])), None)
     at = f"{os.path.basename(own[0])}:{own[1]}" if own else ""
     return ThreadStack("", stack, text[:2000], at)
 
 
-def _unused(error: BaseException) -> list[str]:
-    """The names for the indices in "Parameter indices which did not receive grad for rank 1: 4"."""
+def _unused_parameters(error: BaseException) -> list[str]:
+    """The names of the parameters that DDP's error lists by their indices.
+
+    It says "Parameter indices which did not receive grad for rank 1: 4".
+    """
     _, mark, after = str(error).partition("Parameter indices which did not receive grad for rank")
     numbers = after.partition(":")[2].split("\n")[0].split() if mark else []
     indices = [int(number) for number in numbers if number.isdecimal()]
@@ -265,8 +270,8 @@ def _unused(error: BaseException) -> list[str]:
     return []
 
 
-def _pending() -> list[str]:
-    """The last collectives that this torch has begun and not ended, by its flight recorder."""
+def _pending_collectives() -> list[str]:
+    """The first three collectives that torch has begun and not finished, by its flight recorder."""
     dump = getattr(sys.modules.get("torch._C._distributed_c10d"), "_dump_fr_trace_json", None)
     if dump is None:
         return []

@@ -1,4 +1,4 @@
-"""On a rank: read what this process has used so far, most of it from /proc, or 0 without it."""
+"""On a rank: read what this process has used so far; without /proc, most of it is 0."""
 
 import os
 import resource
@@ -10,35 +10,36 @@ from pathlib import Path
 from course.diagnostics.watch.thresholds import POLLS_S
 
 
-def computed() -> float:
+def cpu_seconds() -> float:
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
-def sleeps() -> int:
+def sleep_count() -> int:
     """How often the main thread has gone to sleep."""
     with suppress(OSError, ValueError), open(f"/proc/self/task/{os.getpid()}/status") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("voluntary"))
     return 0
 
 
-def queued() -> float:
-    """Seconds that the threads of this process have waited for a core."""
+def core_wait_seconds() -> float:
+    """Seconds for which the threads of this process have waited for a core, in total."""
     return sum(waited for _, waited, _ in _threads().values()) / 1e9
 
 
 class CoreWaits:
-    """How long the threads of this process wait for a core although they have work to do.
+    """Measures how long the threads of this process wait for a core although they have work to do.
 
-    A thread that only polls, as Gloo's does a hundred times a second, waits for one as well, each
-    time it wakes. It computes for microseconds then, and a thread that works for milliseconds.
+    A thread that only polls also waits for a core each time it wakes: Gloo's thread does so a
+    hundred times a second. But it then computes for microseconds, and a working thread for
+    milliseconds.
     """
 
     def __init__(self) -> None:
         self._before: dict[str, list[int]] = {}
 
     def since_last(self) -> float:
-        """The seconds since the last call, of all threads together but the one that asks."""
+        """Seconds of such waiting since the last call, of all threads but the calling one."""
         now, waits = _threads(), 0.0
         for thread, numbers in now.items():
             ran, waited, times = map(sub, numbers, self._before.get(thread, [0, 0, 0]))
@@ -49,24 +50,24 @@ class CoreWaits:
 
 
 def _threads() -> dict[str, list[int]]:
-    """By thread: the nanoseconds that it has run, and waited for a core, and how often it ran."""
+    """By thread: nanoseconds of running, nanoseconds of waiting for a core, and number of runs."""
     threads: dict[str, list[int]] = {}
     for file in Path("/proc/self/task").glob("*/schedstat"):
-        with suppress(OSError, ValueError):  # it has ended, or Linux does not count
+        with suppress(OSError, ValueError):  # the thread has ended, or this kernel does not count
             ran, waited, times = map(int, file.read_text().split())
             threads[file.parent.name] = [ran, waited, times]
     return threads
 
 
-def computed_below(pid: int) -> float:
-    """Seconds that the processes below this one have computed."""
+def cpu_seconds_below(pid: int) -> float:
+    """CPU seconds of all living processes below the process `pid`."""
     total = 0.0
     with suppress(OSError, ValueError, IndexError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
                 fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
                 total += sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-                total += computed_below(int(child))
+                total += cpu_seconds_below(int(child))
     return total
 
 

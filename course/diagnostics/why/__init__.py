@@ -1,1 +1,1 @@
-"""Find in the data of all ranks why a step takes the time that it takes."""
+"""Find out, from the reports of all ranks, why a step takes as long as it does."""

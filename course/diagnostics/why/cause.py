@@ -1,4 +1,4 @@
-"""What a cause is: its name, evidence and cure, and the lab that teaches it."""
+"""The causes that `why` can name: the base classes of their detectors."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from typing import ClassVar, Self
 
 from course.core import words
 from course.diagnostics.finding import CauseInfo, Finding
-from course.diagnostics.why.budget import Budget
-from course.diagnostics.why.step_times import length, without
+from course.diagnostics.why.step_breakdown import StepBreakdown
+from course.diagnostics.why.step_times import length, without_work
 from course.diagnostics.why.thresholds import (
     CROWDED_FAULT_SHARE,
     FAULT_S,
@@ -18,17 +18,17 @@ from course.diagnostics.why.thresholds import (
 
 @dataclass(frozen=True, eq=False)
 class Cause:
-    """Why a step takes longer than it must.
+    """A reason why a step takes longer than it must.
 
-    Each subclass is the detector of one cause, and has its name, its evidence and its cure. An
+    Each subclass is the detector of one cause, with its name, its evidence and its cure. An
     instance is that cause as it was found in a run.
 
-    `share` of a step would be saved at most without it. `rank` is the one that it lies with, None
-    if there are several. `line` is a line of the user's, "" if none is known. `step_part` is the
-    part of the step in which a straggler is late, "" for any other cause.
+    `share` is the share of a step that a cure would save at most. `rank` is the rank to blame, None
+    if several are. `line` is the user's line, "" if none is known. `step_part` is the part of the
+    step in which a straggler is late, "" for any other cause.
     """
 
-    budget: Budget
+    breakdown: StepBreakdown
     share: float
     rank: int | None = None
     line: str = ""
@@ -36,11 +36,11 @@ class Cause:
 
     DETECTORS: ClassVar[list[type["Cause"]]] = []  # all subclasses that have a name
     info: ClassVar[CauseInfo]
-    aspect: ClassVar[str] = ""  # what is examined, and called fine if no cause of it is found
-    is_fact: ClassVar[bool] = False  # true whatever the rest takes, and cured before the rest
-    is_always_shown: ClassVar[bool] = False  # most of it cannot be seen
-    is_price: ClassVar[bool] = False  # the price of what the script has chosen, and so no fault
-    threshold: ClassVar[float] = FAULT_SHARE  # the share of a step from which on it is a fault
+    aspect: ClassVar[str] = ""  # what it examines; called fine if no cause of this aspect is there
+    is_fact: ClassVar[bool] = False  # it is true whatever the times are, and must be cured first
+    is_always_shown: ClassVar[bool] = False  # however small its visible share is
+    is_tradeoff: ClassVar[bool] = False  # the script chose it to gain something: never a fault
+    threshold: ClassVar[float] = FAULT_SHARE  # the least share of a step that makes it a fault
     needs_all: ClassVar[bool] = False  # it compares ranks, so all must have reported
 
     def __init_subclass__(cls) -> None:
@@ -48,28 +48,28 @@ class Cause:
             cls.DETECTORS.append(cls)
 
     @classmethod
-    def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """Yield the cause, once for each place in which it is found."""
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
+        """Yield the cause once for each place where it is found."""
         raise NotImplementedError
 
     @classmethod
-    def is_absent(cls, budget: Budget) -> bool:
-        """Whether the cause cannot occur in this run, so that its aspect is not called fine."""
+    def is_absent(cls, breakdown: StepBreakdown) -> bool:
+        """Whether the cause cannot occur in this run; its aspect is then not called fine."""
         return False
 
     @property
     def seen(self) -> str:
-        """What this run shows of the cause, in half a sentence."""
+        """Half a sentence on how the cause shows in this run."""
         return self.info.summary
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the cause."""
         return self.info.name
 
     @property
     def cure(self) -> str:
-        """What this script can do about it, in whole sentences."""
+        """Whole sentences on what this script can do about it."""
         return self.info.cure
 
     @property
@@ -79,26 +79,26 @@ class Cause:
 
     @property
     def waits_for_workers(self) -> bool:
-        """Whether ranks wait for workers of a loader, which may wait for a core themselves."""
+        """Whether ranks wait for workers of a loader, which may in turn wait for a core."""
         return False
 
     @property
     def needs_cores(self) -> bool:
-        """Whether a crowded machine can look like it."""
+        """Whether a crowded machine can imitate this cause."""
         return self.waits_for_workers
 
     @property
     def matters(self) -> bool:
         """Whether it costs enough to come first, and to count as a fault rather than a note.
 
-        A crowded machine can look like some causes. A worker that has no core keeps its rank
-        waiting, and no clock of the rank tells why. The ranks' own waits for a core show how much
-        that is.
+        A crowded machine can imitate some causes. A worker that has no core keeps its rank waiting,
+        and no clock of the rank shows why. The ranks' own waits for a core are the best estimate of
+        how long that is.
         """
-        saved, crowded = self.share * self.budget.net_s, self.budget.is_crowded
-        if self.is_price or (not self.is_fact and saved < FAULT_S):
+        saved, crowded = self.share * self.breakdown.net_s, self.breakdown.is_crowded
+        if self.is_tradeoff or (not self.is_fact and saved < FAULT_S):
             return False
-        if crowded and self.waits_for_workers and saved < self.budget.queued_s:
+        if crowded and self.waits_for_workers and saved < self.breakdown.queued_s:
             return False
         least = CROWDED_FAULT_SHARE if self.needs_cores and crowded else self.threshold
         return self.share >= least
@@ -111,7 +111,7 @@ class Cause:
 
     @property
     def where(self) -> str:
-        """The part of the step for a straggler, the line for any other cause."""
+        """The part of the step for a straggler, and the line for any other cause."""
         return self.step_part or self.line
 
     @property
@@ -124,8 +124,8 @@ class Cause:
 
     @property
     def gain(self) -> str:
-        """How long a step would take without the cause, in a sentence."""
-        whole = self.budget.net_s
+        """A sentence on how long a step would take without the cause."""
+        whole = self.breakdown.net_s
         short, times = whole * (1 - self.share), 1 / max(1e-3, 1 - self.share)
         return (
             f"Without it a step would take {words.duration(short)} in place of "
@@ -134,13 +134,13 @@ class Cause:
 
     @property
     def says(self) -> str:
-        """What was seen, where, and what it costs: all but the cure."""
+        """The cause, where it is and what it costs: the whole text except the cure."""
         head = ", ".join(filter(None, [self.title, self.location]))
         return f"{head}. {self.seen[0].upper()}{self.seen[1:]}. {self.gain}".strip()
 
     @property
     def finding(self) -> Finding:
-        """The cause in the form that all questions share; a note where it costs little."""
+        """The cause in the form that all tools share; it is a note if it costs little."""
         return self.info.finding(
             self.says,
             self.cure,
@@ -151,7 +151,7 @@ class Cause:
         )
 
     def plain(self) -> dict[str, object]:
-        """As JSON."""
+        """The cause for JSON."""
         return {
             "cause": self.name,
             "rank": self.rank,
@@ -164,36 +164,36 @@ class Cause:
 
 
 class OwnWork(Cause):
-    """A cause that is one `kind` of a rank's own work: how much shorter is a step without it?"""
+    """A cause that is one `kind` of the ranks' own work, and costs what steps save without it."""
 
     kind: ClassVar[str]
-    is_chance_once: ClassVar[bool] = False  # the step that has most of it does not count
+    is_chance_once: ClassVar[bool] = False  # leave out the step with most of it, as chance
 
     @classmethod
-    def evidence(cls, budget: Budget) -> Iterator[Self]:
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Yield the cause if a step would be shorter without this work."""
-        gain = cls.gain_s(budget)
+        gain = cls.gain_s(breakdown)
         if gain > 0:
-            line = budget.line(cls.kind)
-            yield cls(budget, gain / budget.net_s, cls.whose(budget), line)
+            line = breakdown.line(cls.kind)
+            yield cls(breakdown, gain / breakdown.net_s, cls.whose(breakdown), line)
 
     @classmethod
-    def gain_s(cls, budget: Budget) -> float:
-        """Seconds per step that are saved; a late rank's excess counts as the straggler's."""
-        times = budget.even
+    def gain_s(cls, breakdown: StepBreakdown) -> float:
+        """Seconds per step that are saved without it; a late rank's excess is the straggler's."""
+        times = breakdown.even
         if cls.is_chance_once:
             most = max(times, key=lambda step: max(share.own[cls.kind] for share in step.ranks))
             times = [step for step in times if step is not most]
-        return length(times) - length(without(times, cls.kind))
+        return length(times) - length(without_work(times, cls.kind))
 
     @classmethod
-    def whose(cls, budget: Budget) -> int | None:
-        """The rank that has nearly all of this work; None if several have it."""
-        by_step = [[step.weight * s.own[cls.kind] for s in step.ranks] for step in budget.even]
+    def whose(cls, breakdown: StepBreakdown) -> int | None:
+        """The rank that does nearly all of this work; None if several do it."""
+        by_step = [[step.weight * s.own[cls.kind] for s in step.ranks] for step in breakdown.even]
         totals = [sum(column) for column in zip(*by_step, strict=True)]
         most = max(range(len(totals)), key=totals.__getitem__)
         alone = len(totals) > 1 and totals[most] > SOLE_RANK_SHARE * sum(totals)
-        return budget.ranks[most].rank if alone else None
+        return breakdown.ranks[most].rank if alone else None
 
 
 def percent(share: float) -> str:

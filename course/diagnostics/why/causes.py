@@ -1,4 +1,4 @@
-"""Everything that `why` can name."""
+"""List all causes that `why` can name."""
 
 from course.diagnostics.why.detectors import DETECTORS
 

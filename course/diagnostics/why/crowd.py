@@ -1,4 +1,4 @@
-"""Measure what other programs take of the ranks' cores, since that makes ranks look slow."""
+"""Measure how much of the ranks' cores other programs use, since that makes ranks look slow."""
 
 from collections import defaultdict
 
@@ -6,30 +6,35 @@ from course.diagnostics.profiling.timeline import RankReport
 from course.diagnostics.why.thresholds import BUSY
 
 
-def elsewhere(ranks: list[RankReport]) -> float:
-    """The share of their cores that other programs had while the ranks were watched.
+def elsewhere(ranks: list[RankReport]) -> float | None:
+    """The share of the ranks' cores that other programs used while the ranks were watched.
 
-    Ranks on other machines or bound to other cores are apart; the largest of the shares counts.
+    It is the largest of several shares if the ranks are on several machines, or bound to different
+    cores. It is None if no machine counts how busy its cores are, as outside Linux.
     """
     places = defaultdict(list)
     for rank in ranks:
         places[rank.host, tuple(rank.usable)].append(rank)
-    return max(_share_of_others(at_one) for at_one in places.values())
+    shares = map(_share_of_others, places.values())
+    return max((share for share in shares if share is not None), default=None)
 
 
-def _share_of_others(ranks: list[RankReport]) -> float:
-    """The share of the cores that these ranks have in common."""
+def _share_of_others(ranks: list[RankReport]) -> float | None:
+    """The share that other programs used of the cores that these ranks have in common."""
     longest = max(rank.watched_s for rank in ranks)
-    others = max(rank.busy_s for rank in ranks) - sum(rank.cpu_s for rank in ranks)
+    busy = [rank.busy_s for rank in ranks if rank.busy_s is not None]
+    if not longest or not busy:
+        return None
+    others = max(busy) - sum(rank.cpu_s for rank in ranks)
     count = len(ranks[0].usable) or ranks[0].cores
-    return max(0.0, others) / (longest * count) if longest else 0.0
+    return max(0.0, others) / (longest * count)
 
 
-def had_cores(ranks: list[RankReport]) -> bool:
-    """Whether other programs had so much that one rank may have had less than another.
+def others_are_busy(ranks: list[RankReport]) -> bool:
+    """Whether other programs used so much that one rank may have got less than another.
 
-    The time that a rank's main thread waits for a core is left out of its work. What the thread
-    waits for may still come late: threads in C++, a worker, a page of memory, a cache that another
-    program has filled.
+    The time that a rank's main thread waits for a core is left out of its work. But other things
+    that the thread needs may still be late: a thread in C++, a worker, a page of memory, or data
+    that another program has pushed out of a cache.
     """
-    return elsewhere(ranks) >= BUSY
+    return (elsewhere(ranks) or 0.0) >= BUSY

@@ -1,9 +1,9 @@
-"""Describe a GPU's step by slices like those of the main thread, which only feeds the GPU.
+"""Cut the steps of a GPU into slices, in the form of the main thread's, which only feeds the GPU.
 
-While a kernel computes, the rank does the work for which the kernel was launched. NCCL's kernels
-last until all ranks have come, so they are a wait while nothing else computes. A copy from the host
-with nothing alongside it is `copies`. Otherwise the GPU has nothing to do, because the main thread
-loads, saves, or is still `launching` the next kernels.
+While a kernel computes, the slice is of the kind of work for which the kernel was launched. NCCL's
+kernels last until all ranks have come, so they are a wait if nothing computes at the same time. A
+copy from the host is `copies` if nothing else runs at the same time. Otherwise the GPU is idle,
+because the main thread loads, saves, or is still `launching` the next kernels.
 """
 
 from bisect import bisect_right
@@ -31,7 +31,7 @@ Stretch = tuple[float, float, traces.Activity | None]
 
 
 def see(rank: RankReport, trace: Path) -> None:
-    """Add to a rank's report what its GPU did in the recorded steps, or why that is unknown."""
+    """Add the GPU's slices in the recorded steps to a rank's report, or why they are unknown."""
     if rank.device != "cuda" or rank.blind:
         return
     try:
@@ -56,40 +56,45 @@ def see(rank: RankReport, trace: Path) -> None:
 
 
 def steps(activities: list[traces.Activity], host: list[TrainingStep]) -> list[TrainingStep]:
-    """The GPU's own steps, one fewer than those of the main thread on the same clock.
+    """The GPU's own steps, one fewer than the steps of the main thread in `host`.
 
-    Each lasts until the GPU has done everything that the main thread launched in its own step.
+    A step of the GPU ends when it has done everything that the main thread launched in the same
+    step. `activities` and `host` must use the same clock.
     """
     slices = [slice_ for step in host for slice_ in step.slices]
-    ends = [_end(activities, step) for step in host]
+    ends = [_end_of_step(activities, step) for step in host]
     own = []
     for step, (start, end) in zip(host[1:], pairwise(ends), strict=True):
         inside = [
             activity for activity in activities if activity.start < end and start < activity.end
         ]
-        mine = _joined(_slices(_stretches(inside, start, end), slices))
+        mine = _merged(_slices(_stretches(inside, start, end), slices))
         own.append(replace(step, start=start, end=end, slices=mine, passes=[]))
         own[-1].passes = _passes(inside, mine, step.passes)
     return own
 
 
-def _end(activities: list[traces.Activity], step: TrainingStep) -> float:
+def _end_of_step(activities: list[traces.Activity], step: TrainingStep) -> float:
     return max(
         (activity.end for activity in activities if activity.launched < step.end), default=step.end
     )
 
 
 def _stretches(activities: list[traces.Activity], start: float, end: float) -> Iterator[Stretch]:
-    """From `start` to `end` without a gap: computing first, then messages, then copies."""
+    """Cut the time from `start` to `end` into stretches without a gap, each with its activity.
+
+    If several activities run at the same time, computing goes before messages, and messages before
+    copies. The activity is None while the GPU is idle.
+    """
     edges = [(activity.start, True, activity) for activity in activities]
     edges += [(activity.end, False, activity) for activity in activities]
     running: tuple[list[traces.Activity], ...] = ([], [], [])
     moment = start
-    for at, begins, activity in sorted(edges, key=lambda edge: edge[0]):
-        at = min(max(at, start), end)
-        if at > moment:
-            yield moment, at, next((some[-1] for some in running if some), None)
-            moment = at
+    for time, begins, activity in sorted(edges, key=lambda edge: edge[0]):
+        time = min(max(time, start), end)
+        if time > moment:
+            yield moment, time, next((stack[-1] for stack in running if stack), None)
+            moment = time
         mine = running[1 if activity.is_message else 2 if activity.is_copy else 0]
         if begins:
             mine.append(activity)
@@ -102,23 +107,23 @@ def _stretches(activities: list[traces.Activity], start: float, end: float) -> I
 def _slices(stretches: Iterable[Stretch], host: list[Slice]) -> Iterator[Slice]:
     starts = [slice_.start for slice_ in host]
 
-    def at(moment: float) -> int:
+    def slice_at(moment: float) -> int:
         return max(0, bisect_right(starts, moment) - 1)
 
     for start, end, activity in stretches:
         if activity:
-            yield _busy(activity, host[at(activity.launched)], start, end)
+            yield _busy_slice(activity, host[slice_at(activity.launched)], start, end)
             continue
-        first, last = at(start), at(end)
+        first, last = slice_at(start), slice_at(end)
         for number in range(first, last + 1):
             begin = start if number == first else starts[number]
             until = end if number == last else starts[number + 1]
             if until > begin:
-                yield _idle(host[number], begin, until)
+                yield _idle_slice(host[number], begin, until)
 
 
-def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> Slice:
-    """A slice of the GPU for an activity that a slice of the main thread launched."""
+def _busy_slice(activity: traces.Activity, host: Slice, start: float, end: float) -> Slice:
+    """The GPU's slice for an activity that the main thread launched in the slice `host`."""
     slice_ = Slice(host.kind, start, end, where=host.where, turn=host.turn)
     if activity.is_copy:
         return replace(slice_, kind="copies")
@@ -131,27 +136,31 @@ def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> S
     return replace(slice_, kind="tail", within=host.kind)  # as DDP sends, from C++
 
 
-def _idle(host: Slice, start: float, end: float) -> Slice:
-    """A slice in which the GPU has nothing to do, during a slice of the main thread."""
+def _idle_slice(host: Slice, start: float, end: float) -> Slice:
+    """The slice of an idle GPU, while the main thread is in the slice `host`."""
     kind = "launching" if host.kind in COMPUTING else host.kind
     return replace(host, kind=kind, start=start, end=end, queued=0.0, cpu=0.0, stalled=0.0)
 
 
-def _joined(slices: Iterable[Slice]) -> list[Slice]:
-    """Merge neighbours that differ in time alone."""
-    joined: list[Slice] = []
+def _merged(slices: Iterable[Slice]) -> list[Slice]:
+    """Merge neighbouring slices that differ only in their times."""
+    merged: list[Slice] = []
     for slice_ in slices:
-        if joined and replace(joined[-1], start=slice_.start, end=slice_.end) == slice_:
-            joined[-1].end = slice_.end
+        if merged and replace(merged[-1], start=slice_.start, end=slice_.end) == slice_:
+            merged[-1].end = slice_.end
         else:
-            joined.append(slice_)
-    return joined
+            merged.append(slice_)
+    return merged
 
 
 def _passes(
     activities: list[traces.Activity], slices: list[Slice], reported: list[DdpPass]
 ) -> list[DdpPass]:
-    """How backward passes and messages overlap; DDP `reported` the buckets."""
+    """How the backward passes and the messages of a step overlap, as one pass.
+
+    The buckets are taken from the passes that DDP `reported`. The list is empty if there is no
+    message or no backward pass.
+    """
     sent = intervals.union(
         (activity.start, activity.end) for activity in activities if activity.is_message
     )

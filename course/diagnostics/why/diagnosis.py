@@ -1,26 +1,26 @@
-"""The diagnosis of a run: its causes, what is fine, and what the evidence cannot decide."""
+"""Diagnose a run: its causes, the aspects that are fine, and what the evidence cannot decide."""
 
 from dataclasses import dataclass, field, replace
 
 from course.core import CourseError, words
 from course.diagnostics.profiling.timeline import RankReport
 from course.diagnostics.why import crowd, epoch_starts
-from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.cause import Cause, percent
 from course.diagnostics.why.detectors import DETECTORS
 from course.diagnostics.why.detectors.computing import Computing
+from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.step_times import mean
 from course.diagnostics.why.thresholds import CLEARLY_LARGER, FAULT_SHARE, MIN_STEPS, SHOWN_SHARE
 
 
 @dataclass
 class Diagnosis:
-    """The result. The first of `causes` is the one to cure first."""
+    """The causes of a run, the one to cure first at the beginning, and what remains undecided."""
 
     causes: list[Cause]
-    budget: Budget
-    blind: str = ""  # why what the GPUs do is not known, so that only facts are judged
-    unrecorded_s: float = 0.0  # on GPUs, how long a step takes while torch.profiler is not at work
+    breakdown: StepBreakdown
+    blind: str = ""  # why it is unknown what the GPUs do; then only facts are judged
+    unrecorded_s: float = 0.0  # on GPUs, the length of a step without torch.profiler
     undecided: list[str] = field(default_factory=list)
 
     @property
@@ -30,20 +30,21 @@ class Diagnosis:
 
     @property
     def epoch_start(self) -> epoch_starts.EpochStart | None:
-        """The beginning of an epoch, if it takes much of all time."""
-        start = None if self.blind else epoch_starts.compare(self.budget)
+        """The beginning of an epoch, if it takes a large share of all time."""
+        start = None if self.blind else epoch_starts.compare(self.breakdown)
         return start if start and start.share >= FAULT_SHARE else None
 
     @property
-    def elsewhere(self) -> float:
-        """The share of the machine that other programs had while the ranks were watched."""
-        return crowd.elsewhere(self.budget.ranks)
+    def elsewhere(self) -> float | None:
+        """The share of the ranks' cores that other programs used; None if that is unknown."""
+        return crowd.elsewhere(self.breakdown.ranks)
 
     @property
     def fine(self) -> list[str]:
-        """The aspects that were examined and take little.
+        """The aspects that were examined and cost little.
 
-        Causes can share an aspect: it is fine if one of them could occur, and none is at fault.
+        Several causes may share an aspect. It is fine if at least one of them could occur, and none
+        was found.
         """
         if self.blind:
             return []
@@ -51,57 +52,58 @@ class Diagnosis:
         names = dict.fromkeys(
             detector.aspect
             for detector in DETECTORS
-            if _can_judge(detector, self.budget) and not detector.is_absent(self.budget)
+            if _can_judge(detector, self.breakdown) and not detector.is_absent(self.breakdown)
         )
         return [name for name in names if name and name not in at_fault]
 
 
 def diagnose(ranks: list[RankReport]) -> Diagnosis:
-    """Judge by what the ranks report; raises `CourseError` if that is too little."""
+    """Diagnose a run from the reports of its ranks; raises `CourseError` if they are too few."""
     ranks = sorted(ranks, key=lambda rank: rank.rank)
-    _demand(ranks)
-    budget, unrecorded_s = Budget(ranks), 0.0
+    _check_enough(ranks)
+    breakdown, unrecorded_s = StepBreakdown(ranks), 0.0
     on_gpus = any(rank.device == "cuda" for rank in ranks)
     blind = next((rank.blind for rank in ranks if on_gpus and not rank.on_gpu), "")
     if on_gpus and not blind:
-        unrecorded_s = budget.step_s
-        budget = Budget([replace(rank, steps=rank.on_gpu) for rank in ranks])
-    ordered = _ordered(budget, blind)
-    return Diagnosis(ordered, budget, blind, unrecorded_s, _undecided(budget, ordered, blind))
+        unrecorded_s = breakdown.step_s
+        breakdown = StepBreakdown([replace(rank, steps=rank.on_gpu) for rank in ranks])
+    ordered = _ordered(breakdown, blind)
+    return Diagnosis(ordered, breakdown, blind, unrecorded_s, _undecided(breakdown, ordered, blind))
 
 
-def _ordered(budget: Budget, blind: str) -> list[Cause]:
+def _ordered(breakdown: StepBreakdown, blind: str) -> list[Cause]:
     """The causes that are worth naming, the one to cure first at the beginning.
 
-    Facts come first, since they change the rest; then what costs most, if it costs much.
+    Facts come first, since they change everything else; the most expensive cause is next. If no
+    cause matters, `computing` is the first.
     """
     causes = [
         cause
         for detector in DETECTORS
         if detector is not Computing and (detector.is_fact or not blind)
-        if _can_judge(detector, budget)
-        for cause in detector.evidence(budget)
+        if _can_judge(detector, breakdown)
+        for cause in detector.evidence(breakdown)
     ]
     if blind:
         return causes
     causes = [cause for cause in causes if cause.share >= SHOWN_SHARE or cause.is_always_shown]
     causes.sort(key=_sort_key)
     if not any(cause.matters for cause in causes):
-        causes[:0] = Computing.evidence(budget)
+        causes[:0] = Computing.evidence(breakdown)
     return causes
 
 
 def _sort_key(cause: Cause) -> tuple[bool, bool, float]:
-    """Facts first, then by cost, which counts 1.5 times if only a part of it can be seen."""
+    """Facts first, then by cost; a cost counts 1.5 times if only a part of it is visible."""
     weight = CLEARLY_LARGER if cause.is_always_shown else 1.0
     return not (cause.is_fact and cause.matters), not cause.matters, -weight * cause.share
 
 
-def _can_judge(detector: type[Cause], budget: Budget) -> bool:
-    return not (detector.needs_all and budget.missing)
+def _can_judge(detector: type[Cause], breakdown: StepBreakdown) -> bool:
+    return not (detector.needs_all and breakdown.missing)
 
 
-def _demand(ranks: list[RankReport]) -> None:
+def _check_enough(ranks: list[RankReport]) -> None:
     if not ranks:
         raise CourseError("No rank came to its end, so nothing was seen of any step.")
     first = ranks[0]
@@ -126,8 +128,8 @@ def _demand(ranks: list[RankReport]) -> None:
         )
 
 
-def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
-    """Sentences on what remains open, and on what would decide it."""
+def _undecided(breakdown: StepBreakdown, causes: list[Cause], blind: str) -> list[str]:
+    """Sentences on the questions that remain open, and on how to decide them."""
     if blind:
         return [
             f"where the time of a step goes. The ranks compute on GPUs, and {blind}. What was seen "
@@ -135,15 +137,15 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
             "Lab 03b records a GPU itself."
         ]
     questions = []
-    if budget.missing:
-        numbers = [str(rank.rank) for rank in budget.ranks]
+    if breakdown.missing:
+        numbers = [str(rank.rank) for rank in breakdown.ranks]
         questions.append(
             "which rank is late, and what messages take. Of "
-            f"{words.plural(budget.expected, 'rank')} only {words.plural(len(numbers), 'rank')} "
+            f"{words.plural(breakdown.expected, 'rank')} only {words.plural(len(numbers), 'rank')} "
             f"reported ({', '.join(numbers)}), and that needs "
             "all of them."
         )
-    launching = budget.mean_own("launching") / budget.net_s
+    launching = breakdown.mean_own("launching") / breakdown.net_s
     if launching >= FAULT_SHARE:
         questions.append(
             "how long the GPUs really wait for the Python that launches their work: "
@@ -151,43 +153,43 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
             "at work. Larger batches, torch.compile or CUDA graphs need fewer launches: try one."
         )
     pairs = mean(
-        budget.times,
+        breakdown.times,
         lambda step: sum(s.waits["messages"] for s in step.ranks) / len(step.ranks),
     )
-    share = pairs / (budget.net_s + pairs)
+    share = pairs / (breakdown.net_s + pairs)
     if share >= FAULT_SHARE:
         questions.append(
             f"which rank is late where ranks send to one another (send, recv; {percent(share)} of "
             "a step): such messages do not tell. Look at a trace of all ranks (lab 03b)."
         )
-    if budget.is_starved:
+    if breakdown.is_starved:
         questions.append(
             "what a free machine would show: for most of a step ranks waited for a core, and how "
             "much of the messages' time was such waiting can only be estimated."
         )
-    if any(ddp.finds_unused for ddp in budget.ddp):
+    if any(ddp.finds_unused for ddp in breakdown.ddp):
         questions.append(
             "how much the search for unused parameters takes in all: a part of it is inside the "
             "backward pass. Run once without find_unused_parameters=True and compare."
         )
-    if near := _too_near(causes):
+    if pair := _too_close(causes):
         questions.append(
-            f"which of {near[0].name} and {near[1].name} is the larger: they are too near "
+            f"which of {pair[0].name} and {pair[1].name} is the larger: they are too near "
             "each other. Cure one and ask again."
         )
-    if budget.expected < budget.ranks[0].world:
+    if breakdown.expected < breakdown.ranks[0].world:
         questions.append(
             "what the ranks of other machines do: only those of this one were watched."
         )
     return questions
 
 
-def _too_near(causes: list[Cause]) -> list[Cause]:
-    """The first two causes, if the first is a fault that could as well be the second."""
-    unforced = [cause for cause in causes if not cause.is_price]
-    if len(unforced) < 2:
+def _too_close(causes: list[Cause]) -> list[Cause]:
+    """The first two causes, if the second may be as large as the first; empty otherwise."""
+    faults = [cause for cause in causes if not cause.is_tradeoff]
+    if len(faults) < 2:
         return []
-    first, second = unforced[:2]
+    first, second = faults[:2]
     if not first.matters or isinstance(first, Computing):
         return []
     if first.is_fact or first.is_always_shown or first.share >= CLEARLY_LARGER * second.share:

@@ -1,7 +1,7 @@
 """Weigh the steps in which an epoch begins, which are longer than the others.
 
-Among the watched steps there may be too many or too few of these. So each step has a weight, by
-which they are as frequent in a mean as in the whole training.
+The watched steps may contain too many or too few of them. So each step gets a weight, with which
+these steps are as frequent in a mean as they are in the whole training.
 """
 
 from itertools import pairwise
@@ -12,7 +12,7 @@ from course.diagnostics.why.thresholds import MIN_STEPS
 
 
 def starts_epoch(ranks: list[RankReport]) -> list[bool]:
-    """Return, for each step in which all ranks were watched, whether a rank began an epoch."""
+    """For each step in which all ranks were watched, whether a rank began an epoch."""
     count = min(len(rank.steps) for rank in ranks)
     return [any(rank.steps[n].opens for rank in ranks) for n in range(count)]
 
@@ -20,7 +20,7 @@ def starts_epoch(ranks: list[RankReport]) -> list[bool]:
 def weights(ranks: list[RankReport]) -> list[float]:
     """The weight of each step in a mean.
 
-    If only one epoch began, and its length is not known, that step has the weight 0.
+    If only one epoch began and its length is unknown, its first step has the weight 0.
     """
     starts = starts_epoch(ranks)
     first, others = starts.count(True), starts.count(False)
@@ -32,7 +32,7 @@ def weights(ranks: list[RankReport]) -> list[float]:
 
 
 def steps_per_epoch(ranks: list[RankReport]) -> float:
-    """The number of steps of an epoch, by two beginnings or by the length of the loader.
+    """The number of steps of an epoch, from the distance of its beginnings or the loader's length.
 
     It is 0 if neither is known.
     """

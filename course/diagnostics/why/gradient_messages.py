@@ -3,16 +3,17 @@
 from dataclasses import dataclass
 
 from course.diagnostics.profiling.timeline import ASYNC, Slice
-from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.thresholds import OVERLAP_SHARE, SMALL_BYTES
 from course.diagnostics.why.traffic import is_sum_in_forward
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The seconds per step that the messages take.
+    """The seconds per step that the messages take, by what makes them long.
 
-    They are small, or gather weights, or begin too late to be hidden, or are too large for that.
+    They are small, they gather weights, they begin too late to be hidden, or they are too large to
+    be hidden.
     """
 
     small: float = 0.0
@@ -21,43 +22,47 @@ class Parts:
     large: float = 0.0
 
 
-def parts(budget: Budget) -> Parts:
-    """What makes the messages long, without DDP's messages on unused parameters."""
-    whole = budget.price("gradients")
+def parts(breakdown: StepBreakdown) -> Parts:
+    """Divide the time of the messages, without DDP's messages on unused parameters."""
+    whole = breakdown.transfer_s("gradients")
     if not whole:
         return Parts()
-    whole -= search_s(budget)
-    small, gathered = whole * _small(budget), whole * _gathered(budget)
+    whole -= search_s(breakdown)
+    small, gathered = whole * _small_share(breakdown), whole * _gathered_share(breakdown)
     rest = whole - small - gathered
-    late = min(rest * _could_be_begun(budget), _hideable(budget))
+    late = min(rest * _overlappable_share(breakdown), _hideable_s(breakdown))
     return Parts(small, gathered, late, rest - late)
 
 
-def search_s(budget: Budget) -> float:
-    """Seconds per step of the messages in which ranks tell one another which parameters were used.
+def search_s(breakdown: StepBreakdown) -> float:
+    """Seconds per step of the messages on unused parameters.
 
-    Where it searches for unused ones, it sends such a small message in each backward pass.
+    If DDP searches for unused parameters, it sends such a small message in each backward pass.
     """
-    if not any(ddp.finds_unused for ddp in budget.ddp) or budget.collectives("gradients"):
+    if not any(ddp.finds_unused for ddp in breakdown.ddp) or breakdown.collectives("gradients"):
         return 0.0
-    sizes = _bucket_sizes(budget)
-    of_search = SMALL_BYTES * len(budget.ddp_passes)
-    return budget.price("gradients") * of_search / (of_search + sum(sizes)) if sizes else 0.0
+    sizes = _bucket_sizes(breakdown)
+    search_bytes = SMALL_BYTES * len(breakdown.ddp_passes)
+    return (
+        breakdown.transfer_s("gradients") * search_bytes / (search_bytes + sum(sizes))
+        if sizes
+        else 0.0
+    )
 
 
-def is_of_split_layers(budget: Budget) -> bool:
-    """Whether most of what the passes send belongs to layers that are split between ranks.
+def is_of_split_layers(breakdown: StepBreakdown) -> bool:
+    """Whether most of the messages' time belongs to layers that are split between ranks.
 
-    Such a layer sends its sum in forward, and mostly as much again in backward.
+    Such a layer sends its sum in forward, and usually as much again in backward.
     """
-    messages = budget.collectives("gradients")
+    messages = breakdown.collectives("gradients")
     sums = sum(slice_.seconds for slice_ in messages if is_sum_in_forward(slice_))
     return 4 * sums > sum(slice_.seconds for slice_ in messages)
 
 
-def gathers(budget: Budget) -> list[Slice]:
-    """The messages that gather weights; small ones are `_small`."""
-    messages = budget.collectives("gradients") if budget.script.sharded else []
+def gathers(breakdown: StepBreakdown) -> list[Slice]:
+    """The messages that gather a sharded model's weights, except the small ones."""
+    messages = breakdown.collectives("gradients") if breakdown.script.sharded else []
     return [
         slice_
         for slice_ in messages
@@ -65,57 +70,57 @@ def gathers(budget: Budget) -> list[Slice]:
     ]
 
 
-def _small(budget: Budget) -> float:
+def _small_share(breakdown: StepBreakdown) -> float:
     """The share of the messages' time that small messages take."""
-    messages = budget.collectives("gradients")
+    messages = breakdown.collectives("gradients")
     if whole := sum(slice_.seconds for slice_ in messages):
         return sum(slice_.seconds for slice_ in messages if slice_.nbytes < SMALL_BYTES) / whole
-    sizes = _bucket_sizes(budget)
+    sizes = _bucket_sizes(breakdown)
     return sizes.count(SMALL_BYTES) * SMALL_BYTES / sum(sizes) if sizes else 0.0
 
 
-def _gathered(budget: Budget) -> float:
-    """The share of the messages' time in which a sharded model's weights are gathered."""
-    whole = sum(slice_.seconds for slice_ in budget.collectives("gradients"))
-    return sum(slice_.seconds for slice_ in gathers(budget)) / whole if whole else 0.0
+def _gathered_share(breakdown: StepBreakdown) -> float:
+    """The share of the messages' time that gathering a sharded model's weights takes."""
+    whole = sum(slice_.seconds for slice_ in breakdown.collectives("gradients"))
+    return sum(slice_.seconds for slice_ in gathers(breakdown)) / whole if whole else 0.0
 
 
-def _bucket_sizes(budget: Budget) -> list[int]:
-    """DDP's own messages in bytes, a small one as `SMALL_BYTES`.
+def _bucket_sizes(breakdown: StepBreakdown) -> list[int]:
+    """The sizes of DDP's own messages in bytes, small ones as `SMALL_BYTES`.
 
-    Only the sum of their times is known.
+    Their time is divided by these sizes, since only the sum of their times is known.
     """
-    return [max(bucket, SMALL_BYTES) for pass_ in budget.ddp_passes for bucket in pass_.buckets]
+    return [max(bucket, SMALL_BYTES) for pass_ in breakdown.ddp_passes for bucket in pass_.buckets]
 
 
-def _could_be_begun(budget: Budget) -> float:
-    """The share of the gradients' time that could pass while backward computes, at most.
+def _overlappable_share(breakdown: StepBreakdown) -> float:
+    """The largest share of the gradients' time that could pass while backward computes.
 
-    Messages that the passes themselves wait for, as FSDP's, are not late. And a tensor's gradient
-    cannot be sent before all of it is there: a large one may be the last.
+    Messages that the passes themselves wait for, such as FSDP's, are not late. And no gradient can
+    be sent before all of it has been computed: the largest one may be the last.
     """
-    messages = budget.collectives("gradients")
+    messages = breakdown.collectives("gradients")
     whole = sum(slice_.seconds for slice_ in messages)
     late = sum(
         slice_.seconds for slice_ in messages if slice_.within not in ("forward", "backward")
     )
-    nbytes = max(rank.gradients for rank in budget.ranks)
-    largest = max(rank.largest for rank in budget.ranks)
+    nbytes = max(rank.gradients for rank in breakdown.ranks)
+    largest = max(rank.largest for rank in breakdown.ranks)
     return (late / whole if whole else 1.0) * (1 - largest / max(1, nbytes))
 
 
-def _hideable(budget: Budget) -> float:
-    """Seconds per step of the last backward pass that could hide messages, and hide none."""
-    if budget.ddp_passes:
-        least = [min(p.computing, p.communicating) for p in budget.ddp_passes]
-        if sum(p.overlap for p in budget.ddp_passes) > OVERLAP_SHARE * sum(least):
+def _hideable_s(breakdown: StepBreakdown) -> float:
+    """Seconds per step of the last backward pass, if it could hide messages but hides none."""
+    if breakdown.ddp_passes:
+        least = [min(p.computing, p.communicating) for p in breakdown.ddp_passes]
+        if sum(p.overlap for p in breakdown.ddp_passes) > OVERLAP_SHARE * sum(least):
             return 0.0
-    elif any(_is_begun_early(slice_) for slice_ in budget.collectives("gradients")):
+    elif any(_is_begun_early(slice_) for slice_ in breakdown.collectives("gradients")):
         return 0.0
-    passes = max((slice_.turn for slice_ in budget.slices(["backward"])), default=1)
-    return budget.mean_own("backward") / passes
+    passes = max((slice_.turn for slice_ in breakdown.slices(["backward"])), default=1)
+    return breakdown.mean_own("backward") / passes
 
 
 def _is_begun_early(slice_: Slice) -> bool:
-    """Whether the message went on while the backward pass did."""
+    """Whether the message was sent while the backward pass was running."""
     return slice_.within == "backward" and slice_.name.endswith(ASYNC)

@@ -1,20 +1,20 @@
-"""Decide whether ranks that are late in turns meet in each step needlessly."""
+"""Decide whether ranks that are late in turns meet needlessly in each step."""
 
-from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.step_times import mean
 from course.diagnostics.why.thresholds import MEETING_SHARE
 
 
-def are_needless(budget: Budget) -> bool:
-    """Whether ranks take turns, and only a message of the script's own makes them meet.
+def are_needless(breakdown: StepBreakdown) -> bool:
+    """Whether ranks are late in turns, and only the script's own message makes them meet.
 
-    Gradients are averaged in fewer steps. Between two such steps, a rank that is late in one and
-    early in the next would not keep the others waiting.
+    In that case gradients are averaged in fewer than half of the steps. Without the script's
+    message, a rank that is late in one step and early in the next would keep no other waiting.
     """
-    if not budget.turns:
+    if not breakdown.turns:
         return False
-    ranks = range(len(budget.ranks))
-    waited = sum(budget.waited(index) for index in ranks)
-    for_script = sum(budget.waited(index, "synchronization") for index in ranks)
-    averaging = mean(budget.times, lambda step: bool(step.price("gradients")))
+    ranks = range(len(breakdown.ranks))
+    waited = sum(breakdown.waited(index) for index in ranks)
+    for_script = sum(breakdown.waited(index, "synchronization") for index in ranks)
+    averaging = mean(breakdown.times, lambda step: bool(step.transfer_s("gradients")))
     return for_script >= MEETING_SHARE * waited and averaging < MEETING_SHARE

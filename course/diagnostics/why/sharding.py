@@ -1,54 +1,56 @@
-"""Decide whether ranks draw the same samples, by the checksums of what they drew."""
+"""Decide from the checksums of samples whether ranks draw the same samples."""
 
 from itertools import combinations, pairwise
 from statistics import fmean
 
 from course.diagnostics.profiling.timeline import RankReport
-from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.thresholds import MIN_SHARED_SAMPLES, SAME_BATCHES
 from course.diagnostics.why.traffic import is_sum_in_forward
 
 
-def are_same(budget: Budget) -> bool | None:
-    """Whether ranks draw the same samples; None if nothing that was seen can tell.
+def draw_same_samples(breakdown: StepBreakdown) -> bool | None:
+    """Whether ranks draw the same samples; None if the evidence cannot decide it.
 
-    The checksums of what their loaders give must be the same, and so must the chosen indices, if
-    these are known: a data set may hold a sample twice, and each rank may draw one of the two. If
-    all ranks read the same batch, each may take a share of it: then their models get different
-    samples.
+    The checksums of the samples from their loaders must be the same. So must the chosen indices, if
+    they are known, because a data set may contain a sample twice, and each rank may draw one of the
+    two. If all ranks read the same batch, each may take a share of it. In that case their models
+    get different samples.
     """
-    if _split(budget):
+    if _share_samples(breakdown):
         return None
-    drawn = [[step.rows for step in budget.of_rank(rank)] for rank in budget.ranks]
+    drawn = [[step.rows for step in breakdown.of_rank(rank)] for rank in breakdown.ranks]
     if not all(any(rows) for rows in drawn):
         return None
     if any(len(set(rows)) < len(rows) / 2 for steps in drawn for rows in steps):
-        return None  # samples whose data is alike anyway
-    chosen = all(any(step.indices for step in rank.steps) for rank in budget.ranks)
-    if _alike(budget, "rows"):
-        if all(any(step.fed for step in rank.steps) for rank in budget.ranks):
-            return _alike(budget, "fed") and (not chosen or _same(budget, "indices"))
-        if not budget.ddp:
+        return None  # many samples have the same data
+    chosen = all(any(step.indices for step in rank.steps) for rank in breakdown.ranks)
+    if _draw_same_batches(breakdown, "rows"):
+        if all(any(step.fed for step in rank.steps) for rank in breakdown.ranks):
+            return _draw_same_batches(breakdown, "fed") and (
+                not chosen or _draw_same(breakdown, "indices")
+            )
+        if not breakdown.ddp:
             return None
-    return _same(budget, "rows") and (not chosen or _same(budget, "indices"))
+    return _draw_same(breakdown, "rows") and (not chosen or _draw_same(breakdown, "indices"))
 
 
-def _split(budget: Budget) -> bool:
-    """Whether ranks share a sample, as with split layers, so that all must draw the same."""
-    inside = any(is_sum_in_forward(slice_) for slice_ in budget.slices(["collective"]))
-    return inside or any(ddp.ranks < budget.ranks[0].world for ddp in budget.ddp)
+def _share_samples(breakdown: StepBreakdown) -> bool:
+    """Whether ranks must draw the same samples, because they share each one, as split layers do."""
+    inside = any(is_sum_in_forward(slice_) for slice_ in breakdown.slices(["collective"]))
+    return inside or any(ddp.ranks < breakdown.ranks[0].world for ddp in breakdown.ddp)
 
 
-def _same(budget: Budget, what: str) -> bool:
-    """Whether ranks draw the same in nearly every step, or all samples, each in its own order."""
-    pairs = list(combinations(budget.ranks, 2))
-    from_all = bool(pairs) and all(_from_all(one, other, what) for one, other in pairs)
-    return _alike(budget, what) or from_all
+def _draw_same(breakdown: StepBreakdown, field: str) -> bool:
+    """Whether ranks draw the same in nearly every step, or each draws all samples in its order."""
+    pairs = list(combinations(breakdown.ranks, 2))
+    from_all = bool(pairs) and all(_draw_from_all(one, other, field) for one, other in pairs)
+    return _draw_same_batches(breakdown, field) or from_all
 
 
-def _alike(budget: Budget, what: str) -> bool:
+def _draw_same_batches(breakdown: StepBreakdown, field: str) -> bool:
     """Whether ranks draw the same in nearly every step."""
-    drawn = [[getattr(step, what) for step in budget.of_rank(rank)] for rank in budget.ranks]
+    drawn = [[getattr(step, field) for step in breakdown.of_rank(rank)] for rank in breakdown.ranks]
     shares: list[float] = []
     for one, other in combinations(drawn, 2):
         both = [set(a) == set(b) for a, b in zip(one, other, strict=True) if a and b]
@@ -56,17 +58,17 @@ def _alike(budget: Budget, what: str) -> bool:
     return bool(shares) and min(shares) >= SAME_BATCHES
 
 
-def _from_all(one: RankReport, other: RankReport, what: str) -> bool:
-    """Whether two ranks have as many samples of an epoch in common as if both drew from all."""
-    mine, theirs = _epoch(one, what), _epoch(other, what)
+def _draw_from_all(one: RankReport, other: RankReport, field: str) -> bool:
+    """Whether two ranks share as many samples of an epoch as if both drew from all samples."""
+    mine, theirs = _samples_of_epoch(one, field), _samples_of_epoch(other, field)
     expected = len(mine) * len(theirs) / max(one.loaded, 1)
     return one.loaded > 0 and expected >= MIN_SHARED_SAMPLES and len(mine & theirs) >= expected / 2
 
 
-def _epoch(rank: RankReport, what: str) -> set[int]:
-    """The samples that a rank drew in the longest part of an epoch that was watched."""
+def _samples_of_epoch(rank: RankReport, field: str) -> set[int]:
+    """The samples that a rank drew in the longest watched part of an epoch."""
     first = [n for n, step in enumerate(rank.steps) if step.opens]
     bounds = [-1, *first, len(rank.steps)]
     parts = [rank.steps[begin + 1 : end] for begin, end in pairwise(bounds)]
     longest = max(parts, key=len)
-    return {mark for step in longest for mark in getattr(step, what)}
+    return {mark for step in longest for mark in getattr(step, field)}

@@ -1,4 +1,4 @@
-"""Decide to which traffic a message belongs: by its call, its size, and where it was begun."""
+"""Decide which traffic a message is, by its call, its size, and where it was begun."""
 
 from collections import Counter
 
@@ -9,8 +9,8 @@ from course.diagnostics.why.thresholds import GRADIENT_LINE_SHARE, LOSS_BYTES
 OBJECTS = ("barrier", "object", "monitored")
 
 
-class Traffic:
-    """Knows the lines that send gradients: at least a certain share of all their bytes per step."""
+class TrafficClassifier:
+    """Sorts waits by traffic; it knows which lines send much of the gradients' bytes."""
 
     def __init__(self, ranks: list[RankReport]) -> None:
         sent: Counter[str] = Counter()
@@ -22,8 +22,8 @@ class Traffic:
         least = GRADIENT_LINE_SHARE * max(1, *(rank.gradients for rank in ranks)) * len(steps)
         self._senders = {line for line, total in sent.items() if total >= least}
 
-    def of(self, slice_: Slice) -> str:
-        """The traffic that a wait is for: one of `TRAFFIC` except ``early``."""
+    def classify(self, slice_: Slice) -> str:
+        """The traffic of the message that a slice waits for: one of `TRAFFIC` except ``early``."""
         if slice_.kind in ("tail", "buffers"):
             return {"tail": "gradients", "buffers": "buffers"}[slice_.kind]
         if _is_talk(slice_):
@@ -34,28 +34,28 @@ class Traffic:
         of_model = inside and slice_.nbytes > LOSS_BYTES
         return "gradients" if of_model or slice_.where in self._senders else "synchronization"
 
-    def within(self, slice_: Slice, slices: list[Slice]) -> str:
-        """The traffic that a wait among these slices of a step is for: as `of`, or ``early``."""
-        traffic = self.of(slice_)
+    def classify_in_step(self, slice_: Slice, slices: list[Slice]) -> str:
+        """The same, or ``early`` if the other `slices` of its step show that."""
+        traffic = self.classify(slice_)
         return "early" if traffic == "gradients" and _is_early(slice_, slices) else traffic
 
 
 def is_sum_in_forward(slice_: Slice) -> bool:
-    """Whether it adds up the parts of a layer that is split between ranks."""
+    """Whether a message adds up the parts of a layer that is split between ranks."""
     summed = slice_.name.startswith("all_reduce") and slice_.nbytes > LOSS_BYTES
     return summed and slice_.within == "forward"
 
 
 def _is_talk(slice_: Slice) -> bool:
-    """Whether it carries no tensor of the model: a barrier, or objects."""
+    """Whether a message carries no tensor: a barrier, or objects."""
     return any(word in slice_.name for word in OBJECTS)
 
 
 def _is_early(slice_: Slice, slices: list[Slice]) -> bool:
-    """Whether another backward pass follows the message's before the optimizer's step.
+    """Whether another backward pass follows the one of this message before the optimizer's step.
 
-    Messages that every pass needs, such as FSDP's parameters, are not early. Neither are those of a
-    DDP module if only another module's pass follows.
+    Messages that every pass needs, such as FSDP's parameters, are not early. Nor are the messages
+    of a DDP module if only the pass of another module follows.
     """
     if slice_.turn == 0 or slice_.within == "forward" or slice_.name.startswith("all_gather"):
         return False

@@ -1,13 +1,13 @@
-"""The calls that are recorded without torch are those that torch has."""
+"""The names of the recorded calls, a list that does without torch, are those that torch has."""
 
 import torch.distributed as dist
 
 from course.core import dist_names
 from course.diagnostics.watch import calls
 
-WITHIN = {"batch_isend_irecv"}  # seen by the calls that it makes
-IN_CPP = {"_broadcast_coalesced"}  # DDP's, in C++ and without the helper that records
-OF_OBJECTS = {"send_object_list", "recv_object_list"}  # recorded as one, and sent by two messages
+WITHIN = {"batch_isend_irecv"}  # the calls that it makes are recorded instead
+IN_CPP = {"_broadcast_coalesced"}  # DDP calls it in C++, without the helper that records
+OF_OBJECTS = {"send_object_list", "recv_object_list"}  # recorded as one call, sent as two messages
 
 
 def test_every_function_that_exchanges_data_is_recorded() -> None:

@@ -1,4 +1,4 @@
-"""Which waiting for a core counts as work; two readings of /proc are made up."""
+"""Which waits for a core count as work; two readings of /proc are made up."""
 
 import threading
 

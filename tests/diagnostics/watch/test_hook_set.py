@@ -1,4 +1,4 @@
-"""Hooks step in at what a script calls, and leave nothing behind; what is known of a loader."""
+"""Hooks run when a script calls a function, and leave nothing behind; facts about a loader."""
 
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ DATA = TensorDataset(torch.zeros(4, 1))
 
 
 def train() -> None:
-    """Draw one batch, and take one step."""
+    """Draw one batch and take one step."""
     weight = torch.nn.Parameter(torch.ones(1))
     optimizer = torch.optim.SGD([weight], lr=0.1)
     for _ in DataLoader(DATA, 4):

@@ -1,4 +1,4 @@
-"""A process that takes no snapshots is asked by a signal, and no other process gets that."""
+"""A process that takes no snapshots is sent a signal, and no other process gets that signal."""
 
 import json
 import os
@@ -40,14 +40,14 @@ def process(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen]:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """The signals that are sent, and not delivered."""
+    """Record the signals that would be sent, and deliver none."""
     asked: list[tuple[int, int]] = []
     monkeypatch.setattr(rank_states.os, "kill", lambda pid, number: asked.append((pid, number)))
     return asked
 
 
 def states(folder: Path, pid: int, created: int) -> list[rank_states.RankState]:
-    """The ranks that are seen after a process has taken no snapshot for a while."""
+    """The states of the ranks after a process has taken no snapshot for a while."""
     at = time.time() - 2 * STALE_S
     snapshot = Snapshot(0, 1, os.uname().nodename, pid, at, at=at, count=9, created=created)
     (folder / "snapshot.json").write_text(json.dumps(asdict(snapshot)))
@@ -67,7 +67,7 @@ def test_a_rank_that_keeps_pythons_lock_is_asked(
 def test_a_program_in_the_place_of_a_rank_is_let_alone(
     tmp_path: Path, process: subprocess.Popen, asked: list
 ) -> None:
-    """As after `os.execvp`: the signal would end it, and nobody knows whether it stands still."""
+    """For example after `os.execvp`: the signal would end it, and we cannot know if it is stuck."""
     assert states(tmp_path, process.pid, creation_ticks(process.pid)) == []
     assert asked == []
 

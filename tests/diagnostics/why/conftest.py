@@ -1,4 +1,4 @@
-"""Planted scripts, and what is answered of them."""
+"""A fixture that asks `why` about a planted script."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ PLANTS = Path(__file__).with_name("plants")
 
 @pytest.fixture
 def answer(warm_ranks: None, tmp_path: Path) -> object:
-    """What `why` answers of a planted script."""
+    """Run a planted script on real ranks, and return the answer of `why`."""
 
     def ask(make: str, cause: str, count: int = 2) -> WhyAnswer:
         words = ["torchrun", "--standalone", "--nproc-per-node", str(count)]

@@ -1,4 +1,4 @@
-"""What an answer rests on, what it puts first, and what programs read of it."""
+"""Which ranks an answer rests on, what it puts first, and what programs get from it."""
 
 import json
 from dataclasses import replace
@@ -17,7 +17,7 @@ WORK = [*computed(), STEP]  # 62 ms
 
 
 def text(answer: WhyAnswer) -> str:
-    """In one line."""
+    """The text of an answer in one line."""
     return " ".join(str(answer).split())
 
 
@@ -121,7 +121,7 @@ FLAG = "train.py:20"
 
 
 def in_turn(*more: object) -> list[RankReport]:
-    """Two ranks, of which in each step another one is late by 200 ms, and the other waits."""
+    """Two ranks that are late by 200 ms in turns, one in each step, while the other waits."""
     one = [did("forward", 220), did("backward", 40), *more, STEP]
     other = [did("forward", 20), did("backward", 40), *more, STEP]
     reports = ranks(one, other)
@@ -138,7 +138,7 @@ def in_turn(*more: object) -> list[RankReport]:
 
 def test_a_needless_meeting_is_the_cause_and_not_the_ranks_that_take_turns() -> None:
     answer = WhyAnswer(in_turn())
-    assert meetings.are_needless(answer.diagnosis.budget)
+    assert meetings.are_needless(answer.diagnosis.breakdown)
     first = answer.causes[0]
     assert (first.name, first.line, first.rank) == ("synchronization", FLAG, None)
     assert first.share == pytest.approx(101 / 263)
@@ -147,9 +147,9 @@ def test_a_needless_meeting_is_the_cause_and_not_the_ranks_that_take_turns() -> 
 
 def test_where_gradients_are_averaged_in_each_step_the_meeting_is_needed() -> None:
     answer = WhyAnswer(in_turn(average(5)))
-    budget = answer.diagnosis.budget
-    assert mean(budget.times, lambda step: step.price("gradients")) > 0
-    assert budget.turns and not meetings.are_needless(budget)
+    breakdown = answer.diagnosis.breakdown
+    assert mean(breakdown.times, lambda step: step.transfer_s("gradients")) > 0
+    assert breakdown.turns and not meetings.are_needless(breakdown)
     assert (answer.causes[0].name, answer.causes[0].rank) == ("straggler", None)
 
 

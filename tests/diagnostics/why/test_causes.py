@@ -1,4 +1,4 @@
-"""Each cause is found in steps that are made up, in which nothing but the cause is wrong."""
+"""Each cause is found in made-up steps in which nothing else is wrong."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from course.core import CourseError
 from course.diagnostics import WhyAnswer
 from course.diagnostics.profiling.timeline import Ddp
 
-# A message in which the first rank waits so long for the second.
+# A message in which the first rank waits for the second.
 ONE_TO_ONE = message("recv", 50, 4 * MIB, "train.py:5", within="gradients")
 
 
@@ -70,7 +70,7 @@ def test_more_in_forward_and_in_backward_is_one_straggler() -> None:
 def test_one_rank_is_late_in_some_steps(often: int, count: int) -> None:
     work = [*computed(), did("python", 2, "train.py:9")]
     reports = same(*work, STEP, count=count)
-    for n in range(10):  # a little later in turns, as by chance
+    for n in range(10):  # a little later in turns, as if by chance
         reports[n % count].steps[n].slices[0].end += 0.001
     for step in reports[0].steps[::often]:
         step.slices.append(did("python", 300, "train.py:12"))
@@ -118,14 +118,14 @@ def test_unused_parameters_are_searched_for() -> None:
     work = [did("forward", 20), did("search", 1), did("backward", 40), STEP]
     reports = same(*work, tail=2.0, settings=searching)
     answer = WhyAnswer(reports)
-    # It is mentioned, however little is seen of it; but so little comes after everything else.
+    # It is mentioned, however little of it is visible, but it comes after everything else.
     assert [cause.name for cause in answer.causes] == ["computing", "unused parameters"]
     assert "Run once without find_unused_parameters=True" in " ".join(str(answer).split())
     beside = WhyAnswer(same(did("input", 40), *work, tail=2.0, settings=searching))
     assert [cause.name for cause in beside.causes] == ["input", "unused parameters"]
     for rank in reports:
         for pass_ in (ddp_pass for step in rank.steps for ddp_pass in step.passes):
-            pass_.unused = 400  # so the search is needed
+            pass_.unused = 400  # bytes: so the search is needed
     assert first(reports).name == "computing"
     reports = same(*work, tail=2.0, settings=script(Ddp(ranks=2)))
     assert first(reports).name == "computing"
@@ -171,7 +171,7 @@ def test_all_draw_the_same_samples() -> None:
     cause = first(same(*work, tail=2.0, rows=[mine, mine]))
     assert (cause.name, cause.share, cause.where) == ("not sharded", 0.5, "train.py:6")
     assert first(same(*work, tail=2.0, rows=[mine, theirs])).name == "computing"
-    alike = [7] * 8  # samples that nobody can tell apart
+    alike = [7] * 8  # samples with the same data
     assert first(same(*work, tail=2.0, rows=[alike, alike])).name == "computing"
     assert first(same(*work, rows=[mine, mine])).name == "computing"  # nothing is averaged
 

@@ -1,4 +1,4 @@
-"""Causes that lie in messages are found in steps that are made up."""
+"""Causes in the messages between ranks are found in made-up steps."""
 
 from dataclasses import replace
 
@@ -57,7 +57,7 @@ def test_one_small_message_is_not_too_large() -> None:
 
 
 def test_messages_that_now_and_then_wait_for_a_core_are_not_slow() -> None:
-    """Times of a healthy script on four ranks and two cores, beside three busy programs."""
+    """The times are from a healthy script: four ranks on two cores, next to three busy programs."""
     waits = [0.3, 0.3, 0.4, 0.4, 0.4, 0.5, 0.6, 1.4, 1.8, 3.2]
     waits += [3.7, 4.6, 6.8, 7.9, 8.7, 10.6, 11.1, 13.6, 14.1, 15.9]
     steps = [
@@ -66,7 +66,7 @@ def test_messages_that_now_and_then_wait_for_a_core_are_not_slow() -> None:
     reports = [rank(number, steps, 2, gradients=MIB, largest=MIB // 3) for number in range(2)]
     assert first(reports).name == "computing"
     on_gpus = [replace(report, device="cuda", on_gpu=report.steps) for report in reports]
-    assert first(on_gpus).name == "no overlap"  # there, no core is waited for
+    assert first(on_gpus).name == "no overlap"  # messages of GPUs do not wait for a core
 
 
 def test_what_is_sent_in_every_fourth_step_counts_whole() -> None:
@@ -78,7 +78,7 @@ def test_what_is_sent_in_every_fourth_step_counts_whole() -> None:
 
 
 def test_what_the_passes_themselves_wait_for_is_not_late() -> None:
-    """As FSDP gathers parameters and scatters gradients."""
+    """For example FSDP, which gathers parameters and scatters gradients."""
     gathered = message("all_gather_into_tensor", 15, 4 * MIB, "train.py:7", within="forward")
     scattered = message("reduce_scatter_tensor", 15, 4 * MIB, "train.py:8", within="backward")
     causes = WhyAnswer(same(gathered, *computed(), scattered, STEP)).causes
@@ -143,7 +143,7 @@ def test_gradients_averaged_in_vain_are_a_fault_however_short_their_messages_are
 
 
 def test_the_passes_of_two_modules_are_no_accumulation() -> None:
-    """Both are averaged, and then an optimizer of each takes its step."""
+    """The gradients of both are averaged, and then the optimizer of each takes a step."""
     steps = same(*computed() * 2, STEP, STEP, tail=40.0, overlap=20.0)
     assert first(steps).name == "accumulation"
     for rank_ in steps:

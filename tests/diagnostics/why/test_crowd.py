@@ -1,4 +1,4 @@
-"""What a crowded machine can look like, and what its user reads first."""
+"""What a crowded machine can imitate, and what its user reads first."""
 
 from dataclasses import replace
 
@@ -13,20 +13,20 @@ from course.diagnostics.why.thresholds import CROWDED_FAULT_SHARE
 
 @pytest.mark.parametrize("starved", [True, False])
 def test_a_straggler_on_a_crowded_machine_must_cost_more(starved: bool) -> None:
-    """Others have the cores: those for which ranks wait, or those that threads in C++ need."""
+    """Other programs have the cores, for which the ranks or threads in C++ wait."""
     for late, of_step in ((40, 0.24), (80, 0.49)):
         reports = ranks(computed(forward=20), computed(forward=late), tail=2.0)
         free, crowded = first(reports), _crowded(reports, starved)
         assert free.name == "straggler" and free.share == pytest.approx(of_step, abs=0.01)
         cause = first(crowded)
         assert (cause.name == "straggler") == (of_step > CROWDED_FAULT_SHARE)
-        assert cause.budget.is_crowded and "straggler" in {
+        assert cause.breakdown.is_crowded and "straggler" in {
             c.name for c in WhyAnswer(crowded).causes
         }
 
 
 def _crowded(reports: list[RankReport], starved: bool) -> list[RankReport]:
-    """The same ranks, which wait for a core most of the time, or beside a busy program."""
+    """The same ranks: they wait for a core most of the time, or run next to a busy program."""
     if not starved:
         return [replace(rank, busy_s=0.3 * rank.cores) for rank in reports]
     for rank in reports:
@@ -42,7 +42,7 @@ def _crowded(reports: list[RankReport], starved: bool) -> list[RankReport]:
 def test_what_workers_may_cause_must_save_more_than_ranks_wait_for_a_core(
     waits_ms: int, workers: int
 ) -> None:
-    """A rank whose worker has no core is late, and all ranks are if no worker has one."""
+    """A rank is late if its worker has no core, and all ranks are late if no worker has one."""
     settings = script(loader=loader(workers=workers))
     batch, others = did("input", 100, "train.py:3"), [*computed(10, 5), STEP]
     late = ranks(others, [batch, *others], tail=2.0, settings=settings)
@@ -69,21 +69,23 @@ def test_that_ranks_had_no_core_comes_before_all_causes() -> None:
     assert "Other programs had 75 % of the ranks' cores: that is what makes it long" in text
 
 
-ALL, HALVES = [[0, 1], [0, 1]], [[0], [1]]  # the cores that each of two ranks may use
+ALL, HALVES = [[0, 1], [0, 1]], [[0], [1]]  # for each of two ranks, the cores that it may use
 
 
 @pytest.mark.parametrize(
     ("usable", "hosts", "busy_s", "share"),
     [
-        (ALL, "aa", [1.0, 1.0], 0.2),  # of two cores in a second, less what two ranks computed
-        (ALL, "ab", [0.3, 0.9], 0.3),  # of the cores of b, less what its rank computed
+        (ALL, "aa", [1.0, 1.0], 0.2),  # of two cores, without what the two ranks computed
+        (ALL, "ab", [0.3, 0.9], 0.3),  # of the two cores of b, without what its rank computed
         (HALVES, "aa", [0.3, 0.9], 0.6),
-        ([[], []], "aa", [1.0, 1.0], 0.1),  # of four cores, where which they are is not known
+        ([[], []], "aa", [1.0, 1.0], 0.1),  # of four cores, whose numbers are unknown
         (ALL, "aa", [0.0, 0.0], 0.0),
+        (ALL, "ab", [None, 0.9], 0.3),  # only b counts how busy its cores are
+        (ALL, "aa", [None, None], None),
     ],
 )
 def test_what_others_had_is_a_share_of_the_cores_of_the_ranks(
-    usable: list[list[int]], hosts: str, busy_s: list[float], share: float
+    usable: list[list[int]], hosts: str, busy_s: list[float | None], share: float | None
 ) -> None:
     reports = [
         replace(rank, usable=cores, host=host, busy_s=busy, cpu_s=0.3, watched_s=1.0, cores=4)

@@ -1,4 +1,4 @@
-"""The answer of `why` while a run goes on, and again at its end."""
+"""The answer of `why` while a run is going on, and again at its end."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The first step of an epoch counts as often as it comes."""
+"""The first step of an epoch gets the weight that it has in the whole training."""
 
 import pytest
 from support.made_steps import STEP, computed, did, loader, same, script
@@ -6,7 +6,7 @@ from support.made_steps import STEP, computed, did, loader, same, script
 from course.diagnostics import WhyAnswer
 from course.diagnostics.profiling.timeline import Loader, RankReport
 from course.diagnostics.why import epoch_starts, epochs
-from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.step_breakdown import StepBreakdown
 
 WORK = [*computed(), STEP]  # 62 ms
 
@@ -14,7 +14,7 @@ WORK = [*computed(), STEP]  # 62 ms
 def begun(
     every: int, ms: float = 500.0, count: int = 10, made: Loader | None = None
 ) -> list[RankReport]:
-    """Ranks that wait for their loader in the first of every so many steps."""
+    """Ranks that wait `ms` for their loader in one of `every` steps, where an epoch begins."""
     ranks = same(*WORK, tail=2.0, settings=script(loader=made))
     for rank in ranks:
         rank.steps = rank.steps[:count]
@@ -40,10 +40,10 @@ def test_an_epoch_of_five_steps_of_which_the_first_takes_half_a_second() -> None
 
 def test_one_beginning_counts_by_the_length_of_the_loader() -> None:
     made = loader(batches=100, workers=2)
-    budget = Budget(begun(20, made=made))
-    assert epochs.steps_per_epoch(budget.ranks) == 100
-    assert budget.net_s == pytest.approx((99 * 0.064 + 0.564) / 100)
-    start = epoch_starts.compare(budget)
+    breakdown = StepBreakdown(begun(20, made=made))
+    assert epochs.steps_per_epoch(breakdown.ranks) == 100
+    assert breakdown.net_s == pytest.approx((99 * 0.064 + 0.564) / 100)
+    start = epoch_starts.compare(breakdown)
     assert start.share == pytest.approx(0.5 / (100 * 0.064 + 0.5))
     assert WhyAnswer(begun(20, made=made)).causes[0].name == "computing"
 
@@ -57,9 +57,9 @@ def test_accumulation_draws_several_batches_in_a_step() -> None:
 
 
 def test_where_an_epochs_length_is_not_known_its_only_beginning_does_not_count() -> None:
-    budget = Budget(begun(20, made=loader(stream=True)))
-    assert budget.net_s == pytest.approx(0.064)
-    assert epoch_starts.compare(budget) is None
+    breakdown = StepBreakdown(begun(20, made=loader(stream=True)))
+    assert breakdown.net_s == pytest.approx(0.064)
+    assert epoch_starts.compare(breakdown) is None
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Every cause that can be named registers itself, and a planted script names it."""
+"""Every cause registers itself, and is found in a planted script."""
 
 import ast
 from pathlib import Path
@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 
 def on_a_gpu() -> dict[str, tuple]:
-    """What test_on_an_h200.py finds."""
+    """The table FOUND of test_on_an_h200.py."""
     for node in ast.parse((HERE / "test_on_an_h200.py").read_text()).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "FOUND":
             return ast.literal_eval(node.value)

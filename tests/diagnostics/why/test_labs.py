@@ -1,4 +1,4 @@
-"""A lab's own script, of which any machine sees this; test_recorded.py has more of them."""
+"""The script of a lab, where this holds on any machine; test_recorded.py has more labs."""
 
 from pathlib import Path
 

@@ -1,11 +1,11 @@
-"""What `why` imports: on a rank as little as can be, and nowhere what a training has not."""
+"""`why` imports little on a rank, and nowhere anything that a training environment may lack."""
 
 import subprocess
 import sys
 
 import pytest
 
-# What a training environment may lack, or what takes long to import.
+# Packages that a training environment may lack, or that are slow to import.
 NEVER = ("IPython", "ipykernel", "pandas", "matplotlib", "transformers", "datasets", "jupytext")
 NEVER += ("nbformat", "anywidget", "accelerate", "safetensors")
 HEAVY_ON_A_RANK = ("torch.distributed.checkpoint", "torch.distributed.fsdp", "course.drawing")
@@ -18,7 +18,7 @@ HEAVY_ON_A_RANK += (
 
 
 def loaded(code: str) -> list[str]:
-    """The modules that are there when it has run, beyond those of torch itself."""
+    """The modules that some code has imported, except those that torch itself imports."""
     begin = "import sys, torch, torch.distributed, torch.utils.data, torch.nn.parallel\n"
     begin += "before = set(sys.modules)\n"
     end = "\nprint(*set(sys.modules) - before)"
@@ -61,7 +61,7 @@ def test_a_module_is_acted_on_when_the_script_imports_it() -> None:
 
 @pytest.mark.parametrize("command", ["run", "why", "right"])
 def test_a_command_begins_without_torch(command: str) -> None:
-    """It takes seconds to import, in which the user's own command has not begun."""
+    """Importing torch takes seconds, and would delay the user's command."""
     code = (
         "import contextlib, sys\nfrom course.diagnostics import terminal\n"
         f"with contextlib.suppress(SystemExit):\n    terminal.{command}(['--help'])\n"

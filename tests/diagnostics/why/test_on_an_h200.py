@@ -1,4 +1,4 @@
-"""What was planted in a training on a real GPU is found in what its ranks recorded there.
+"""A cause that was planted in a training on a real GPU is found in the recorded reports.
 
 recorded/h200.json.xz: two ranks over NCCL 2.28.9 that shared one NVIDIA H200, with torch 2.11.0 and
 driver 580.159.04, on 2026-11-26. plants/on_gpus.py was the script, with delays of 60 ms;
@@ -16,7 +16,7 @@ from course.diagnostics.profiling import timeline
 from course.diagnostics.why import devices
 
 RECORDED = Path(__file__).with_name("recorded") / "h200.json.xz"
-# What was planted: the first cause, whose fault it is, and the least share of a step.
+# By the planted cause: the first cause found, the rank to blame, and its least share of a step.
 FOUND = {
     "healthy": ("computing", None, 0.7),
     "copies": ("copies", None, 0.2),

@@ -1,4 +1,4 @@
-"""What a GPU did becomes causes: in activities that are made up, and in two recorded traces."""
+"""Causes are found in what a GPU did: in made-up activities, and in two recorded traces."""
 
 import json
 import time
@@ -20,20 +20,20 @@ from course.diagnostics.profiling.timeline import (
 )
 from course.diagnostics.why import devices
 
-# Torch's own traces of A100s, trimmed, from HolisticTraceAnalysis (recorded/LICENSE): parameters
-# that go to the GPU from pageable memory, and a part of a backward pass on one of two ranks.
+# Trimmed traces of A100s from HolisticTraceAnalysis (recorded/LICENSE): parameters are copied to
+# the GPU from pageable memory, and a part of a backward pass runs on one of two ranks.
 RECORDED = Path(__file__).with_name("recorded")
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 PAGEABLE = "Memcpy HtoD (Pageable -> Device)"
 
 
 def done(name: str, start: float, end: float, launched: float) -> Activity:
-    """What a GPU did, in ms of a step."""
+    """An activity of a GPU, with times in ms since a step began."""
     return Activity(name, start, end, launched)
 
 
 def host(*parts: tuple[str, float], start: float = 0.0, **more: object) -> TrainingStep:
-    """What the main thread did in a step, in ms: kinds, and how long each took."""
+    """A step of the main thread, from kinds of work and how many ms each took."""
     slices, moment, turn = [], start, 0
     for kind, length in parts:
         turn += kind == "backward"
@@ -45,12 +45,12 @@ def host(*parts: tuple[str, float], start: float = 0.0, **more: object) -> Train
 
 
 def kinds(step: TrainingStep) -> list[tuple[str, float, float]]:
-    """A step's slices, in the same unit."""
+    """The kind, start and end of each slice of a step."""
     return [(slice_.kind, slice_.start, slice_.end) for slice_ in step.slices]
 
 
-# The main thread launches a forward pass, a backward pass and the optimizer's step in 20 ms each
-# 100 ms, and waits in the loader for the rest.
+# In each 100 ms, the main thread takes 20 ms to launch a forward pass, a backward pass and the
+# optimizer's step, and waits for the loader in the rest.
 FED = (("forward", 8), ("backward", 8), ("optimizer", 4), ("input", 80))
 
 
@@ -126,7 +126,7 @@ def test_a_wait_for_others_is_told_as_the_main_thread_told_its_call():
 
 
 def on_gpus(*of_ranks: list[tuple[str, float, float, float]], count: int = 10) -> list[RankReport]:
-    """Ranks whose GPUs did this in each step, of 100 ms; all launch within 20 ms, then load."""
+    """Ranks whose GPUs did this in each step of 100 ms; the main threads do what `FED` says."""
     reports = []
     for number, activities_ in enumerate(of_ranks):
         steps = [
@@ -250,7 +250,7 @@ def test_the_traces_clock_is_that_of_the_calendar(tmp_path: Path) -> None:
         ended = time.time()
     profile.export_chrome_trace(str(tmp_path / "trace.json"))
     trace = json.loads((tmp_path / "trace.json").read_text())
-    for event in trace["traceEvents"]:  # as if a GPU had done it
+    for event in trace["traceEvents"]:  # as if it were a GPU's work
         event["cat"] = "kernel" if event["name"] == "here" else event.get("cat")
     (tmp_path / "trace.json").write_text(json.dumps(trace))
     (activity,) = activities(tmp_path / "trace.json")

@@ -1,7 +1,7 @@
-"""What was planted comes first in what the ranks of real runs reported.
+"""The planted cause comes first in the answer to the recorded reports of real runs.
 
 recorded/cpus: two and four ranks over Gloo, with torch 2.13 on two quiet cores, on
-2026-11-28. tests/tools/measure_why.py records it again.
+2026-11-28. tests/tools/measure_why.py records them again.
 """
 
 import re
@@ -14,12 +14,12 @@ from support.why_runs import CURES, OTHERS, PLANTED, RECORDED, RIGHT, RUNS, Run
 from course.core import ROOT
 from course.diagnostics import WhyAnswer
 
-HOW = ROOT / "course" / "diagnostics" / "run" / "how.md"  # whose answer test_terminal.py asks for
+HOW = ROOT / "course" / "diagnostics" / "run" / "how.md"  # test_terminal.py checks its answer
 
 
 @pytest.fixture
 def answer(tmp_path: Path) -> object:
-    """What `why` answers to a run that was recorded."""
+    """A function that returns the answer of `why` to a recorded run."""
     return lambda run: why_runs.answer(run, tmp_path)
 
 

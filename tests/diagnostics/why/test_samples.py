@@ -1,4 +1,4 @@
-"""Samples are told apart by their checksums, whatever they are made of."""
+"""Different samples have different checksums, whatever their type and shape."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ def test_different_samples_have_different_checksums(name: str, shape: tuple[int,
 
 @pytest.mark.parametrize("name", TYPES)
 def test_a_checksum_of_small_whole_numbers_has_more_than_a_few_bits(name: str) -> None:
-    """In float64 they end with 44 zeros or more, as would all their products."""
+    """As float64 such numbers end with at least 44 zero bits, and so would all their products."""
     batch = torch.arange(1, 65).reshape(8, 8).to(getattr(torch, name))
     assert all(checksum % 2**40 for checksum in samples.rows(batch))
 

@@ -1,4 +1,4 @@
-"""Scripts as others write them: what is said of each is right on any machine, and no guess."""
+"""Scripts as other people write them: each answer is right on any machine, and not a guess."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ RANKS = ["torchrun", "--standalone", "--nproc-per-node", "2"]
 
 @pytest.fixture
 def stranger(warm_ranks: None) -> object:
-    """What `why` answers of such a script."""
+    """Run such a script on two ranks, and return the answer of `why`."""
 
     def ask(name: str) -> WhyAnswer:
         run, reports = watch_ranks([*RANKS, str(STRANGERS / f"{name}.py")])
@@ -27,7 +27,7 @@ def stranger(warm_ranks: None) -> object:
 
 
 def names(answer: WhyAnswer) -> set[str]:
-    """The causes that were found."""
+    """The names of the causes that were found."""
     return {cause.name for cause in answer.causes}
 
 
@@ -39,8 +39,8 @@ def test_what_fsdp_sends_in_its_passes_is_neither_late_nor_in_vain(stranger: obj
 
 def test_an_optimizer_that_calls_a_closure_computes_in_it(stranger: object) -> None:
     answer = stranger("closure")
-    budget = answer.diagnosis.budget
-    assert budget.mean_own("forward") > 0 and budget.mean_own("optimizer") > 0
+    breakdown = answer.diagnosis.breakdown
+    assert breakdown.mean_own("forward") > 0 and breakdown.mean_own("optimizer") > 0
     assert "accumulation" not in names(answer)
 
 

@@ -1,8 +1,7 @@
-"""Scripts that know nothing of the course are watched on real ranks, each with a strong cause.
+"""Scripts that do not use the course are watched on real ranks, each with a planted cause.
 
-Here stands what is certain on any machine. What comes first by the time it takes is judged in
-test_recorded.py, by what was measured once; how often that is right is measured by
-tests/tools/measure_why.py.
+These tests check what is certain on any machine. test_recorded.py judges from recorded reports
+which cause costs most, and tests/tools/measure_why.py measures how often live answers are right.
 """
 
 import json
@@ -16,12 +15,12 @@ from support.launching import clean_environment
 from support.watching import watch_ranks
 
 from course.core import CourseError
-from course.diagnostics.why.budget import Budget
+from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.notebook.magics import CourseMagics
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
-# It looks at torch as it was before, and as it is when enough steps have been watched.
+# It looks at torch's functions while it is watched, and after enough steps have been watched.
 LEAVES = """
 import torch, torch.distributed as dist
 from torch.nn.modules import module
@@ -50,7 +49,7 @@ LATE_S = 0.08  # of plants/planted.py
 FAILS = "import torch.distributed as dist\ndist.init_process_group('gloo')\n1 / 0\n"
 
 
-# A script, what is planted, and what any machine sees of it in each step, however busy it is.
+# A script, the planted cause, and what any machine sees of it in each step, however busy it is.
 SEEN = [
     ("plain_ddp", "straggler in forward", lambda seen: 1 in seen.late("forward")),
     ("plain_ddp", "straggler in backward", lambda seen: 1 in seen.late("backward")),
@@ -70,8 +69,8 @@ SEEN = [
 ]
 
 
-class Seen(Budget):
-    """What ranks report, as a few words."""
+class Seen(StepBreakdown):
+    """The steps of all ranks, with short names for what `SEEN` asks."""
 
     def late(self, *kinds: str) -> set[int]:
         """The ranks that spend a planted delay in these kinds of work, in each step."""
@@ -86,14 +85,17 @@ class Seen(Budget):
         }
 
     def at(self, kind: str, file: str) -> list[int]:
-        """The ranks that do such work at a line of this file."""
+        """The ranks that do this kind of work at a line of this file."""
         numbers = range(len(self.ranks))
         return [n for n in numbers if any(s.where.startswith(file) for s in self.slices([kind], n))]
 
     def messages(self, traffic: str) -> int:
-        """How many waits of this traffic a step of rank 0 has, at least."""
+        """The least number of waits of this traffic in a step of rank 0."""
         return min(
-            sum(self._traffic.within(slice_, slices[0]) == traffic for slice_ in slices[0])
+            sum(
+                self._classifier.classify_in_step(slice_, slices[0]) == traffic
+                for slice_ in slices[0]
+            )
             for slices in self.sliced
         )
 
@@ -102,7 +104,7 @@ class Seen(Budget):
 def test_what_was_planted_is_seen(
     answer: object, make: str, planted: str, is_seen: Callable[[Seen], bool]
 ) -> None:
-    ranks = answer(make, planted).diagnosis.budget.ranks
+    ranks = answer(make, planted).diagnosis.breakdown.ranks
     assert [len(rank.steps) for rank in ranks] == [20, 20]
     assert is_seen(Seen(ranks))
 

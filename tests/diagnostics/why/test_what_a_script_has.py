@@ -1,4 +1,4 @@
-"""No cure offers what the script has already, or cannot take: steps that are made up."""
+"""No cure offers what the script uses already or cannot use; the steps are made up."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ AVERAGED = [*computed(), average(40)]
 SAME = {"rows": [list(range(8))] * 2, "tail": 2.0}
 LARGE = {"tail": 60.0, "overlap": 30.0}
 DDP = Ddp(ranks=2, forwards=10)
-# The cause, the slices of a step, what is given with them, what the script has, the cure.
+# The cause, a step's slices, other arguments of `same`, what the script uses, a part of the cure.
 CURES: list[tuple[str, list, dict, dict[str, Any], str]] = [
     ("latency", [*computed(), *SMALL, STEP], {}, {}, "in one large buffer"),
     ("latency", WORK, {"tail": 60.0, "buckets": (4096,) * 60}, {"ddp": [DDP]}, "few messages"),

@@ -1,8 +1,9 @@
-"""Python imports a module of this name at each start, from the first folder that has one.
+"""Begin to watch this process: Python imports a module of this name whenever it starts.
 
-`PYTHONPATH` begins with this folder for a command that is watched, so every Python process of the
-command comes through here, whatever starts it. An own ``sitecustomize`` of the environment is
-imported after it (https://docs.python.org/3/library/site.html).
+It takes the first one on its path (https://docs.python.org/3/library/site.html). `PYTHONPATH`
+begins with this folder in a watched command, so every Python process of the command runs this file,
+whatever starts the process. If the environment has a ``sitecustomize`` of its own, that is imported
+next.
 """
 
 import os
@@ -26,7 +27,7 @@ def _watch(folder: str) -> None:
 
 
 def _next() -> None:
-    """Import the module of this name that Python would have found without ours."""
+    """Import the ``sitecustomize`` that Python would have found without ours."""
     ours = sys.modules.pop("sitecustomize")
     try:
         # The environment's own, now that ours is off the path.

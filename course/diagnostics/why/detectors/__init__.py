@@ -1,6 +1,7 @@
-"""The detectors of causes, a file for each or for a few that share their evidence.
+"""The detectors of causes: one file for each, or for a few that share their evidence.
 
-Each registers itself in `Cause.DETECTORS` when its file is imported, and this imports them all.
+A detector registers itself in `Cause.DETECTORS` when its file is imported. This package imports
+them all.
 """
 
 from importlib import import_module

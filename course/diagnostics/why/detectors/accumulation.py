@@ -1,55 +1,55 @@
-"""Gradients that are averaged too often."""
+"""Detect gradients that are averaged too often."""
 
 from collections.abc import Iterator
 from typing import Self
 
 from course.diagnostics.finding import CauseInfo
-from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.cause import Cause
+from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.thresholds import SHOWN_SHARE
 
 ALL_BUT_LAST = "Run all passes but the last, forward and backward, inside `with model.no_sync():`."
 
 
 class Accumulation(Cause):
-    """A step has several passes, and each of them averages gradients."""
+    """A step has several backward passes, and each of them averages gradients."""
 
     info = CauseInfo("accumulation", "gradients are averaged in passes that take no step", lab="04")
     aspect = "messages"
-    threshold = SHOWN_SHARE  # messages in vain are counted, however long they took
+    threshold = SHOWN_SHARE  # needless messages are a fact, however little time they take
     needs_all = True
 
     @classmethod
-    def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """Adds up the messages of those passes after which no step is taken."""
-        if seconds := budget.price("early"):
-            line = budget.line("collective", "tail", traffic="gradients")
-            yield cls(budget, seconds / budget.net_s, line=line)
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
+        """Adds up the messages of all passes that no optimizer step follows."""
+        if seconds := breakdown.transfer_s("early"):
+            line = breakdown.line("collective", "tail", traffic="gradients")
+            yield cls(breakdown, seconds / breakdown.net_s, line=line)
 
     @property
     def seen(self) -> str:
-        """The number of passes that average."""
-        passes = max((slice_.turn for slice_ in self.budget.slices(["backward"])), default=0)
+        """The number of passes in which gradients are averaged."""
+        passes = max((slice_.turn for slice_ in self.breakdown.slices(["backward"])), default=0)
         often = f"in each of {passes} passes" if passes > 1 else "in passes that take no step"
         return f"gradients are averaged {often}, and only those of the last need be"
 
     @property
     def lab(self) -> str:
         """Lab 10b for a sharded model, lab 04 for DDP."""
-        return "10b" if self.budget.script.sharded else self.info.lab
+        return "10b" if self.breakdown.script.sharded else self.info.lab
 
     @property
     def cure(self) -> str:
-        """Depends on what averages, and on whether there is a `no_sync` already."""
-        script = self.budget.script
+        """Depends on what averages the gradients, and on whether the script uses `no_sync`."""
+        script = self.breakdown.script
         if script.sharded == "fully_shard":
             return (
                 "`fully_shard` has no `no_sync`: call `model.set_requires_gradient_sync(last)` "
                 "before each pass, where `last` is true in the last one of a step."
             )
-        if not self.budget.ddp and not script.sharded:
+        if not self.breakdown.ddp and not script.sharded:
             return "Average the gradients once for each step, after its last backward pass."
-        if script.no_sync and not any(ddp.quiet for ddp in self.budget.ddp):
+        if script.no_sync and not any(ddp.quiet for ddp in self.breakdown.ddp):
             return (
                 f"There is a no_sync() at {script.no_sync}, but it begins after the forward, and "
                 "DDP decides in the forward: put the forward into it as well."

@@ -1,11 +1,11 @@
-"""Buffers that DDP sends."""
+"""Detect the broadcast of a model's buffers."""
 
 from collections.abc import Iterator
 from typing import Self
 
 from course.diagnostics.finding import CauseInfo
-from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.cause import Cause
+from course.diagnostics.why.step_breakdown import StepBreakdown
 
 OF_DDP = "Give DDP `forward_sync_buffers=False` (before torch 2.13 `broadcast_buffers=False`)"
 
@@ -20,20 +20,20 @@ class Buffers(Cause):
     needs_all = True
 
     @classmethod
-    def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """Measures what these messages take."""
-        if seconds := budget.price("buffers"):
-            line = budget.line("buffers")
-            yield cls(budget, seconds / budget.net_s, line=line)
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
+        """Measures how long these messages take."""
+        if seconds := breakdown.transfer_s("buffers"):
+            line = breakdown.line("buffers")
+            yield cls(breakdown, seconds / breakdown.net_s, line=line)
 
     @classmethod
-    def is_absent(cls, budget: Budget) -> bool:
+    def is_absent(cls, breakdown: StepBreakdown) -> bool:
         """Whether no DDP module has buffers."""
-        return not any(ddp.buffers for ddp in budget.ddp)
+        return not any(ddp.buffers for ddp in breakdown.ddp)
 
     @property
     def cure(self) -> str:
         """Depends on what sends the buffers."""
-        if not self.budget.ddp:
+        if not self.breakdown.ddp:
             return "Send them once, or only after they have changed; or make them smaller."
         return f"{OF_DDP} where buffers do not change, or make them smaller."

@@ -1,17 +1,17 @@
-"""Nothing is wrong: the ranks spend their time on the model."""
+"""Name computing as the cause if nothing is wrong: the ranks spend their time on the model."""
 
 from collections.abc import Iterator
 from typing import Self
 
 from course.diagnostics.finding import CauseInfo
 from course.diagnostics.profiling.timeline import COMPUTING
-from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.cause import Cause
+from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.thresholds import NEARLY_ALL
 
 
 class Computing(Cause):
-    """The first cause if no other costs much."""
+    """The first cause, if no other cause costs much."""
 
     info = CauseInfo(
         "computing",
@@ -21,13 +21,13 @@ class Computing(Cause):
     )
 
     @classmethod
-    def evidence(cls, budget: Budget) -> Iterator[Self]:
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Always found, with the share of a step that is computing."""
-        yield cls(budget, min(1.0, sum(map(budget.mean_own, COMPUTING)) / budget.net_s))
+        yield cls(breakdown, min(1.0, sum(map(breakdown.mean_own, COMPUTING)) / breakdown.net_s))
 
     @property
     def is_nearly_all(self) -> bool:
-        """Whether the ranks do little else."""
+        """Whether the ranks do nearly nothing else."""
         return self.share >= NEARLY_ALL
 
     @property

@@ -1,26 +1,26 @@
-"""Copies from the host to a GPU."""
+"""Detect copies from the host for which a GPU waits."""
 
 from course.diagnostics.finding import CauseInfo
-from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.cause import OwnWork
+from course.diagnostics.why.step_breakdown import StepBreakdown
 
 
 class Copies(OwnWork):
-    """The GPU waits for copies."""
+    """The GPU waits for copies from the host."""
 
     info = CauseInfo("copies", "the device waits for copies from the host", lab="04")
     kind = "copies"
     aspect = "copies"
 
     @classmethod
-    def is_absent(cls, budget: Budget) -> bool:
+    def is_absent(cls, breakdown: StepBreakdown) -> bool:
         """Whether no rank has a GPU."""
-        return all(rank.device != "cuda" for rank in budget.ranks)
+        return all(rank.device != "cuda" for rank in breakdown.ranks)
 
     @property
     def cure(self) -> str:
         """Depends on whether the loader pins its batches already."""
-        loader = self.budget.script.loader
+        loader = self.breakdown.script.loader
         if loader and loader.pinned:
             return "The loader pins its batches already: copy with `non_blocking=True` as well."
         pin = "`pin_memory=True` in the DataLoader" if loader else "batches in pinned memory"

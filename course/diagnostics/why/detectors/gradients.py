@@ -1,16 +1,16 @@
-"""Messages of gradients: their number, their beginning, or their size makes them long."""
+"""Detect what makes the messages of gradients long: their number, their start, or their size."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Self
 
 from course.core import words
 from course.diagnostics.finding import CauseInfo
-from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.cause import Cause
 from course.diagnostics.why.gradient_messages import gathers, is_of_split_layers, parts
+from course.diagnostics.why.step_breakdown import StepBreakdown
 
-USUAL_CAP = 25 << 20  # bytes of a bucket, as DDP makes them
-PRICE = "That is the price of the memory that sharded weights save."
+USUAL_CAP = 25 << 20  # the size of DDP's buckets by default, in bytes
+TRADEOFF = "That is the price of the memory that sharded weights save."
 KEEPS = {
     "fully_shard": "`reshard_after_forward=False` of fully_shard",
     "FSDP": "`ShardingStrategy.SHARD_GRAD_OP` of FSDP",
@@ -19,33 +19,33 @@ FEWER = "take larger batches, and so fewer steps"
 
 
 class OfGradients(Cause):
-    """One of the four causes; `part` is its name in `Parts`."""
+    """The base of four causes; `part` is the cause's field in `Parts`."""
 
     part: ClassVar[str]
     aspect = "messages"
     needs_all = True
 
     @classmethod
-    def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """Measures this cause's part of what the messages take."""
-        seconds = getattr(parts(budget), cls.part)
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
+        """Measures this cause's part of the messages' time."""
+        seconds = getattr(parts(breakdown), cls.part)
         if seconds > 0:
-            line = budget.line("collective", "tail", traffic="gradients")
-            yield cls(budget, seconds / budget.net_s, line=line)
+            line = breakdown.line("collective", "tail", traffic="gradients")
+            yield cls(breakdown, seconds / breakdown.net_s, line=line)
 
 
 class OfSize(OfGradients):
-    """A cause that layers may have as well, if their parts lie on several ranks."""
+    """The base of causes that also occur with layers that are split between ranks."""
 
     @property
     def lab(self) -> str:
-        """Lab 11 for such layers, else the lab on gradients."""
-        return "11" if is_of_split_layers(self.budget) else self.info.lab
+        """Lab 11 for split layers, and otherwise the lab on gradients."""
+        return "11" if is_of_split_layers(self.breakdown) else self.info.lab
 
     @property
     def cure(self) -> str:
-        """Depends on whether most of the messages are such layers' or gradients."""
-        if is_of_split_layers(self.budget):
+        """Depends on whether most of the messages belong to split layers."""
+        if is_of_split_layers(self.breakdown):
             return (
                 "Most of it is not gradients, but what layers send that are split between ranks. "
                 "Split each over fewer ranks, or compute in 16 bits."
@@ -54,7 +54,7 @@ class OfSize(OfGradients):
 
     @property
     def cure_of_gradients(self) -> str:
-        """What the script can do if most of the messages are gradients."""
+        """The cure if most of the messages are gradients."""
         raise NotImplementedError
 
 
@@ -71,15 +71,15 @@ class Latency(OfSize):
     @property
     def cure_of_gradients(self) -> str:
         """Depends on what sends the messages."""
-        script = self.budget.script
+        script = self.breakdown.script
         if script.sharded:
             return (
                 f"Call `{script.sharded}` on larger blocks, so that each sends more at once; if "
                 f"there are few already, {FEWER}."
             )
-        if not self.budget.ddp_passes:
+        if not self.breakdown.ddp_passes:
             return f"Send many together, in one large buffer, or use DDP. Else {FEWER}."
-        cap = max((ddp.cap for ddp in self.budget.ddp), default=0)
+        cap = max((ddp.cap for ddp in self.breakdown.ddp), default=0)
         if cap and cap < USUAL_CAP:
             return (
                 f"Send many together: DDP's buckets hold at most {words.size(cap)} here. Leave "
@@ -89,23 +89,23 @@ class Latency(OfSize):
 
 
 class Gathering(OfGradients):
-    """The messages gather the weights of a sharded model, as each of its passes needs."""
+    """The messages gather the weights of a sharded model, which each of its passes needs."""
 
     info = CauseInfo(
         "gathering weights", "each pass gathers the weights of the sharded model", lab="10b"
     )
     part = "gathered"
-    is_price = True
+    is_tradeoff = True
 
     @property
     def cure(self) -> str:
-        """Depends on whether the weights are kept until the backward pass already."""
-        if not any(slice_.within == "backward" for slice_ in gathers(self.budget)):
-            return f"{PRICE} They are kept from forward to backward already, so {FEWER}."
-        keep = KEEPS[self.budget.script.sharded]
+        """Depends on whether the weights are already kept until the backward pass."""
+        if not any(slice_.within == "backward" for slice_ in gathers(self.breakdown)):
+            return f"{TRADEOFF} They are kept from forward to backward already, so {FEWER}."
+        keep = KEEPS[self.breakdown.script.sharded]
         return (
-            f"{PRICE} If there is memory left, keep them from forward to backward ({keep}); else "
-            f"{FEWER}."
+            f"{TRADEOFF} If there is memory left, keep them from forward to backward ({keep}); "
+            f"else {FEWER}."
         )
 
 
@@ -118,7 +118,7 @@ class NoOverlap(OfGradients):
     @property
     def cure(self) -> str:
         """Depends on what sends the messages."""
-        if self.budget.ddp_passes:
+        if self.breakdown.ddp_passes:
             return "Take a smaller `bucket_cap_mb` of DDP, so that the first bucket is full sooner."
         return (
             "Use DDP, or begin an all-reduce with `async_op=True` as soon as a bucket of gradients "
@@ -138,15 +138,15 @@ class Bandwidth(OfSize):
 
     @property
     def cure_of_gradients(self) -> str:
-        """Depends on what sends the messages, and on their number of bits."""
-        script = self.budget.script
-        if script.half or any("16" in ddp.hook for ddp in self.budget.ddp):
+        """Depends on what sends the messages, and on how many bits a gradient has."""
+        script = self.breakdown.script
+        if script.half or any("16" in ddp.hook for ddp in self.breakdown.ddp):
             return f"The gradients are sent in 16 bits already, so {FEWER}."
         if script.sharded == "fully_shard":
             how = "`MixedPrecisionPolicy(reduce_dtype=torch.bfloat16)` of fully_shard"
         elif script.sharded:
             how = "`MixedPrecision(reduce_dtype=torch.bfloat16)` of FSDP"
-        elif self.budget.ddp_passes:
+        elif self.breakdown.ddp_passes:
             how = "DDP's `bf16_compress_hook`, on CPUs `fp16_compress_hook`"
         else:
             how = "cast them before the all-reduce"

@@ -1,55 +1,55 @@
-"""A DDP module that sends nothing."""
+"""Detect a DDP module that sends no gradients."""
 
 from collections.abc import Iterator
 from typing import Self
 
 from course.core import words
 from course.diagnostics.finding import CauseInfo
-from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.cause import Cause
+from course.diagnostics.why.step_breakdown import StepBreakdown
 
 
 class IdleDdp(Cause):
-    """The script trains and has a DDP module, which averaged no gradient in any step."""
+    """The script trains and has a DDP module, but no gradient was averaged in any step."""
 
     info = CauseInfo("idle DDP", "the script trains, and its DDP sends no gradient", lab="03")
     aspect = "messages"
     is_always_shown = needs_all = True
 
     @classmethod
-    def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """Counts the forward passes of all ranks that went through DDP."""
-        models = [ddp for rank in budget.ranks for ddp in rank.script.ddp]
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
+        """Found if backward passes ran, but no forward pass of any rank would send gradients."""
+        models = [ddp for rank in breakdown.ranks for ddp in rank.script.ddp]
         sends = any(ddp.forwards or ddp.ranks < 2 for ddp in models)
-        if not models or sends or budget.averages or budget.script.sharded:
+        if not models or sends or breakdown.averages or breakdown.script.sharded:
             return
-        if any(budget.slices(["backward"])) and not budget.ddp_passes:
-            line = budget.line("forward") or models[0].made_at
-            yield cls(budget, 0.0, line=line)
+        if any(breakdown.slices(["backward"])) and not breakdown.ddp_passes:
+            line = breakdown.line("forward") or models[0].made_at
+            yield cls(breakdown, 0.0, line=line)
 
     @property
     def title(self) -> str:
-        """The name alone, because this cause takes no time."""
+        """The name alone, because this cause costs no time."""
         return self.name
 
     @property
     def seen(self) -> str:
-        """Whether the passes went past DDP, or were inside `no_sync`."""
-        steps = words.plural(len(self.budget.times), "step")
-        if any(ddp.quiet for ddp in self.budget.ddp):
+        """Whether the passes bypassed DDP, or were inside `no_sync`."""
+        steps = words.plural(len(self.breakdown.times), "step")
+        if any(ddp.quiet for ddp in self.breakdown.ddp):
             return f"DDP sent no gradient in {steps}: every forward pass was inside no_sync()"
-        made = self.budget.ddp[0].made_at
+        made = self.breakdown.ddp[0].made_at
         at = f", which was made at {made}" if made else ""
         return f"DDP sent no gradient in {steps}: no forward pass went through the model{at}"
 
     @property
     def gain(self) -> str:
-        """What is lost in place of time: the ranks train different models."""
+        """The real damage, which is not time: the ranks train different models."""
         return "Each rank trains a model of its own."
 
     @property
     def cure(self) -> str:
         """Depends on whether the passes were inside `no_sync`."""
-        if any(ddp.quiet for ddp in self.budget.ddp):
+        if any(ddp.quiet for ddp in self.breakdown.ddp):
             return "Leave the last pass of each step outside of no_sync()."
         return "Call the DDP module itself, `model(...)`, and not `model.module(...)`."

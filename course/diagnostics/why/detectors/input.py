@@ -1,9 +1,9 @@
-"""The loaders."""
+"""Detect loaders that keep the ranks waiting."""
 
 from course.diagnostics.finding import CauseInfo
 from course.diagnostics.why import epoch_starts
-from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.cause import OwnWork
+from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.thresholds import EPOCH_START_SHARE
 
 STORE = "prepare the data once and store it"
@@ -17,39 +17,39 @@ class Input(OwnWork):
     aspect = "the loaders"
 
     @classmethod
-    def is_absent(cls, budget: Budget) -> bool:
-        """Whether nothing was loaded."""
-        return not budget.mean_own("input")
+    def is_absent(cls, breakdown: StepBreakdown) -> bool:
+        """Whether the script loaded nothing."""
+        return not breakdown.mean_own("input")
 
     @property
     def waits_for_workers(self) -> bool:
         """Whether the loader has workers."""
-        return self.budget.has_workers
+        return self.breakdown.has_workers
 
     @property
     def lab(self) -> str:
         """Lab 04d for a stream, lab 04 for any other loader."""
-        loader = self.budget.script.loader
+        loader = self.breakdown.script.loader
         return "04d" if loader and loader.stream else self.info.lab
 
     @property
     def seen(self) -> str:
-        """Whether most of the waiting is for the first batch of an epoch."""
+        """Half a sentence, which adds if most of the waiting is at the beginning of epochs."""
         if not self._is_at_epoch_starts:
             return self.info.summary
-        start = epoch_starts.compare(self.budget)
-        often = f": {start.says}" if start else ""
+        start = epoch_starts.compare(self.breakdown)
+        often = f": {start.comparison}" if start else ""
         return f"{self.info.summary}, most of it where an epoch begins{often}"
 
     @property
     def _is_at_epoch_starts(self) -> bool:
-        """Whether most of the waiting lies in the first steps of epochs."""
-        return epoch_starts.share_of(self.budget, self.kind) >= EPOCH_START_SHARE
+        """Whether most of the waiting is in the first steps of epochs."""
+        return epoch_starts.share_of(self.breakdown, self.kind) >= EPOCH_START_SHARE
 
     @property
     def cure(self) -> str:
-        """Depends on how the script loads, and on what it has already."""
-        loader, first = self.budget.script.loader, self.budget.ranks[0]
+        """Depends on how the script loads, and on what it uses already."""
+        loader, first = self.breakdown.script.loader, self.breakdown.ranks[0]
         if loader is None:
             return (
                 "The batches come from an iterator of the script's own. Make it the data set of a "
@@ -65,7 +65,7 @@ class Input(OwnWork):
             return (
                 "Do once, and keep, what the data set and the sampler do whenever an epoch begins."
             )
-        if loader.opened * 2 > len(self.budget.times):
+        if loader.opened * 2 > len(self.breakdown.times):
             return (
                 "The loader is started again for each batch, as by `next(iter(loader))`: keep one "
                 "iterator for the whole epoch, and call `next` on that."

@@ -1,16 +1,16 @@
-"""Samples that several ranks draw."""
+"""Detect ranks that draw the same samples."""
 
 from collections.abc import Iterator
 from typing import Self
 
 from course.diagnostics.finding import CauseInfo
 from course.diagnostics.why import sharding
-from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.cause import Cause
+from course.diagnostics.why.step_breakdown import StepBreakdown
 
 
 class NotSharded(Cause):
-    """All ranks draw the same samples, and average the gradients of these."""
+    """All ranks draw the same samples, and average their gradients."""
 
     info = CauseInfo(
         "not sharded",
@@ -22,33 +22,33 @@ class NotSharded(Cause):
     needs_all = True
 
     @classmethod
-    def evidence(cls, budget: Budget) -> Iterator[Self]:
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Compares the checksums of the samples that the ranks drew."""
-        if budget.averages and sharding.are_same(budget):
-            line = budget.line("input")
-            yield cls(budget, 1 - 1 / budget.ranks[0].world, line=line)
+        if breakdown.averages and sharding.draw_same_samples(breakdown):
+            line = breakdown.line("input")
+            yield cls(breakdown, 1 - 1 / breakdown.ranks[0].world, line=line)
 
     @classmethod
-    def is_absent(cls, budget: Budget) -> bool:
-        """Whether nothing that was recorded can tell."""
-        return sharding.are_same(budget) is None
+    def is_absent(cls, breakdown: StepBreakdown) -> bool:
+        """Whether the evidence cannot decide it."""
+        return sharding.draw_same_samples(breakdown) is None
 
     @property
     def gain(self) -> str:
-        """By how much an epoch becomes shorter; a step does not."""
-        world = self.budget.ranks[0].world
+        """A sentence on how much shorter an epoch becomes; a step becomes no shorter."""
+        world = self.breakdown.ranks[0].world
         return f"With shares of its own, an epoch takes {world} times fewer steps."
 
     @property
     def lab(self) -> str:
         """Lab 04d for a stream, lab 03 for a data set with indices."""
-        loader = self.budget.script.loader
+        loader = self.breakdown.script.loader
         return "04d" if loader and loader.stream else self.info.lab
 
     @property
     def cure(self) -> str:
-        """Depends on how the script loads, and on what it has already."""
-        script = self.budget.script
+        """Depends on how the script loads, and on what it uses already."""
+        script = self.breakdown.script
         loader = script.loader
         if loader is None:
             return (

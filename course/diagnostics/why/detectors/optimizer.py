@@ -1,15 +1,15 @@
-"""The optimizer's step."""
+"""Detect an optimizer whose step takes long."""
 
 from course.diagnostics.finding import CauseInfo
 from course.diagnostics.why.cause import OwnWork
 
-FUSED = ("Adagrad", "Adam", "AdamW", "SGD")  # that have `fused`
+FUSED = ("Adagrad", "Adam", "AdamW", "SGD")  # the optimizers that take `fused=True`
 FOREACH = (*FUSED, "Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop")
 SHARED = "ZeroRedundancyOptimizer"
 
 
 class Optimizer(OwnWork):
-    """The step of the optimizer takes long."""
+    """The optimizer's step takes long."""
 
     info = CauseInfo("optimizer", "the optimizer's step takes long", lab="10")
     kind = "optimizer"
@@ -19,7 +19,7 @@ class Optimizer(OwnWork):
     @property
     def cure(self) -> str:
         """Depends on the optimizer's class, and on what it uses already."""
-        script = self.budget.script
+        script = self.breakdown.script
         ways = []
         if script.optimizer in FOREACH and not script.foreach and not script.fused:
             ways.append("`foreach=True`")

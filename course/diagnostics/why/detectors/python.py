@@ -1,4 +1,4 @@
-"""Python that is neither model nor data."""
+"""Detect time in Python code that neither runs the model nor loads data."""
 
 from course.diagnostics.finding import CauseInfo
 from course.diagnostics.why.cause import OwnWork

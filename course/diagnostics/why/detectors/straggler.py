@@ -1,4 +1,4 @@
-"""A rank that is later than the others."""
+"""Detect a rank that is later than the others."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -6,8 +6,8 @@ from typing import Self
 from course.diagnostics.finding import CauseInfo
 from course.diagnostics.profiling.timeline import PARTS
 from course.diagnostics.why import meetings
-from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.cause import Cause
+from course.diagnostics.why.step_breakdown import StepBreakdown
 
 ALIKE = (
     "Give all ranks the same work in each step: deal the samples so that their batches are of "
@@ -16,28 +16,28 @@ ALIKE = (
 
 
 class Straggler(Cause):
-    """The ranks wait for one rank: nearly always for the same, or for each in turn."""
+    """The ranks wait for one rank: nearly always for the same one, or for each in turn."""
 
     info = CauseInfo("straggler", "one rank is later than the others, which wait for it", lab="08")
     aspect = "the ranks' pace"
     needs_all = True
 
     @classmethod
-    def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """Found for one late rank, or for ranks late in turns if they meet for gradients anyway."""
-        late = budget.late
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
+        """Found for one late rank, or for ranks that are late in turns and must meet anyway."""
+        late = breakdown.late
         if late:
-            rank = budget.ranks[late.index].rank
-            line = budget.line(late.kind, index=late.index)
-            yield cls(budget, late.gain / budget.net_s, rank, line, PARTS[late.kind])
-        elif (turns := budget.turns) and not meetings.are_needless(budget):
-            line = budget.line(turns.kind)
-            yield cls(budget, turns.gain / budget.net_s, None, line, PARTS[turns.kind])
+            rank = breakdown.ranks[late.index].rank
+            line = breakdown.line(late.kind, index=late.index)
+            yield cls(breakdown, late.gain / breakdown.net_s, rank, line, PARTS[late.kind])
+        elif (turns := breakdown.turns) and not meetings.are_needless(breakdown):
+            line = breakdown.line(turns.kind)
+            yield cls(breakdown, turns.gain / breakdown.net_s, None, line, PARTS[turns.kind])
 
     @property
     def waits_for_workers(self) -> bool:
         """Whether the rank is late because its loader is."""
-        return self.step_part == PARTS["input"] and self.budget.has_workers
+        return self.step_part == PARTS["input"] and self.breakdown.has_workers
 
     @property
     def needs_cores(self) -> bool:
@@ -46,7 +46,7 @@ class Straggler(Cause):
 
     @property
     def seen(self) -> str:
-        """Whether it is always the same rank."""
+        """Half a sentence on whether it is always the same rank."""
         if self.rank is None:
             return "in each step the others wait for one rank, each time for another"
         return self.info.summary

@@ -1,4 +1,4 @@
-"""Meetings that the script itself calls for."""
+"""Detect messages of the script itself that make the ranks wait for one another."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -6,8 +6,8 @@ from typing import Self
 
 from course.diagnostics.finding import CauseInfo
 from course.diagnostics.why import meetings
-from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.cause import Cause
+from course.diagnostics.why.step_breakdown import StepBreakdown
 
 
 class Synchronization(Cause):
@@ -20,20 +20,20 @@ class Synchronization(Cause):
     needs_all = True
 
     @classmethod
-    def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """Adds up what these messages take, and the waiting that only they cause."""
-        seconds = budget.price(cls.info.name)
-        if budget.turns and meetings.are_needless(budget):
-            seconds += budget.turns.gain
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
+        """Adds up the time of these messages, and the waiting that only they cause."""
+        seconds = breakdown.transfer_s(cls.info.name)
+        if breakdown.turns and meetings.are_needless(breakdown):
+            seconds += breakdown.turns.gain
         if seconds:
-            line = budget.line("collective", traffic=cls.info.name)
-            yield cls(budget, seconds / budget.net_s, line=line)
+            line = breakdown.line("collective", traffic=cls.info.name)
+            yield cls(breakdown, seconds / breakdown.net_s, line=line)
 
     @property
     def cure(self) -> str:
-        """Depends on the call that takes most of the time."""
+        """Depends on the call that takes most time."""
         seconds: defaultdict[str, float] = defaultdict(float)
-        for slice_ in self.budget.collectives(self.name):
+        for slice_ in self.breakdown.collectives(self.name):
             seconds[slice_.name] += slice_.seconds
         call = max(seconds, key=seconds.__getitem__, default="")
         if "barrier" in call:
@@ -43,7 +43,7 @@ class Synchronization(Cause):
                 "Objects are pickled and sent in several messages: send a tensor of numbers, and "
                 "only once in many steps."
             )
-        if meetings.are_needless(self.budget):
+        if meetings.are_needless(self.breakdown):
             return (
                 f"Call the {call or 'collective'} once in many steps: between two such meetings a "
                 "rank that is late in one step and early in another keeps no other waiting."

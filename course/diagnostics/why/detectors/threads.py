@@ -1,4 +1,4 @@
-"""Threads that wait for cores."""
+"""Detect more threads than cores."""
 
 from collections.abc import Iterator
 from statistics import fmean
@@ -6,16 +6,16 @@ from typing import Self
 
 from course.core import words
 from course.diagnostics.finding import CauseInfo
-from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.cause import Cause
+from course.diagnostics.why.step_breakdown import StepBreakdown
 
 
 class Threads(Cause):
-    """Each rank has more than one thread, and together they are more than the cores.
+    """Each rank has more than one thread, and all ranks together have more threads than cores.
 
-    At the end of an operation all its threads wait for the last. So what counts is the time in
-    which any of them waits for a core. Without it, at most the share of threads without a core is
-    saved.
+    At the end of an operation, all its threads wait for the last one. So the time counts in which
+    any of them waits for a core. Of that time, a cure saves at most the share of threads that have
+    no core.
     """
 
     info = CauseInfo(
@@ -29,23 +29,23 @@ class Threads(Cause):
     is_fact = True
 
     @classmethod
-    def evidence(cls, budget: Budget) -> Iterator[Self]:
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Compares the number of threads with the cores, and measures how long threads wait."""
-        first = budget.ranks[0]
+        first = breakdown.ranks[0]
         threads = first.threads * first.local
         if first.threads >= 2 and threads > first.cores and first.device != "cuda":
-            waits = fmean(min(1.0, rank.queued_s / rank.watched_s) for rank in budget.ranks)
-            yield cls(budget, waits * (1 - first.cores / threads))
+            waits = fmean(min(1.0, rank.queued_s / rank.watched_s) for rank in breakdown.ranks)
+            yield cls(breakdown, waits * (1 - first.cores / threads))
 
     @classmethod
-    def is_absent(cls, budget: Budget) -> bool:
-        """Whether a GPU computes, so that waiting threads hold nothing up."""
-        return any(rank.device == "cuda" for rank in budget.ranks)
+    def is_absent(cls, breakdown: StepBreakdown) -> bool:
+        """Whether a GPU computes, because then waiting threads hold nothing up."""
+        return any(rank.device == "cuda" for rank in breakdown.ranks)
 
     @property
     def gain(self) -> str:
-        """How many threads there are; the gain itself is unknown."""
-        first = self.budget.ranks[0]
+        """A sentence on the number of threads; the gain itself is unknown."""
+        first = self.breakdown.ranks[0]
         return (
             f"Here {first.local} ranks of {first.threads} threads each share "
             f"{words.plural(first.cores, 'core')}. How much faster fewer are, only a run tells."

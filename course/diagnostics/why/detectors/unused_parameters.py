@@ -1,12 +1,12 @@
-"""A search by DDP that finds nothing."""
+"""Detect a search for unused parameters that finds none."""
 
 from collections.abc import Iterator
 from typing import Self
 
 from course.diagnostics.finding import CauseInfo
 from course.diagnostics.why import gradient_messages
-from course.diagnostics.why.budget import Budget
 from course.diagnostics.why.cause import OwnWork
+from course.diagnostics.why.step_breakdown import StepBreakdown
 
 OF_TRAINER = "Set `ddp_find_unused_parameters=False` in the TrainingArguments"
 
@@ -20,29 +20,29 @@ class UnusedParameters(OwnWork):
         lab="03b",
     )
     kind = "search"
-    is_always_shown = True  # most of it lies inside backward, where it cannot be seen
+    is_always_shown = True  # most of it is inside backward, where it is invisible
 
     @classmethod
-    def evidence(cls, budget: Budget) -> Iterator[Self]:
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Found if DDP searches, and every parameter was used."""
-        finds = any(ddp.finds_unused for ddp in budget.ddp)
-        if finds and not any(pass_.unused for pass_ in budget.ddp_passes):
-            yield from super().evidence(budget)
+        finds = any(ddp.finds_unused for ddp in breakdown.ddp)
+        if finds and not any(pass_.unused for pass_ in breakdown.ddp_passes):
+            yield from super().evidence(breakdown)
 
     @classmethod
-    def gain_s(cls, budget: Budget) -> float:
-        """The search itself, and the message in which DDP says what it found."""
-        return super().gain_s(budget) + gradient_messages.search_s(budget)
+    def gain_s(cls, breakdown: StepBreakdown) -> float:
+        """The search itself, and the message in which DDP sends its result."""
+        return super().gain_s(breakdown) + gradient_messages.search_s(breakdown)
 
     @property
     def gain(self) -> str:
-        """What is visible of the search; its whole cost is unknown."""
+        """Sentences that call the share a lower bound; the whole cost is unknown."""
         return "All were used in every step watched. This is what is seen of it at the least."
 
     @property
     def cure(self) -> str:
         """Depends on what made the DDP module: the script or a framework."""
-        framework = self.budget.script.framework
+        framework = self.breakdown.script.framework
         if framework == "Trainer":
             how = OF_TRAINER
         elif framework == "accelerate":
@@ -52,5 +52,5 @@ class UnusedParameters(OwnWork):
             )
         else:
             how = "Leave `find_unused_parameters=True` out, if all are used in every step"
-        static = any(ddp.static for ddp in self.budget.ddp)
+        static = any(ddp.static for ddp in self.breakdown.ddp)
         return f"{how}." if static else f"{how}; else try `static_graph=True`."

@@ -20,12 +20,12 @@ torch.manual_seed(0)
 
 
 class Net(nn.Sequential):
-    """Takes its time for a long text."""
+    """A network that is slow in some steps, as with a long text."""
 
     is_late = False
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The same as without, later."""
+        """Return the same as `nn.Sequential`, perhaps after a delay."""
         if self.is_late:
             time.sleep(0.08)
         return super().forward(x)

@@ -19,14 +19,14 @@ cause, folder = sys.argv[1:3]
 rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
 device = torch.device("cuda", local_rank)
 WIDTH = 1024
-# One layer is applied so many times in place of many layers: much to compute, little to send.
+# One layer is applied this many times instead of many layers: much to compute, little to send.
 TIMES = int(os.environ.get("TIMES", "6"))
 BATCH = 512 if cause == "bandwidth" else 8192
 LARGE = 24_000_000  # parameters, or elements of a buffer
 
 
 class Samples(Dataset):
-    """Random samples, the same on every rank; drawing a batch may take its time."""
+    """Random samples, the same on every rank; drawing a batch may be slow."""
 
     def __init__(self, size: int) -> None:
         generator = torch.Generator().manual_seed(0)
@@ -48,7 +48,7 @@ class Samples(Dataset):
 
 
 class Net(nn.Module):
-    """One wide layer that is applied many times; with a large parameter or buffer."""
+    """One wide layer that is applied many times; may have a large parameter or buffer."""
 
     def __init__(self) -> None:
         super().__init__()

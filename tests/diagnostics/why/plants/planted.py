@@ -1,4 +1,4 @@
-"""What is wrong on purpose: a small training, and one cause that makes it slow."""
+"""A small training with one planted cause that makes it slow."""
 
 import os
 import time
@@ -10,13 +10,13 @@ from torch.utils.data import Dataset
 
 RANK = int(os.environ["RANK"])
 LARGE = torch.zeros(30_000_000)  # what is saved; zeros take no memory until they are read
-LATE_S = 0.08  # what a planted delay takes, in a step of some 40 ms
+LATE_S = 0.08  # the length of a planted delay, in a step of about 40 ms
 WIDTH = 256
 LARGE_MODELS = ("bandwidth", "accumulation")
 
 
 class Digits(Dataset):
-    """Random samples, the same on every rank; drawing one may take its time."""
+    """Random samples, the same on every rank; drawing a batch may be slow."""
 
     def __init__(self, cause: str, size: int) -> None:
         generator = torch.Generator().manual_seed(0)
@@ -31,23 +31,23 @@ class Digits(Dataset):
         return index
 
     def collate(self, batch: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
-        """A batch; where it is late, as from a slow disk."""
+        """A batch; if `late`, it takes as long as from a slow disk."""
         if self.late:
             time.sleep(LATE_S)
         return self.inputs[batch], self.labels[batch]
 
 
 class Late(torch.autograd.Function):
-    """Changes nothing, and is late in backward."""
+    """Changes nothing, but is slow in backward."""
 
     @staticmethod
     def forward(ctx: object, x: torch.Tensor) -> torch.Tensor:
-        """The same."""
+        """Return the input."""
         return x.view_as(x)
 
     @staticmethod
     def backward(ctx: object, grad: torch.Tensor) -> torch.Tensor:
-        """The same, later."""
+        """Return the gradient, after a delay."""
         time.sleep(LATE_S)
         return grad
 
@@ -82,17 +82,17 @@ class Net(nn.Module):
 
 
 def batch_size(cause: str) -> int:
-    """Samples of a rank in a step: many where computing should be what takes long."""
+    """Samples of a rank in a step: many if computing should take most of the time."""
     if cause in ("latency", "unused parameters", *LARGE_MODELS):
         return 8
     return {"no overlap": 64}.get(cause, 1024)
 
 
 class Slow(torch.optim.SGD):
-    """Plain descent that orthogonalizes nothing, and multiplies matrices all the same."""
+    """SGD with needless matrix products, as slow as an optimizer that orthogonalizes."""
 
     def step(self, closure: object = None) -> None:
-        """A step, and work."""
+        """Multiply matrices, then take the step."""
         for _ in range(15):
             torch.mm(torch.ones(512, 512), torch.ones(512, 512))
         super().step(closure)
@@ -104,7 +104,7 @@ def optimizer(cause: str, model: nn.Module) -> torch.optim.Optimizer:
 
 
 def after_step(cause: str, model: nn.Module, folder: str) -> None:
-    """What the script does between its steps."""
+    """Do what the script does between its steps."""
     if cause == "saving" and RANK == 0:
         torch.save(LARGE, f"{folder}/all.pt")
     if cause == "saving":

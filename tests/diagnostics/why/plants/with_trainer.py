@@ -13,7 +13,7 @@ planted.threads(cause)
 
 
 class Model(nn.Module):
-    """A net as the Trainer wants it: it is given labels, and returns its loss."""
+    """A network in the form that the Trainer needs: it gets labels, and returns its loss."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class After(TrainerCallback):
     """What the script does between its steps."""
 
     def on_step_end(self, *args: object, **kwargs: object) -> None:
-        """After each of them."""
+        """Called after each step."""
         planted.after_step(cause, model, folder)
 
 

@@ -1,4 +1,4 @@
-"""A thread beside the program sends the gradients: ``torchrun --nproc-per-node 2 beside.py``."""
+"""A second thread sends the gradients: ``torchrun --nproc-per-node 2 beside.py``."""
 
 import queue
 import threading
@@ -13,7 +13,7 @@ gradients: queue.Queue = queue.Queue()
 
 
 def send() -> None:
-    """Average what the program asks for, one after the other."""
+    """Average the gradients in the queue, one after the other."""
     while (gradient := gradients.get()) is not None:
         dist.all_reduce(gradient)
         gradients.task_done()
@@ -23,7 +23,7 @@ class Averaged(torch.optim.SGD):
     """An optimizer that first waits for the other thread."""
 
     def step(self, closure: object = None) -> None:
-        """Wait, then the step."""
+        """Wait, then take the step."""
         for parameter in model.parameters():
             gradients.put(parameter.grad)
         gradients.join()

@@ -1,4 +1,4 @@
-"""Batches come from a generator, and no DataLoader: ``torchrun --nproc-per-node 2 iterator.py``."""
+"""Batches come from a generator, not a DataLoader: ``torchrun --nproc-per-node 2 iterator.py``."""
 
 import time
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def batches(count: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Each from a file that takes its time."""
+    """Batches that are slow, as if each were read from a file."""
     for _ in range(count):
         time.sleep(0.08)
         yield torch.randn(64, 128), torch.randint(0, 10, (64,))

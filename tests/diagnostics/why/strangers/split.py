@@ -9,7 +9,7 @@ torch.set_num_threads(1)
 
 
 class Sum(torch.autograd.Function):
-    """Adds up what the ranks have in forward."""
+    """Adds up the parts of all ranks in forward."""
 
     @staticmethod
     def forward(ctx: object, x: Tensor) -> Tensor:
@@ -19,16 +19,16 @@ class Sum(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: object, grad: Tensor) -> Tensor:
-        """The same for all."""
+        """Return the gradient, which is the same on all ranks."""
         return grad
 
 
 class Copy(torch.autograd.Function):
-    """Adds up what the ranks have in backward."""
+    """Adds up the gradients of all ranks in backward."""
 
     @staticmethod
     def forward(ctx: object, x: Tensor) -> Tensor:
-        """The same."""
+        """Return the input."""
         return x.view_as(x)
 
     @staticmethod
@@ -39,14 +39,14 @@ class Copy(torch.autograd.Function):
 
 
 class Block(nn.Module):
-    """Two linear layers, of whose middle each rank has a part."""
+    """Two linear layers; each rank has a part of the hidden units between them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.up, self.down = nn.Linear(512, 32), nn.Linear(32, 512)
 
     def forward(self, x: Tensor) -> Tensor:
-        """What is added to `x` comes from all ranks."""
+        """Add to `x` the sum of all ranks' parts."""
         return x + Sum.apply(self.down(torch.relu(self.up(Copy.apply(x)))))
 
 

@@ -1,4 +1,4 @@
-"""Rank 0 alone validates, the others meet it: ``torchrun --nproc-per-node 2 validates.py``."""
+"""Only rank 0 validates, and the others wait: ``torchrun --nproc-per-node 2 validates.py``."""
 
 import torch
 import torch.distributed as dist
@@ -15,7 +15,7 @@ held_out = torch.randn(20_000, 256)
 
 
 def validate() -> float:
-    """Predict all that is held out."""
+    """Predict all held-out samples."""
     with torch.no_grad():
         return net(held_out).argmax(1).float().mean().item()
 

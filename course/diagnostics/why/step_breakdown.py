@@ -1,10 +1,10 @@
-"""What a step is made of: the work of each rank, and what messages between them take.
+"""Divide the time of a step into the work of each rank and the messages between the ranks.
 
 This needs no common clock. If ranks meet in a message, all leave it at about the same time. So the
-rank that spends least there came last, and its time is the price of the message itself. Whatever
-the others spend beyond it, they wait for the last one (lab 08). A step then takes as long as the
-rank with the most work of its own, plus the price of the messages. Time in which a thread waited
-for a core that other processes had does not count.
+rank that spends least time there came last, and its time is what the message itself takes. If
+another rank spends longer, it spends the rest waiting for the last one (lab 08). So a step takes as
+long as the most work of any rank, plus the messages themselves. Time in which a thread waited for
+a core that other processes had does not count.
 """
 
 from collections import defaultdict
@@ -26,43 +26,44 @@ from course.diagnostics.why import crowd, epochs, step_times
 from course.diagnostics.why.lateness import Late, Turns, late, turns
 from course.diagnostics.why.step_times import TRAFFIC, RankTimes, StepTimes
 from course.diagnostics.why.thresholds import MEETING_SHARE, STARVED
-from course.diagnostics.why.traffic import Traffic
+from course.diagnostics.why.traffic import TrafficClassifier
 
 
-class Budget:
-    """The steps of all ranks: for each the times of every rank, and the slices behind them.
+class StepBreakdown:
+    """The steps of all ranks: the times of every rank in each step, and the slices behind them.
 
-    The evidence of a cause asks it four questions:
+    It answers four questions that the evidence of a cause may ask:
 
-    - How long does it take? In seconds per step: `mean_own` of a kind of work, `price` of a
-      traffic, and the time for which a rank `waited`. `times` has them step by step, and `even`
-      has them as if no rank were late.
-    - What is it made of? `slices` are of any kind. `collectives` are the waits for messages that
-      Python sends. What DDP sends from C++, and whether that overlapped, is in `ddp_passes`.
-    - Which line does it? `line`, of some kinds of work or of the messages of a traffic.
-    - What does the script have? `script`, and `ddp`.
+    - How long does it take, in seconds per step? `mean_own` for a kind of work, `transfer_s` for
+      the messages of a traffic, and `waited` for the time that a rank waits for others. `times` has
+      them step by step, and `even` has them as if no rank were late.
+    - What does it consist of? `slices` returns slices of any kind, and `collectives` the waits for
+      messages that Python sends. `ddp_passes` has what DDP sends from C++, and how much of that
+      overlapped.
+    - Which line is it? `line`, for kinds of work or for the messages of a traffic.
+    - What does the script use? `script` and `ddp`.
     """
 
     def __init__(self, ranks: list[RankReport]) -> None:
         self.ranks = ranks
         self.weights = epochs.weights(ranks)
-        self._traffic = Traffic(ranks)
+        self._classifier = TrafficClassifier(ranks)
         cut = [[_cut(step, rank.iterating) for step in self.of_rank(rank)] for rank in ranks]
-        self.sliced = list(zip(*cut, strict=True))  # tails are cut off from backward
+        self.sliced = list(zip(*cut, strict=True))  # by step and rank, as `_cut` returns them
         self.times = [
             StepTimes([self._times(slices) for slices in step], weight)
             for step, weight in zip(self.sliced, self.weights, strict=True)
         ]
         if all(rank.device != "cuda" for rank in ranks):
-            step_times.cap(self.times)
+            step_times.cap_gradients(self.times)
 
     def of_rank(self, rank: RankReport) -> list[TrainingStep]:
-        """The steps of a rank that count: those in which every rank was watched."""
+        """The steps of a rank in which every rank was watched; only these count."""
         return rank.steps[: len(self.weights)]
 
     @property
     def script(self) -> ScriptFeatures:
-        """What the script has, by the first rank's report."""
+        """What the script uses, according to the first rank's report."""
         return self.ranks[0].script
 
     @property
@@ -72,25 +73,25 @@ class Budget:
 
     @property
     def ddp(self) -> list[Ddp]:
-        """The script's DDP modules, by the first rank's report."""
+        """The script's DDP modules, according to the first rank's report."""
         return self.script.ddp
 
     @property
     def expected(self) -> int:
-        """The number of ranks that were watched: those of this machine, or of all machines."""
+        """The number of ranks that should have reported: those of this machine, or all ranks."""
         first = self.ranks[0]
         return first.local if len(self.ranks) <= first.local else first.world
 
     @property
     def missing(self) -> int:
-        """The number of these that did not report."""
+        """The number of expected ranks that did not report."""
         return self.expected - len(self.ranks)
 
     # -- lengths, in seconds per step --------------------------------------------------------------
 
     @property
     def step_s(self) -> float:
-        """The mean length of a step by the clock, without the time that watching it takes."""
+        """The mean length of a step by the clock, without the recorder's own time."""
         lengths = [
             fmean(sum(s.end - s.start for s in slices if s.kind != "watching") for slices in step)
             for step in self.sliced
@@ -99,19 +100,19 @@ class Budget:
 
     @property
     def watching_s(self) -> float:
-        """The time that watching added to a step, as far as the recorder knows."""
+        """The recorder's own time per step, as far as the recorder can measure it."""
         steps = zip(*(self.of_rank(rank) for rank in self.ranks), strict=True)
         by_step = [fmean(step.end - step.start for step in row) for row in steps]
         return fmean(by_step, self.weights) - self.step_s
 
     @cached_property
     def net_s(self) -> float:
-        """The mean length of a step without waiting for a core."""
+        """The mean length of a step, without the time in which ranks waited for a core."""
         return step_times.length(self.times)
 
     @property
     def queued_s(self) -> float:
-        """The part of a step in which ranks waited for a core."""
+        """The seconds per step in which ranks waited for a core."""
         return self.step_s - self.net_s
 
     @property
@@ -121,31 +122,31 @@ class Budget:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether the machine can look like what needs cores: ranks starved, or others had many."""
-        return self.is_starved or crowd.had_cores(self.ranks)
+        """Whether a lack of cores may imitate a cause: ranks starved, or others used many cores."""
+        return self.is_starved or crowd.others_are_busy(self.ranks)
 
     def mean_own(self, kind: str) -> float:
-        """The mean over ranks of what one kind of work takes."""
+        """The time that one kind of work takes, as the mean over all ranks."""
         return step_times.mean(self.times, lambda step: fmean(s.own[kind] for s in step.ranks))
 
-    def price(self, traffic: str) -> float:
-        """The cost of these messages themselves, without the wait for a late rank."""
-        return step_times.mean(self.times, lambda step: step.price(traffic))
+    def transfer_s(self, traffic: str) -> float:
+        """The time that the messages of a traffic take, without the wait for a late rank."""
+        return step_times.mean(self.times, lambda step: step.transfer_s(traffic))
 
     def waited(self, index: int, *traffic: str) -> float:
-        """The time for which a rank waits for others, in all messages or in these."""
+        """The time that a rank, by its index, waits for others in these messages, or in all."""
 
         def beyond(step: StepTimes) -> float:
             waits = step.ranks[index].waits
-            return sum(waits[name] - step.price(name) for name in traffic or TRAFFIC)
+            return sum(waits[name] - step.transfer_s(name) for name in traffic or TRAFFIC)
 
         return step_times.mean(self.times, beyond)
 
-    # -- what lies behind them ---------------------------------------------------------------------
+    # -- what these lengths consist of -------------------------------------------------------------
 
     @cached_property
     def late(self) -> Late | None:
-        """The rank that the others nearly always wait for."""
+        """The rank for which the others nearly always wait, if there is one."""
         return late(self.times)
 
     @cached_property
@@ -169,7 +170,7 @@ class Budget:
 
     @property
     def averages(self) -> bool:
-        """Whether ranks send one another gradients, however little time that takes."""
+        """Whether ranks send gradients to one another, however little time that takes."""
         waits = self.slices(("collective", "tail"))
         return any(self.traffic(slice_) == "gradients" for slice_ in waits)
 
@@ -186,7 +187,7 @@ class Budget:
     def collectives(self, traffic: str) -> list[Slice]:
         """The waits for messages of a traffic that the script or a library sends from Python.
 
-        Gradients of passes after which no step is taken are the traffic ``early``.
+        Gradients are the traffic ``early`` if another pass follows before the optimizer's step.
         """
         return self._collectives[traffic]
 
@@ -196,13 +197,13 @@ class Budget:
         for slices in chain.from_iterable(self.sliced):
             for slice_ in slices:
                 if slice_.kind == "collective":
-                    by_traffic[self._traffic.within(slice_, slices)].append(slice_)
+                    by_traffic[self._classifier.classify_in_step(slice_, slices)].append(slice_)
         return by_traffic
 
     def line(self, *kinds: str, traffic: str = "", index: int | None = None) -> str:
-        """The user's line that takes most time of these kinds, or of a traffic among them.
+        """The user's line that takes most time of these kinds of work, or of a traffic among them.
 
-        It is "" if none is known. No traffic is ``early`` here: early gradients are gradients.
+        It is "" if none is known. Here no traffic is ``early``: early gradients are ``gradients``.
         """
         lines: defaultdict[str, float] = defaultdict(float)
         for slice_ in self.slices(kinds, index):
@@ -215,8 +216,8 @@ class Budget:
         return next(sampled, "")
 
     def traffic(self, slice_: Slice) -> str:
-        """The traffic that a wait is for: one of `TRAFFIC` except ``early``."""
-        return self._traffic.of(slice_)
+        """The traffic of the message that a slice waits for: one of `TRAFFIC` except ``early``."""
+        return self._classifier.classify(slice_)
 
     def _times(self, slices: list[Slice]) -> RankTimes:
         mine = RankTimes()
@@ -224,16 +225,16 @@ class Budget:
             if slice_.kind in mine.own:
                 mine.own[slice_.kind] += slice_.seconds
             elif slice_.kind != "watching":
-                mine.waits[self._traffic.within(slice_, slices)] += slice_.seconds
+                mine.waits[self._classifier.classify_in_step(slice_, slices)] += slice_.seconds
         return mine
 
 
 def _cut(step: TrainingStep, iterating: float) -> list[Slice]:
-    """The slices of a step; a slice in which a thread did two things in turn is cut in two.
+    """The slices of a step; a slice in which the thread did two things in turn is cut in two.
 
-    What is left of a backward slice after DDP's last gradient is a tail: there the thread only
-    waits for messages. Before that it computes: time in which it did not compute, though it could
-    have, was waiting for a core. If an iterator gives the batches, a share of python is input.
+    A backward slice is cut after DDP's last gradient. The rest is a ``tail``, in which the thread
+    only waits for messages. Before the cut it computes, so any time in which it did not compute
+    was waiting for a core. If an iterator returns the batches, a share of ``python`` is ``input``.
     """
     parts = []
     for slice_ in step.slices:
