@@ -1,7 +1,6 @@
-"""In the client: run a torchrun, accelerate or python command, and report while it goes on.
+"""In the client: run a torchrun, accelerate or python command, and report on it while it runs.
 
-`launch` is the one way in which the course starts ranks: the magics, the checks and the tests all
-come through here.
+The course starts ranks only through `launch`: the magics, the checks and the tests all call it.
 """
 
 import contextlib
@@ -31,12 +30,12 @@ from course.launch.messages import (
 from course.launch.place import Here, Place
 from course.launch.run import Run
 
-OVERDUE_S = 30.0  # after its limit, a supervisor has ended a run, on a busy machine too
-INTERRUPTED_S = 10.0  # for it to end an interrupted run; after that, it counts as dead
+OVERDUE_S = 30.0  # after the time limit, a supervisor must have ended the run, busy machine or not
+INTERRUPTED_S = 10.0  # for a supervisor to end an interrupted run; after that it counts as dead
 POLL_S = 0.25  # how often to look for metrics
-# The fault handlers write the stacks of a rank that is ended at the time limit; colours in
-# tracebacks (a kernel asks for them) would hide what `Run.traceback` looks for; torch's profiler
-# need not report that it starts.
+# Python's fault handler writes a rank's stacks at the time limit. A kernel asks for colours in
+# tracebacks, but they would hide what `Run.traceback` looks for. torch's profiler need not report
+# that it starts.
 DEFAULTS = {"PYTHONFAULTHANDLER": "1", "PYTHON_COLORS": "0", "KINETO_LOG_LEVEL": "6"}
 
 Watch = Callable[[Run, Event], None]
@@ -52,15 +51,16 @@ def launch(
     place: Place | None = None,
     module_folder: Path | None = None,
 ) -> Run:
-    """Run a command such as ``["torchrun", "--standalone", "src/ddp.py"]``, to its end.
+    """Run a command such as ``["torchrun", "--standalone", "src/ddp.py"]`` until it ends.
 
-    `watch(run, event)` is called with each event of the run (see `messages`). After `limit`
-    seconds, if it is not 0, the run is ended, and each rank's stacks are in its lines; a `patient`
-    limit does not count the time in which the machine was busy with other things. `env` adds to
-    the environment. `place` is where it runs, if not here: `Here(host)` for another network, or a
-    `Sandbox`. `module_folder` is for a script that runs another: the folder from which that one
-    imports. An interrupt ends the run, then `Interrupted` is raised; so does `stop`, for a launch
-    in a thread, where no interrupt arrives. Raises `CourseError` if nothing can be started.
+    `watch(run, event)` is called with each event of the run (see `messages`). A `limit` other than
+    0 ends the run after that many seconds, and each rank's stacks are then among its lines. A
+    `patient` limit does not count the time in which the machine was busy with other work. `env`
+    adds to the environment. `place` says where to run: here by default, in another network with
+    `Here(host)`, or in a `Sandbox`. If the script runs another script, `module_folder` is the
+    folder from which that one imports. An interrupt ends the run and raises `Interrupted`; setting
+    `stop` does the same for a launch in a thread, which interrupts do not reach. Raises
+    `CourseError` if nothing can be started.
     """
     words = preflight.in_short(words)
     preflight.check(words)
@@ -83,7 +83,7 @@ def launch(
 
 
 class _Launch:
-    """One launch: has a supervisor serve the request, and takes in the events of the run."""
+    """One launch: sends the request to a supervisor, and records the events of the run."""
 
     def __init__(
         self,
@@ -97,11 +97,11 @@ class _Launch:
         self._request, self._run, self._metrics = request, run, metrics
         self._watch, self._stop, self._place = watch, stop, place
         self._interrupted = False
-        self._looked = 0.0  # when the run's memory was measured last
+        self._looked = 0.0  # when the run's memory was last measured
         self._supervisor: SupervisorStarted | None = None
 
     def finish(self) -> Run:
-        """Carry out the launch, from the request to the end of the run."""
+        """Send the request, follow the run until it ends, and return its record."""
         start, kills = time.monotonic(), out_of_memory.kills()
         self._converse()
         self._look()
@@ -129,7 +129,7 @@ class _Launch:
                     break
                 if self._stop and self._stop.is_set() and not self._interrupted:
                     raise KeyboardInterrupt
-                if time.monotonic() > overdue:  # the code of the run has stopped the supervisor
+                if time.monotonic() > overdue:  # the run's own code may have suspended it
                     raise EOFError
             except KeyboardInterrupt:
                 if not self._interrupted:
@@ -181,7 +181,7 @@ def _events(supervisor: Channel) -> list[Event]:
 
 
 def _send(supervisor: Channel, message: Message) -> None:
-    with contextlib.suppress(OSError):  # the other end is gone, as the next read will say
+    with contextlib.suppress(OSError):  # the other end is gone; the next read will report it
         supervisor.send(message)
 
 

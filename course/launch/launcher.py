@@ -1,10 +1,10 @@
 """In the launcher: torchrun's or accelerate's own code, whose ranks the supervisor starts.
 
 Everything between the command line and the start of a rank is torch's: its parser, its elastic
-agent, rendezvous, restarts and exit codes. Only `SubprocessHandler._popen`, which would start a
-rank as a child of this process, asks the supervisor instead, so that the supervisor holds every
-process of the run and reads each rank's own pipes; what else `serve` changes follows from that, or
-saves time.
+agent, rendezvous, restarts and exit codes. One replacement matters: torch's own
+`SubprocessHandler._popen` would start a rank as a child of this process, and ours asks the
+supervisor to start it. So the supervisor is the parent of every process of the run, and reads each
+rank's pipes. Whatever else `serve` replaces follows from that, or saves time.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ POLL_S = 0.02  # how often the launcher of one box checks whether its ranks have
 def serve(supervisor: Channel, argv: list[str]) -> None:
     """Run the launcher `argv[1]` with the arguments that follow.
 
-    `argv[0]` is the folder for its temporary files: torch would leave them behind, the supervisor
+    `argv[0]` is the folder for its temporary files. torch leaves them behind, so the supervisor
     removes the folder.
     """
     tempfile.tempdir, kind, *rest = argv
@@ -63,17 +63,17 @@ def _have_the_supervisor_start(ranks: Ranks) -> None:
 def _name_of_the_caller(depth: int = 2) -> str:
     """The name of the method that records an event of the rendezvous.
 
-    torch's own function lists every frame with its source: 0.3 s per launch if all libraries are
-    loaded. This finds the same.
+    torch's own function reads the source of every frame, which takes 0.3 s per launch with all
+    libraries loaded. This returns the same name.
     """
     return sys._getframe(depth).f_code.co_name
 
 
 def _unless_ended(close: Callable[..., None]) -> Callable[..., None]:
-    """Wrap torch's function that ends a rank, for a rank that may have ended a moment ago.
+    """Wrap torch's function that ends a rank to allow for one that has already ended.
 
-    torch signals a child of its own, which stays in the process table until torch has looked; here
-    the supervisor, whose child it is, may have taken it out already.
+    torch expects to signal a child of its own, which stays in the process table until torch reaps
+    it. Here the rank is a child of the supervisor, which may have reaped it a moment ago.
     """
 
     def call(handler: object, death_sig: signal.Signals | None = None) -> None:
@@ -99,18 +99,18 @@ def _torchrun(ranks: Ranks, argv: list[str]) -> None:
 
 
 def _meet_on_this_box(args: Namespace) -> None:
-    """Have the ranks of one box meet on loopback, whatever this box is called, and soon."""
+    """Have the ranks of one box meet on loopback, whatever its hostname, and without delay."""
     args.local_addr = args.local_addr or "127.0.0.1"
     loopback.stay_there()
-    # They need not wait a random time, up to 0.3 s, in case many boxes meet at once ...
+    # torch waits a random time, up to 0.3 s, in case many boxes meet at once. One box need not.
     rendezvous = insides.module("torch.distributed.elastic.rendezvous.dynamic_rendezvous")
     insides.replace_if_there(rendezvous, "_delay", _do_not_wait_at_random)
-    # ... or be looked at only every 0.1 s.
+    # torch checks its ranks only every 0.1 s.
     args.monitor_interval = min(args.monitor_interval, POLL_S)
 
 
 def _do_not_wait_at_random(seconds: float | tuple[float, float]) -> None:
-    """Wait as the rendezvous does, but for a time that it would choose within a span."""
+    """Sleep for a given time as the rendezvous does, but skip a random one, given as a range."""
     if not isinstance(seconds, tuple):
         time.sleep(seconds)
 
@@ -140,17 +140,17 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
             loopback.stay_there()
             if count > 1 and args.main_process_port is None:
                 _let_torch_choose_the_port()
-                options += ["--main_process_port", "0"]  # or accelerate warns of a taken 29500
+                options += ["--main_process_port", "0"]  # else it warns if 29500 is taken
         sys.argv = ["accelerate", "launch", *options, *script]
         insides.replace(launch, "simple_launcher", functools.partial(_one_process, ranks, launch))
     accelerate_cli.main()
 
 
 def _let_torch_choose_the_port() -> None:
-    """Have the torchrun within accelerate be a standalone one, whose store takes a free port.
+    """Make the torchrun inside accelerate a standalone one, whose store binds a free port itself.
 
-    accelerate's own way to a free port is to ask for one, give it back, and have the store take it
-    later. In between, another run may have taken it.
+    accelerate would find a free port, release it, and have the store bind it later. In between,
+    another run may take it.
     """
     run = insides.module("torch.distributed.run")
     real = insides.inside(run, "run")
@@ -178,9 +178,9 @@ def _need_script(script: str) -> None:
 
 
 def _need_gpus(nproc_per_node: str) -> int | None:
-    """The number of GPUs of this box, if `--nproc-per-node` is a word for them; else None.
+    """The number of GPUs of this box if `--nproc-per-node` is ``gpu`` or ``cuda``, else None.
 
-    Ends the launch if it is such a word and there is no GPU.
+    Ends the launch if GPUs are requested and there is none.
     """
     if nproc_per_node not in ("gpu", "cuda"):
         return None
@@ -196,9 +196,9 @@ def _need_gpus(nproc_per_node: str) -> int | None:
 def _prepare(ranks: Ranks, count: int) -> int:
     """Divide the box among `count` ranks; return how many GPUs they use, 0 for the CPU.
 
-    Either every rank has a GPU or none has, as the scripts choose themselves, which start from a
-    terminal too. Ranks without GPUs see none, because accelerate would take what it sees, and the
-    driver may show more than torch can use.
+    Either every rank gets a GPU or none does. Scripts that start from a terminal make the same
+    choice. GPUs are hidden from ranks on the CPU, because accelerate would use any that it sees,
+    and the driver may show GPUs that torch cannot use.
     """
     box = hardware.Box.here()
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, box.cores // count)))
@@ -215,5 +215,5 @@ def _prepare(ranks: Ranks, count: int) -> int:
 
 
 def main() -> None:
-    """Be the launcher of a run whose supervisor left one end of a channel open for it."""
+    """Be a launcher in a new interpreter, for which the supervisor left a channel open."""
     serve(channel.inherited(CHANNEL), sys.argv[1:])

@@ -1,8 +1,8 @@
-"""In the launcher: have a run on one box listen on the loopback interface alone.
+"""In the launcher: make a run on one box listen on the loopback interface alone.
 
-A store is where ranks find one another. torch's binds a port on every interface, whatever host it
-gets (pytorch issue 173909), and requires no password. It also takes a socket that listens already,
-so this module gives it one.
+Ranks find one another through a store. torch's store binds its port on every interface, whatever
+host it is given (pytorch issue 173909), and requires no password. But it also accepts a socket that
+is already listening, so this module passes it one.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from typing import Any
 
 from course.core import insides
 
-# Where torch's elastic agent looks up the store that it makes.
+# The modules in which torch's elastic agent looks up `TCPStore`.
 HOMES = (
     "torch.distributed",
     "torch.distributed.elastic.rendezvous.c10d_rendezvous_backend",
@@ -22,14 +22,14 @@ HOMES = (
 )
 
 
-INTERFACES = ("lo", "lo0")  # what Linux and macOS call it
+INTERFACES = ("lo", "lo0")  # the loopback interface on Linux and on macOS
 
 
 def stay_there() -> None:
     """Keep other boxes from reaching the ranks of this one, through their store or Gloo.
 
-    Gloo would look for the address of this box by its name, which the resolver of a MacBook may
-    not know. Raises `CourseError` if this torch makes its stores in some other way.
+    Gloo would otherwise look up this box's hostname, which a MacBook may fail to resolve. Raises
+    `CourseError` if this torch makes its stores in another way.
     """
     stores_on_loopback()
     there = {name for _, name in socket.if_nameindex()}
@@ -38,14 +38,14 @@ def stay_there() -> None:
 
 
 def stores_on_loopback() -> None:
-    """Bind to loopback all stores that this process makes for its own box from now on."""
+    """From now on, bind the stores that this process makes for its own box to loopback."""
     ours = _on_loopback(insides.module("torch.distributed").TCPStore)
     for home in HOMES:
         insides.replace(insides.module(home), "TCPStore", ours)
 
 
 def _on_loopback(real: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap torch's `TCPStore`: a server whose host is loopback listens nowhere else.
+    """Wrap torch's `TCPStore` so that a server whose host is loopback listens nowhere else.
 
     If its port is taken, torch itself reports that.
     """
@@ -67,9 +67,9 @@ def _on_loopback(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _listening(host: str, port: int) -> socket.socket | None:
-    """A socket on the address at which torch's clients look first for that host.
+    """A listening socket on the address that torch's clients try first for this host.
 
-    None if that address is not loopback, or is not free.
+    None if the host has an address that is not loopback, or if the port is taken.
     """
     with contextlib.suppress(OSError):
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

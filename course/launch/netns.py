@@ -1,7 +1,7 @@
 """In the supervisor: enter a host that is a network namespace (Linux, root).
 
-`ip netns exec` gives a command the host's interfaces, name and /etc/hosts; this gives them to the
-calling process, and to all that it forks later.
+`ip netns exec` gives a command the host's interfaces, name and /etc/hosts. This gives them to the
+calling process and everything that it forks later.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ def enter(host: Host) -> None:
     """Become a process of the host; raises `OSError` if the kernel refuses, as without root."""
     libc = ctypes.CDLL(None, use_errno=True)
     _must(libc.unshare(CLONE_NEWNS | CLONE_NEWUTS), "unshare")
-    # Private first, or the mount that follows would reach everyone.
+    # Make mounts private first, or every process would see the one that follows.
     _must(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "mount /")
     hosts = os.fsencode(host.hosts)
     _must(libc.mount(hosts, b"/etc/hosts", None, MS_BIND, None), "mount /etc/hosts")

@@ -1,8 +1,8 @@
-"""In the supervisor: find why ranks start cold. Mostly a file has the name of a module in memory.
+"""In the supervisor: find why ranks cannot be forked, mostly a file named like a loaded module.
 
-A new interpreter finds `datasets.py` next to the script. A fork of the warm server has a library of
-that name in memory, and would import the library. A file that a new interpreter would not import
-either, such as `sys.py`, is treated alike, because a new interpreter is always right.
+A new interpreter would import `datasets.py` next to the script. A fork of the warm server has a
+library of that name in memory, and would use the library. The rule also covers a file that a new
+interpreter would not import either, such as `sys.py`, because a new interpreter is always right.
 """
 
 import os
@@ -22,7 +22,7 @@ NEVER_SHADOWED = {"__main__", "sitecustomize"}
 
 
 def python_path(entries: str) -> list[str]:
-    """The folders in a PYTHONPATH, as seen from the current folder."""
+    """The folders in a PYTHONPATH, as absolute paths."""
     return [os.path.abspath(entry) for entry in entries.split(os.pathsep)] if entries else []
 
 
@@ -30,7 +30,7 @@ def files(folders: Iterable[str], held: Mapping[str, ModuleType]) -> Iterator[st
     """The modules and packages in `folders` that have the name of a module from elsewhere.
 
     `held` has the modules in memory by name. A folder without an `__init__.py` is never among the
-    files, because Python prefers a module or a package in any other place.
+    results, because Python prefers a module or a package in any other place.
     """
     for folder in folders:
         for name in sorted(_first_words(folder) & held.keys() - NEVER_SHADOWED):
@@ -54,7 +54,7 @@ def _origin(module: ModuleType) -> str:
 
 
 def of_variables(names: list[str]) -> str:
-    """A note for the learner: these variables are not as they were when the course was loaded."""
+    """A note for the learner: these variables have changed since the course was loaded."""
     are = "is" if len(names) == 1 else "are"
     return (
         f"{', '.join(names)} {are} not as when the course was loaded. So the ranks of this run "
@@ -64,7 +64,7 @@ def of_variables(names: list[str]) -> str:
 
 
 def of_file(file: str) -> str:
-    """A note for the learner about such a file."""
+    """A note for the learner: this file has the name of a module in memory."""
     return (
         f"{file.removeprefix(os.getcwd() + os.sep)} has the name of a module that ranks usually "
         "find in memory. So the ranks of this run start as new processes, as in a terminal, which "
