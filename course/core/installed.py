@@ -1,4 +1,4 @@
-"""The files that an installed package brings besides its code: labs, solutions and images."""
+"""Find the files that the installed package has besides code: labs, solutions and images."""
 
 import os
 from importlib.metadata import PackageNotFoundError, files

@@ -6,9 +6,9 @@ import os
 import sys
 import time
 
-# The launcher names a file here; in a plain terminal the variable is absent and `log` prints.
+# A launch names a file in this variable; in a plain terminal it is not set, and `log` prints.
 METRICS_FILE = "COURSE_METRICS_FILE"
-_refused: set[str] = set()  # files that could not be written, of which a sentence was printed
+_refused: set[str] = set()  # files that could not be written, each reported once
 
 
 def log(**metrics: float | int | str) -> None:
@@ -30,7 +30,7 @@ def log(**metrics: float | int | str) -> None:
 
 
 def _append(path: str, line: str) -> bool:
-    """Append in one write, so that rows of several ranks never mix; say whether it went well.
+    """Append in one write, so that rows of several ranks never mix; return whether it succeeded.
 
     After a row that could not be written, or only in part, the next one begins a new line.
     """

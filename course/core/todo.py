@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-IN_WORDS = 2  # TODOs whose words fit into one line
-# Both look at one line at a time, since a learner's code chooses its lines and what it prints.
+IN_WORDS = 2  # so many TODOs fit into one line with their words
+# Each of these matches within one line, since a learner's code decides what its lines are.
 OPEN = re.compile(
     r'^[ \t]*raise NotImplementedError\((?P<todo>"TODO \d+: (?:[^"\\\n]|\\.)*")\)[ \t]*$',
     re.MULTILINE,
@@ -49,14 +49,14 @@ def _text(literal: str) -> str:
 
 
 def sentence(script: Path) -> str:
-    """One calm line about what is still to write: one or two TODOs in their words, else numbers."""
+    """One line about what is still to write: one or two TODOs in full, more by their numbers."""
     return (
         f"Still to write in {script.name}: {shortly(open_todos(script))} Then run this cell again."
     )
 
 
 def shortly(todos: list[str]) -> str:
-    """One or two TODOs in their words, more by their numbers."""
+    """One or two TODOs in full, more by their numbers."""
     return in_sentences(todos) if len(todos) <= IN_WORDS else f"TODO {_runs(todos)}."
 
 
@@ -72,7 +72,7 @@ def _runs(todos: list[str]) -> str:
 
 
 def split(text: str) -> list[str]:
-    """The TODOs of a text that `in_sentences` made, or the whole text if it has none."""
+    """Split a text that `in_sentences` made into its TODOs; a text without any stays whole."""
     return re.split(r" (?=TODO \d+: )", text)
 
 

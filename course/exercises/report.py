@@ -33,7 +33,7 @@ class Report:
 
     @property
     def judged(self) -> bool:
-        """Whether this is the last word on the code: no check is missing, or to be asked again."""
+        """Whether the verdict is final: no check is missing, and none has to be run again."""
         complete = bool(self.checks) and {result.check for result in self.results} == set(
             self.checks
         )
@@ -51,12 +51,12 @@ class Report:
 
     @property
     def begun(self) -> bool:
-        """Whether something is written that can be judged: not every check has met a TODO."""
+        """Whether there is something to judge: at least one check ended other than at a TODO."""
         return any(result.outcome != Outcome.OPEN for result in self.results)
 
     @property
     def verdict(self) -> str:
-        """One line."""
+        """The verdict in one line."""
         counts = [lesson_marks.HOLD.format(self.held, len(self.checks))] if self.begun else []
         if left := len(self.checks) - len(self.results) + self.count(Outcome.NOT_JUDGED):
             counts.append(f"{left} not judged")
@@ -68,11 +68,11 @@ class Report:
         return f"{self.exercise}: {summary or 'nothing was judged'}."
 
     def count(self, outcome: Outcome) -> int:
-        """How many checks ended in this way."""
+        """How many checks had this outcome."""
         return sum(result.outcome == outcome for result in self.results)
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as JSON has it; `from_dict` reads it."""
+        """The report as JSON data, which `from_dict` reads."""
         return {
             "exercise": self.exercise,
             "asked": list(self.checks),
@@ -81,7 +81,7 @@ class Report:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Report":
-        """What `as_dict` wrote; raises `KeyError`, `TypeError` or `ValueError` for other data."""
+        """Read what `as_dict` wrote; raises `KeyError`, `TypeError` or `ValueError` otherwise."""
         results = [
             Result(**result | {"outcome": Outcome(result["outcome"])}) for result in data["results"]
         ]
@@ -94,7 +94,7 @@ class Report:
         return verdict_card.as_html(self._headline(), self._shown())
 
     def card(self) -> str:
-        """The verdict as HTML for a reader who does not go on from here."""
+        """The verdict as HTML, without a word on what comes next."""
         return verdict_card.as_html(self.verdict, self._shown())
 
     def _headline(self) -> str:
@@ -105,7 +105,7 @@ class Report:
         return self.verdict
 
     def _shown(self) -> Sequence[Result]:
-        """The checks, or many TODOs of an exercise that is not begun."""
+        """The rows of the table: the checks, or many TODOs of an exercise that is not begun."""
         if self.begun:
             return self.results
         todos = self._open()
@@ -114,6 +114,6 @@ class Report:
         return [Result("", task, Outcome.OPEN) for task in todos]
 
     def _open(self) -> list[str]:
-        """What is still to write, each TODO once."""
+        """The TODOs that are still open, each once."""
         messages = [result.message for result in self.results if result.outcome == Outcome.OPEN]
         return list(dict.fromkeys(task for message in messages for task in todo.split(message)))
