@@ -1,6 +1,6 @@
-"""Models and data from the Hub or from a folder.
+"""Load models and data from the Hub or from a folder.
 
-If the Hub does not answer, this avoids the half minute for which its clients retry.
+If the Hub does not answer, this avoids the half minute for which its clients would retry.
 """
 
 import sys
@@ -16,7 +16,7 @@ PATIENCE_S = 3.0
 
 @contextmanager
 def source(name: str, what: str, instead: str) -> Iterator[Path | str]:
-    """Load `what` from what this yields: the folder called `name`, or else the name on the Hub.
+    """Yield the source from which to load `what`: the folder `name`, or else that name on the Hub.
 
     If the Hub does not answer within seconds, the block runs in the libraries' offline mode:
     they find what was downloaded earlier, and fail at once otherwise. Raises `CourseError` if the

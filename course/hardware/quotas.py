@@ -14,7 +14,7 @@ import psutil
 
 
 def affinity() -> set[int]:
-    """The logical cores that this process may run on (Linux tells; elsewhere all)."""
+    """The logical cores that this process may run on; all of them if the system is not Linux."""
     if hasattr(os, "sched_getaffinity"):
         return os.sched_getaffinity(0)
     return set(range(os.cpu_count() or 1))
@@ -27,7 +27,7 @@ def cpu_name(root: Path) -> str:
 
 
 def physical_cores(root: Path, usable: set[int]) -> int:
-    """How many physical cores lie behind the `usable` logical ones."""
+    """The number of physical cores behind the `usable` logical ones."""
     seen = set()
     for block in text(root / "proc/cpuinfo").split("\n\n"):
         pattern = r"^(processor|physical id|core id)\s*:\s*(\d+)$"
@@ -38,7 +38,7 @@ def physical_cores(root: Path, usable: set[int]) -> int:
 
 
 def cpu_quota(root: Path) -> float | None:
-    """How many cores' worth of time the container may use, None if there is no limit.
+    """The number of cores that the container may use on average, None if there is no limit.
 
     Read from `cpu.max` (cgroups version 2) or `cpu.cfs_quota_us` (version 1).
     """
@@ -72,7 +72,7 @@ def memory(root: Path) -> tuple[int, int]:
 
 
 def _cgroups(root: Path, controller: str) -> Iterable[Path]:
-    """The control-group folders whose limits hold here, from this process's own up to the top."""
+    """The control-group folders whose limits apply here, from this process's own up to the top."""
     for line in text(root / "proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers and controller not in controllers.split(","):
