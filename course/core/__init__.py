@@ -1,7 +1,7 @@
 """Tools that every package may use: errors shown to a learner, metrics, TODOs, files, words."""
 
 from course.core.errors import CourseError, Interrupted, UnknownTorch
-from course.core.files import ROOT, RUNS, FolderMark, write_whole
+from course.core.files import ROOT, RUNS, FolderMark, write_atomically
 from course.core.metrics import METRICS_FILE, log
 
 __all__ = [
@@ -13,5 +13,5 @@ __all__ = [
     "Interrupted",
     "UnknownTorch",
     "log",
-    "write_whole",
+    "write_atomically",
 ]

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]  # the folder that holds course/, lab
 RUNS = Path("course-runs")  # the folder for runs, in the current one; `runs` may be a user's own
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Write `text` to `path` atomically, through a temporary file; make the folder if needed.
 
     If this raises `OSError` (a full disk) or `UnicodeEncodeError`, the old content stays. An

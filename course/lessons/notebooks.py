@@ -18,7 +18,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from course.core import lesson_marks, write_whole
+from course.core import lesson_marks, write_atomically
 from course.lessons.compared import WIDGET, says_the_same
 from course.lessons.lesson import Cell, Lesson
 from course.lessons.scripts import KEPT, put_aside
@@ -72,7 +72,7 @@ def text(node: NotebookNode) -> str:
 def write_figures(root: Path, figures: Mapping[str, str]) -> None:
     """Write the SVG of each figure, by its file's name."""
     for name, svg in figures.items():
-        write_whole(root / "images" / name, svg)
+        write_atomically(root / "images" / name, svg)
 
 
 def build(root: Path, chosen: list[Lesson], say: Callable[[str], None]) -> list[str]:
@@ -98,7 +98,7 @@ def build(root: Path, chosen: list[Lesson], say: Callable[[str], None]) -> list[
             rewrite_prose(root, [lesson])
             say(f"  its outputs say the same as before, so they stay; for new ones, remove {path}")
         else:
-            write_whole(path, text(solved))
+            write_atomically(path, text(solved))
     return failures
 
 
@@ -107,7 +107,7 @@ def _write_lab(root: Path, lesson: Lesson) -> None:
     path = root / "labs" / f"{lesson.name}.ipynb"
     if path.exists() and _was_worked_in(path):
         put_aside(root, path)
-    write_whole(path, text(notebook(lesson, solved=False)))
+    write_atomically(path, text(notebook(lesson, solved=False)))
 
 
 def _was_worked_in(path: Path) -> bool:
@@ -147,7 +147,7 @@ def rewrite_prose(root: Path, chosen: list[Lesson]) -> list[str]:
             cell.outputs, cell.execution_count = before.outputs, before.execution_count
             _ask_anew(cell, reworded)
         _write_lab(root, lesson)
-        write_whole(path, text(solved))
+        write_atomically(path, text(solved))
     return failures
 
 

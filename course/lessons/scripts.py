@@ -3,7 +3,7 @@
 from datetime import datetime
 from pathlib import Path
 
-from course.core import write_whole
+from course.core import write_atomically
 from course.lessons.lesson import Lesson
 
 KEPT = "kept"  # beside the scripts: what the notebook keeps of a learner (course.notebook.store)
@@ -19,9 +19,9 @@ def write_scripts(root: Path, chosen: list[Lesson]) -> None:
             path = root / "labs" / target
             if path.exists() and path.read_bytes() != script.encode():
                 put_aside(root, path)
-            write_whole(path, script)
+            write_atomically(path, script)
         for target, script in lesson.scripts(solved=True).items():
-            write_whole(root / "solutions" / target, script)
+            write_atomically(root / "solutions" / target, script)
 
 
 def put_aside(root: Path, path: Path) -> None:

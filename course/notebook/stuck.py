@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from course.core import CourseError, lesson_marks, todo, write_whole
+from course.core import CourseError, lesson_marks, todo, write_atomically
 from course.exercises import Exercise
 from course.notebook import progress, store
 from course.notebook.diff import Diff
@@ -93,7 +93,7 @@ class Attempt:
             if changed:
                 backup.parent.mkdir(parents=True, exist_ok=True)
                 self.path.rename(backup)
-            write_whole(self.path, blank)
+            write_atomically(self.path, blank)
         except OSError as error:
             if backup.exists():
                 backup.rename(self.path)

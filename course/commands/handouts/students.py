@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from course.core import RUNS, write_whole
+from course.core import RUNS, write_atomically
 from course.lessons import Lesson, notebooks, opened, scripts
 
 FILES = (
@@ -64,9 +64,9 @@ def write(root: Path, chosen: Sequence[Lesson], out: Path) -> None:
         shutil.copyfile(root / name, out / name)
     for name in TEXTS:
         text = SOLVED.sub("", (root / name).read_text(encoding="utf-8"))
-        write_whole(out / name, LINE.sub("", SECTION.sub("", text)))
+        write_atomically(out / name, LINE.sub("", SECTION.sub("", text)))
     for lesson in chosen:
         (blank,) = opened(["\n".join(lesson.lines)])
-        write_whole(out / "course" / "lessons" / lesson.path.name, blank + "\n")
+        write_atomically(out / "course" / "lessons" / lesson.path.name, blank + "\n")
         lab = notebooks.text(notebooks.notebook(lesson, solved=False))
-        write_whole(out / "labs" / f"{lesson.name}.ipynb", lab)
+        write_atomically(out / "labs" / f"{lesson.name}.ipynb", lab)
