@@ -29,7 +29,7 @@ def numbers(source: str) -> list[int]:
     return [int(re.findall(r"\d+", match["todo"])[0]) for match in OPEN.finditer(source)]
 
 
-def met(traceback: str) -> Path | None:
+def script_of_open_todo(traceback: str) -> Path | None:
     """The script whose open TODO raised this traceback, None if something else did."""
     innermost = None
     for line in traceback.splitlines():
@@ -51,11 +51,11 @@ def _text(literal: str) -> str:
 def sentence(script: Path) -> str:
     """One line about what is still to write: one or two TODOs in full, more by their numbers."""
     return (
-        f"Still to write in {script.name}: {shortly(open_todos(script))} Then run this cell again."
+        f"Still to write in {script.name}: {summary(open_todos(script))} Then run this cell again."
     )
 
 
-def shortly(todos: list[str]) -> str:
+def summary(todos: list[str]) -> str:
     """One or two TODOs in full, more by their numbers."""
     return in_sentences(todos) if len(todos) <= IN_WORDS else f"TODO {_runs(todos)}."
 

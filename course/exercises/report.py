@@ -62,7 +62,7 @@ class Report:
             counts.append(f"{left} not judged")
         summary = ", ".join(counts)
         if open_ones := self._open():
-            still_open = f"still to write: {todo.shortly(open_ones)}"
+            still_open = f"still to write: {todo.summary(open_ones)}"
             summary = f"{summary}; {still_open}" if summary else still_open
             return f"{self.exercise}: {summary}"
         return f"{self.exercise}: {summary or 'nothing was judged'}."

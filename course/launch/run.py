@@ -128,7 +128,7 @@ class Run:
         If they are ended meanwhile, the last traceback may be incomplete.
         """
         first = self.first_failed
-        return None if first is None else todo.met(self.text(first, "stderr"))
+        return None if first is None else todo.script_of_open_todo(self.text(first, "stderr"))
 
     @property
     def unfinished(self) -> bool:
