@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]  # the folder that holds course/, labs/ and solutions/
+KEPT = "kept"  # next to a learner's scripts: what the notebook keeps; git ignores it
 RUNS = Path("course-runs")  # the folder for runs, in the current one; `runs` may be a user's own
 
 

@@ -18,10 +18,10 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from course.core import lesson_marks, write_atomically
+from course.core import KEPT, lesson_marks, write_atomically
 from course.lessons.compared import WIDGET, says_the_same
 from course.lessons.lesson import Cell, Lesson
-from course.lessons.scripts import KEPT, put_aside
+from course.lessons.scripts import put_aside
 
 STARTUP_TIMEOUT_S = 180  # for a kernel on a busy machine
 CELL_TIMEOUT_S = 300  # as long as nbval gives a cell: what is built can be validated

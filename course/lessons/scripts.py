@@ -3,10 +3,8 @@
 from datetime import datetime
 from pathlib import Path
 
-from course.core import write_atomically
+from course.core import KEPT, write_atomically
 from course.lessons.lesson import Lesson
-
-KEPT = "kept"  # beside the scripts: what the notebook keeps of a learner (course.notebook.store)
 
 
 def write_scripts(root: Path, chosen: list[Lesson]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from course.core import CourseError, lesson_marks, words
+from course.core import KEPT, CourseError, lesson_marks, words
 from course.notebook import store
 
 FOLDER = "guesses"  # in the folder `kept`
@@ -170,7 +170,7 @@ def _plain(answer: object, unit: str) -> Answer | None:
 
 def path(name: str, src: Path) -> Path:
     """The file in which a question is kept."""
-    return src / store.FOLDER / FOLDER / f"{name}.json"
+    return src / KEPT / FOLDER / f"{name}.json"
 
 
 def read(name: str, src: Path) -> Guess | None:
@@ -192,7 +192,7 @@ def recall(question: Guess, src: Path) -> Guess:
 
 def every(src: Path) -> list[Guess]:
     """All questions that are kept, by name."""
-    names = sorted(path.stem for path in (src / store.FOLDER / FOLDER).glob("*.json"))
+    names = sorted(path.stem for path in (src / KEPT / FOLDER).glob("*.json"))
     return [guess for name in names if NAME.fullmatch(name) and (guess := read(name, src))]
 
 

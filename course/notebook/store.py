@@ -12,7 +12,6 @@ from typing import TypeVar
 from course.core import write_atomically
 
 SRC = Path("src")  # the learner's scripts, next to the notebook
-FOLDER = "kept"  # in the folder of the scripts; git ignores it
 Record = TypeVar("Record")
 
 

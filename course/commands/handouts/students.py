@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from course.core import RUNS, write_atomically
-from course.lessons import Lesson, notebooks, opened, scripts
+from course.core import KEPT, RUNS, write_atomically
+from course.lessons import Lesson, notebooks, opened
 
 FILES = (
     "LICENSE",
@@ -23,7 +23,7 @@ FILES = (
 FOLDERS = ("course", "images", "labs")
 SITE = ("commands", "web")  # it shows a solution, and only a clone can build it
 MADE = (
-    scripts.KEPT,
+    KEPT,
     "__pycache__",
     ".ipynb_checkpoints",
     "*.egg-info",
