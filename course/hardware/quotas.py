@@ -43,7 +43,7 @@ def cpu_quota(root: Path) -> float | None:
     Read from `cpu.max` (cgroups version 2) or `cpu.cfs_quota_us` (version 1).
     """
     quotas = []
-    for folder in _cgroups(root, "cpu"):
+    for folder in cgroups(root, "cpu"):
         quota, _, period = text(folder / "cpu.max").partition(" ")
         quota = quota or text(folder / "cpu.cfs_quota_us")
         period = period or text(folder / "cpu.cfs_period_us")
@@ -59,7 +59,7 @@ def memory(root: Path) -> tuple[int, int]:
     """
     machine = psutil.virtual_memory()
     total, free = machine.total, machine.available
-    for folder in _cgroups(root, "memory"):
+    for folder in cgroups(root, "memory"):
         limit = text(folder / "memory.max") or text(folder / "memory.limit_in_bytes")
         if not re.fullmatch(r"\d+", limit.strip()) or int(limit) >= machine.total:
             continue
@@ -71,7 +71,7 @@ def memory(root: Path) -> tuple[int, int]:
     return total, free
 
 
-def _cgroups(root: Path, controller: str) -> Iterable[Path]:
+def cgroups(root: Path, controller: str) -> Iterable[Path]:
     """The control-group folders whose limits apply here, from this process's own up to the top."""
     for line in text(root / "proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
