@@ -14,7 +14,7 @@ BARRIERS = ("barrier", "monitored_barrier")
 MESSAGES = ("send", "recv", "isend", "irecv", "batch_isend_irecv")
 MOVES_DATA = COLLECTIVES + MESSAGES
 # All-reduces and all-gathers of one tensor, each with the argument that holds a rank's part.
-GIVES = {
+CONTRIBUTIONS = {
     "all_reduce": "tensor",
     "all_gather": "tensor",
     "all_gather_into_tensor": "input_tensor",

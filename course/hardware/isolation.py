@@ -78,8 +78,8 @@ def command(
         *("sh", "-c", f'cp -R {SUBMITTED}/. "$0" && exec "$@"', str(src)),
         *program,
     ]
-    somebody = [] if os.getuid() else _as_somebody([submitted, *writable])
-    return [sys.executable, "-I", "-S", confined.__file__, *somebody, *inside]
+    other_user = [] if os.getuid() else _as_other_user([submitted, *writable])
+    return [sys.executable, "-I", "-S", confined.__file__, *other_user, *inside]
 
 
 def require() -> None:
@@ -97,7 +97,7 @@ def missing() -> str | None:
     for tool, package in TOOLS.items():
         if not shutil.which(tool):
             return f"{tool} is missing: `sudo apt-get install {package}` installs it"
-    if not (error := _fails(["true"])):
+    if not (error := _error_inside(["true"])):
         return _not_imported()
     if APPARMOR.is_file() and APPARMOR.read_text().strip() == "1":
         profile = "/usr/share/apparmor/extra-profiles/bwrap-userns-restrict"
@@ -115,7 +115,7 @@ def missing() -> str | None:
 @functools.cache
 def _not_imported() -> str | None:
     """Why Python inside cannot import what ranks need, or None if it can; takes seconds."""
-    if not (error := _fails([sys.executable, "-c", IMPORTS])):
+    if not (error := _error_inside([sys.executable, "-c", IMPORTS])):
         return None
     return (
         f"Python cannot import there what it can import here ({error}): what is found by "
@@ -123,25 +123,25 @@ def _not_imported() -> str | None:
     )
 
 
-def _fails(program: Sequence[str]) -> str:
+def _error_inside(program: Sequence[str]) -> str:
     """The last line of the error if a program fails inside, "" if it succeeds."""
-    tried = command(program, submitted=Path(__file__).parent, src=Path("/src"))
+    argv = command(program, submitted=Path(__file__).parent, src=Path("/src"))
     run = subprocess.run(
-        tried, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        argv, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True
     )
     if run.returncode == 0:
         return ""
     return (run.stderr.strip().splitlines() or [f"it ended with exit code {run.returncode}"])[-1]
 
 
-def _as_somebody(paths: Iterable[Path]) -> list[str]:
+def _as_other_user(paths: Iterable[Path]) -> list[str]:
     """For root: become a user who owns nothing, but can see what bubblewrap will show.
 
     Root has no limit on processes, and another user may not enter root's folders. So this returns
     the command of an outer bubblewrap, which shows only those folders, and changes the user in it.
     """
-    somebody = str(SPARE_USERS + os.getpid())  # each process its own user, and so its own limit
-    shown = {*_seen(), *map(str, paths)}
+    other_user = str(SPARE_USERS + os.getpid())  # each process its own user, and so its own limit
+    shown = {*_visible(), *map(str, paths)}
     parents = sorted({str(parent) for path in shown for parent in Path(path).parents} - {"/"})
     return [
         *("bwrap", "--die-with-parent", "--perms", "1777", "--dir", HOME),
@@ -149,14 +149,14 @@ def _as_somebody(paths: Iterable[Path]) -> list[str]:
         *(word for path in sorted(shown) for word in ("--bind", path, path)),
         *("--bind", "/proc", "/proc", "--dev-bind", "/dev", "/dev"),
         *("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"),
-        *("setpriv", "--reuid", somebody, "--regid", somebody, "--clear-groups"),
+        *("setpriv", "--reuid", other_user, "--regid", other_user, "--clear-groups"),
         "--inh-caps=-all",
     ]
 
 
 def _view() -> list[str]:
     """Bubblewrap's options for what is visible inside, and for the empty folders in it."""
-    kinds = dict.fromkeys(_seen(), "--ro-bind") | dict.fromkeys(_hidden(), "--tmpfs")
+    kinds = dict.fromkeys(_visible(), "--ro-bind") | dict.fromkeys(_hidden(), "--tmpfs")
     view = []
     for path in sorted(kinds):  # a folder comes before what is in it
         view += [kinds[path], path]
@@ -168,7 +168,7 @@ def _view() -> list[str]:
 def _hidden() -> list[str]:
     """The folders with solutions: lessons, the site's own ring, notebooks, a whole clone."""
     folders = {ROOT / "course" / "lessons", ROOT / "course" / "commands" / "web"}
-    for name, path in installed.brought().items():
+    for name, path in installed.shared_files().items():
         folder = path.parents[len(Path(name).parts) - 1]
         folders |= {folder, folder.resolve()}  # an environment may be seen through a link
     if (ROOT / "pyproject.toml").is_file():  # a clone: in it only the course itself is seen
@@ -176,7 +176,7 @@ def _hidden() -> list[str]:
     return sorted(str(folder) for folder in folders if folder.is_dir())
 
 
-def _seen() -> list[str]:
+def _visible() -> list[str]:
     """The paths visible inside, read-only: the system, Python, packages, the course."""
     python = [sys.prefix, sys.base_prefix, Path(sys.executable).resolve().parents[1]]
     packages = [*site.getsitepackages(), site.getusersitepackages(), ROOT / "course"]
