@@ -62,7 +62,7 @@ def launch(
     `stop` does the same for a launch in a thread, which interrupts do not reach. Raises
     `CourseError` if nothing can be started.
     """
-    words = preflight.in_short(words)
+    words = preflight.shorten(words)
     preflight.check(words)
     folder = run_folder.new(words)
     metrics = run_folder.MetricsFile(folder)
@@ -97,19 +97,19 @@ class _Launch:
         self._request, self._run, self._metrics = request, run, metrics
         self._watch, self._stop, self._place = watch, stop, place
         self._interrupted = False
-        self._looked = 0.0  # when the run's memory was last measured
+        self._memory_checked = 0.0  # when the run's memory was last measured
         self._supervisor: SupervisorStarted | None = None
 
     def finish(self) -> Run:
         """Send the request, follow the run until it ends, and return its record."""
         start, kills = time.monotonic(), out_of_memory.kills()
         self._converse()
-        self._look()
+        self._read_metrics()
         self._run.wall_s = time.monotonic() - start
         self._run.memory_kills = out_of_memory.kills() - kills
         if self._interrupted:
             self._run.reason = Reason.STOPPED
-        self._take(Done())
+        self._report(Done())
         if self._interrupted:
             raise Interrupted
         return self._run
@@ -121,11 +121,11 @@ class _Launch:
         while self._run.reason == Reason.RUNNING:
             try:
                 for event in _events(channel):
-                    self._take(event)
-                self._look()
-                if self._takes_too_much():
+                    self._report(event)
+                self._read_metrics()
+                if self._exceeds_memory():
                     self._place.end(self._supervisor, self._run)
-                    self._take(RunEnded(Reason.MEMORY, code=1, left=0))
+                    self._report(RunEnded(Reason.MEMORY, code=1, left=0))
                     break
                 if self._stop and self._stop.is_set() and not self._interrupted:
                     raise KeyboardInterrupt
@@ -147,7 +147,7 @@ class _Launch:
                     _send(channel, self._request)
                 else:
                     self._place.end(self._supervisor, self._run)
-                    self._take(RunEnded(Reason.LOST, code=1, left=0))
+                    self._report(RunEnded(Reason.LOST, code=1, left=0))
         channel.close()
 
     def _overdue(self) -> float:
@@ -157,22 +157,22 @@ class _Launch:
             limit += PATIENCE * limit
         return time.monotonic() + limit + OVERDUE_S
 
-    def _takes_too_much(self) -> bool:
+    def _exceeds_memory(self) -> bool:
         """Whether the run takes too much memory, measured a few times a second."""
-        if time.monotonic() < self._looked + POLL_S:
+        if time.monotonic() < self._memory_checked + POLL_S:
             return False
-        self._looked = time.monotonic()
+        self._memory_checked = time.monotonic()
         return self._place.too_large
 
-    def _take(self, event: Event) -> None:
+    def _report(self, event: Event) -> None:
         if isinstance(event, SupervisorStarted):
             self._supervisor = event
         self._run.take(event)
         self._watch(self._run, event)
 
-    def _look(self) -> None:
+    def _read_metrics(self) -> None:
         if rows := self._metrics.new_rows():
-            self._take(Logged(rows))
+            self._report(Logged(rows))
 
 
 def _events(supervisor: Channel) -> list[Event]:

@@ -17,7 +17,7 @@ from course.launch import forked, interpreter, process_tree
 from course.launch.channel import Channel
 from course.launch.warm_imports import SINGLE_THREADED
 
-LONGEST = 80  # bytes of the temporary folder's path; a socket's may have 107 in all (unix(7))
+MAX_FOLDER = 80  # bytes of the temporary folder's path; a socket's may have 107 in all (unix(7))
 SOCKET = "COURSE_WARM"  # has the path of the server's socket; a notebook's processes inherit it
 
 
@@ -60,9 +60,9 @@ class WarmHandle:
         """Whether the server still runs."""
         return self._process.poll() is None
 
-    def holds_more(self, most: int) -> bool:
-        """Whether it and its descendants together hold more than `most` bytes of memory."""
-        return process_tree.hold_more(self._process.pid, most)
+    def holds_more_than(self, limit: int) -> bool:
+        """Whether it and its descendants together hold more than `limit` bytes of memory."""
+        return process_tree.holds_more_than(self._process.pid, limit)
 
     def connect(self) -> Channel:
         """A channel to a new supervisor; raises `OSError` if the server does not answer."""
@@ -83,7 +83,7 @@ class WarmHandle:
 
 def _short_folder() -> str | None:
     """/tmp if the path of the usual temporary folder is too long for a socket, else None."""
-    return "/tmp" if len(os.fsencode(tempfile.gettempdir())) > LONGEST else None
+    return "/tmp" if len(os.fsencode(tempfile.gettempdir())) > MAX_FOLDER else None
 
 
 _warm: WarmHandle | None = None

@@ -40,7 +40,7 @@ class Forked(BaseException):
 def enter(env: dict[str, str], stdout: int, stderr: int) -> None:
     """Give a fork its own session, signals, standard streams, environment and random state."""
     os.setsid()
-    process_tree.let_others_look_inside(True)
+    process_tree.set_dumpable(True)
     signal.set_wakeup_fd(-1)
     for name in (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(name, signal.SIG_DFL)

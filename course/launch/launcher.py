@@ -39,13 +39,13 @@ def serve(supervisor: Channel, argv: list[str]) -> None:
     ranks = Ranks(supervisor)
     sys.argv = [kind, *rest]
     try:
-        _have_the_supervisor_start(ranks)
+        _start_ranks_through(ranks)
         {"torchrun": _torchrun, "accelerate": _accelerate}[kind](ranks, rest)
     except CourseError as error:
         sys.exit(str(error))
 
 
-def _have_the_supervisor_start(ranks: Ranks) -> None:
+def _start_ranks_through(ranks: Ranks) -> None:
     """Have `ranks` start every rank that torch's agent starts."""
 
     def start(handler: Any, args: tuple[str, ...], env: dict[str, str]) -> Process:
@@ -57,10 +57,10 @@ def _have_the_supervisor_start(ranks: Ranks) -> None:
     insides.replace(kind, "_popen", start)
     insides.replace(kind, "close", _unless_ended(insides.inside(kind, "close")))
     rendezvous = insides.module("torch.distributed.elastic.rendezvous.dynamic_rendezvous")
-    insides.replace_if_there(rendezvous, "get_method_name", _name_of_the_caller)
+    insides.replace_if_there(rendezvous, "get_method_name", _caller_name)
 
 
-def _name_of_the_caller(depth: int = 2) -> str:
+def _caller_name(depth: int = 2) -> str:
     """The name of the method that records an event of the rendezvous.
 
     torch's own function reads the source of every frame, which takes 0.3 s per launch with all
@@ -87,29 +87,31 @@ def _torchrun(ranks: Ranks, argv: list[str]) -> None:
     run = insides.module("torch.distributed.run")
     args = run.parse_args(argv)
     if not args.no_python and not args.module:
-        _need_script(args.training_script)
-    count = _need_gpus(args.nproc_per_node) or run.determine_local_world_size(args.nproc_per_node)
+        _require_script(args.training_script)
+    count = _requested_gpus(args.nproc_per_node) or run.determine_local_world_size(
+        args.nproc_per_node
+    )
     args.nproc_per_node = str(count)
     _prepare(ranks, count)
     if args.nnodes in ("1", "1:1"):
-        _meet_on_this_box(args)
+        _rendezvous_on_this_box(args)
     run.record(run.run)(args)
     if not ranks.started:
         raise insides.unknown(run, "starts ranks in another way than by SubprocessHandler._popen")
 
 
-def _meet_on_this_box(args: Namespace) -> None:
+def _rendezvous_on_this_box(args: Namespace) -> None:
     """Have the ranks of one box meet on loopback, whatever its hostname, and without delay."""
     args.local_addr = args.local_addr or "127.0.0.1"
-    loopback.stay_there()
+    loopback.restrict_to_loopback()
     # torch waits a random time, up to 0.3 s, in case many boxes meet at once. One box need not.
     rendezvous = insides.module("torch.distributed.elastic.rendezvous.dynamic_rendezvous")
-    insides.replace_if_there(rendezvous, "_delay", _do_not_wait_at_random)
+    insides.replace_if_there(rendezvous, "_delay", _skip_random_wait)
     # torch checks its ranks only every 0.1 s.
     args.monitor_interval = min(args.monitor_interval, POLL_S)
 
 
-def _do_not_wait_at_random(seconds: float | tuple[float, float]) -> None:
+def _skip_random_wait(seconds: float | tuple[float, float]) -> None:
     """Sleep for a given time as the rendezvous does, but skip a random one, given as a range."""
     if not isinstance(seconds, tuple):
         time.sleep(seconds)
@@ -121,7 +123,7 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
     if argv[:1] == ["launch"]:
         args = launch.launch_command_parser().parse_args(argv[1:])
         if not args.module and not args.no_python:
-            _need_script(args.training_script)
+            _require_script(args.training_script)
         # accelerate's own defaults: a process for each GPU, all of them on one machine.
         count = args.num_processes or max(1, hardware.gpu_count())
         on_cpu = _prepare(ranks, max(1, count // (args.num_machines or 1))) == 0
@@ -137,12 +139,14 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
                 + shlex.join(["accelerate", "launch", *options, *script])
             )
         if (args.num_machines or 1) == 1:
-            loopback.stay_there()
+            loopback.restrict_to_loopback()
             if count > 1 and args.main_process_port is None:
                 _let_torch_choose_the_port()
                 options += ["--main_process_port", "0"]  # else it warns if 29500 is taken
         sys.argv = ["accelerate", "launch", *options, *script]
-        insides.replace(launch, "simple_launcher", functools.partial(_one_process, ranks, launch))
+        insides.replace(
+            launch, "simple_launcher", functools.partial(_run_one_process, ranks, launch)
+        )
     accelerate_cli.main()
 
 
@@ -157,13 +161,13 @@ def _let_torch_choose_the_port() -> None:
 
     def standalone(args: Namespace) -> None:
         args.standalone = True
-        _meet_on_this_box(args)
+        _rendezvous_on_this_box(args)
         real(args)
 
     insides.replace(run, "run", standalone)
 
 
-def _one_process(ranks: Ranks, launch: Any, args: Namespace) -> None:
+def _run_one_process(ranks: Ranks, launch: Any, args: Namespace) -> None:
     """Do what accelerate's `simple_launcher` does, but let the supervisor start the process."""
     command, env = launch.prepare_simple_launcher_cmd_env(args)
     command = [command[0], "-u", *command[1:]]
@@ -172,12 +176,12 @@ def _one_process(ranks: Ranks, launch: Any, args: Namespace) -> None:
         sys.exit(code)
 
 
-def _need_script(script: str) -> None:
+def _require_script(script: str) -> None:
     if why := preflight.missing(script):
         sys.exit(why)
 
 
-def _need_gpus(nproc_per_node: str) -> int | None:
+def _requested_gpus(nproc_per_node: str) -> int | None:
     """The number of GPUs of this box if `--nproc-per-node` is ``gpu`` or ``cuda``, else None.
 
     Ends the launch if GPUs are requested and there is none.

@@ -25,26 +25,26 @@ HOMES = (
 INTERFACES = ("lo", "lo0")  # the loopback interface on Linux and on macOS
 
 
-def stay_there() -> None:
+def restrict_to_loopback() -> None:
     """Keep other boxes from reaching the ranks of this one, through their store or Gloo.
 
     Gloo would otherwise look up this box's hostname, which a MacBook may fail to resolve. Raises
     `CourseError` if this torch makes its stores in another way.
     """
-    stores_on_loopback()
+    bind_stores_to_loopback()
     there = {name for _, name in socket.if_nameindex()}
     for name in there.intersection(INTERFACES):
         os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
 
 
-def stores_on_loopback() -> None:
+def bind_stores_to_loopback() -> None:
     """From now on, bind the stores that this process makes for its own box to loopback."""
-    ours = _on_loopback(insides.module("torch.distributed").TCPStore)
+    ours = _loopback_store(insides.module("torch.distributed").TCPStore)
     for home in HOMES:
         insides.replace(insides.module(home), "TCPStore", ours)
 
 
-def _on_loopback(real: Callable[..., Any]) -> Callable[..., Any]:
+def _loopback_store(real: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap torch's `TCPStore` so that a server whose host is loopback listens nowhere else.
 
     If its port is taken, torch itself reports that.
@@ -58,7 +58,7 @@ def _on_loopback(real: Callable[..., Any]) -> Callable[..., Any]:
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        if is_master and (listener := _listening(host_name, port)):
+        if is_master and (listener := _loopback_listener(host_name, port)):
             port = listener.getsockname()[1]
             kwargs["master_listen_fd"] = listener.detach()
         return real(host_name, port, world_size, is_master, *args, **kwargs)
@@ -66,7 +66,7 @@ def _on_loopback(real: Callable[..., Any]) -> Callable[..., Any]:
     return make
 
 
-def _listening(host: str, port: int) -> socket.socket | None:
+def _loopback_listener(host: str, port: int) -> socket.socket | None:
     """A listening socket on the address that torch's clients try first for this host.
 
     None if the host has an address that is not loopback, or if the port is taken.

@@ -32,19 +32,19 @@ class Phases:
         self.reason = Reason.FINISHED
         self._until: float | None = None  # when the time of the phase is up
 
-    def limit(self, until: float) -> None:
+    def set_limit(self, until: float) -> None:
         """Set or change the time at which the run is ended; no effect once it is ending."""
         if self.phase == Phase.RUNNING:
             self._until = until
 
-    def ask(self, reason: Reason, now: float) -> bool:
+    def begin_ending(self, reason: Reason, now: float) -> bool:
         """Begin to end the run for this reason; return False if it is ending already."""
         if self.phase != Phase.RUNNING:
             return False
         self.phase, self.reason, self._until = Phase.ENDING, reason, now + GRACE_S
         return True
 
-    def over(self, now: float) -> bool:
+    def advance(self, now: float) -> bool:
         """Go on to the next phase if the time of this one is up; return whether it was."""
         if self._until is None or now <= self._until:
             return False

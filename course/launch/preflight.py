@@ -15,11 +15,11 @@ LAUNCHERS = {
 }
 
 
-def in_short(words: list[str]) -> list[str]:
+def shorten(words: list[str]) -> list[str]:
     """The same command by its short name: torchrun for `python3 -m torch.distributed.run`."""
     match words:
         case ["python3" | sys.executable, *rest]:
-            return in_short(["python", *rest])
+            return shorten(["python", *rest])
         case ["python", "-m", module, *rest] if module in LAUNCHERS:
             return [*LAUNCHERS[module], *rest]
     return words

@@ -32,7 +32,7 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
 
 
-def let_others_look_inside(they_may: bool) -> None:
+def set_dumpable(allowed: bool) -> None:
     """Set whether processes of the same user may read and change this one's memory and files.
 
     A debugger does that, by `ptrace` or /proc/PID/mem (prctl(2), Linux). A new program allows it;
@@ -40,11 +40,11 @@ def let_others_look_inside(they_may: bool) -> None:
     """
     if sys.platform == "linux":
         pr_set_dumpable = 4
-        ctypes.CDLL(None).prctl(pr_set_dumpable, int(they_may), 0, 0, 0)
+        ctypes.CDLL(None).prctl(pr_set_dumpable, int(allowed), 0, 0, 0)
 
 
-def hold_more(pid: int, most: int) -> bool:
-    """Whether a process and its descendants together hold more than `most` bytes of memory.
+def holds_more_than(pid: int, limit: int) -> bool:
+    """Whether a process and its descendants together hold more than `limit` bytes of memory.
 
     Forks share the pages that they have not changed. Counting those only once takes longer, so it
     is done only if the plain sum is too large.
@@ -52,11 +52,14 @@ def hold_more(pid: int, most: int) -> bool:
     with contextlib.suppress(psutil.NoSuchProcess):
         top = psutil.Process(pid)
         processes = [top, *top.children(recursive=True)]
-        return sum(map(_own, processes)) > most and sum(map(_share, processes)) > most
+        return (
+            sum(map(_private_bytes, processes)) > limit
+            and sum(map(_proportional_bytes, processes)) > limit
+        )
     return False
 
 
-def _own(process: psutil.Process) -> int:
+def _private_bytes(process: psutil.Process) -> int:
     """The resident bytes of a process that are not backed by a file."""
     with contextlib.suppress(psutil.NoSuchProcess):
         memory = process.memory_info()
@@ -64,14 +67,14 @@ def _own(process: psutil.Process) -> int:
     return 0
 
 
-def _share(process: psutil.Process) -> int:
+def _proportional_bytes(process: psutil.Process) -> int:
     """The bytes of a process, where pages shared by several processes are divided among them."""
     try:
         return process.memory_full_info().pss
     except psutil.NoSuchProcess:
         return 0
-    except psutil.AccessDenied:  # see `let_others_look_inside`
-        return _own(process)
+    except psutil.AccessDenied:  # see `set_dumpable`
+        return _private_bytes(process)
 
 
 def ended_children() -> Iterator[tuple[int, int]]:

@@ -85,14 +85,14 @@ class Processes:
     def _obstacle(self, warm: dict[str, str], command: Command) -> str | None:
         """A sentence on why a fork would not be faithful; None if it would."""
         if names := changed_at_start(warm, command.env):
-            return shadowed.of_variables(sorted(names))
+            return shadowed.note_on_variables(sorted(names))
         path = shadowed.python_path(command.env.get(PATH, ""))
-        begun_with = shadowed.python_path(path_without_entry(command.env))
-        if not set(begun_with) <= set(sys.path):  # it has a folder relative to the current one
-            return shadowed.of_variables([PATH])
+        inherited = shadowed.python_path(path_without_entry(command.env))
+        if not set(inherited) <= set(sys.path):  # it has a folder relative to the current one
+            return shadowed.note_on_variables([PATH])
         folder = self._request.module_folder or command.script_folder
         file = next(shadowed.files([folder, *path], sys.modules), None)
-        return file and shadowed.of_file(file)
+        return file and shadowed.note_on_file(file)
 
     def _fork(self, task: Callable[[], None]) -> int:
         pid = os.fork()

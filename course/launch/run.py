@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 TRACEBACK = "Traceback (most recent call last):"
 # The last entry of a traceback begins with this.
 RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b")
-GLOO_SAYS = re.compile(r" \[/\S+:\d+\]| This is typically caused by .*")
+GLOO_DETAILS = re.compile(r" \[/\S+:\d+\]| This is typically caused by .*")
 ABORTED = "Fatal Python error: Aborted"  # begins the stacks of a rank ended at the time limit
 
 
 def brief(line: str) -> str:
     """The line of an exception, without the source location and the advice that Gloo adds."""
-    return GLOO_SAYS.sub("", line)
+    return GLOO_DETAILS.sub("", line)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def new(words: Sequence[str]) -> Path:
 
 def _prune() -> None:
     """Delete the oldest folders of finished runs; those of unfinished runs are not touched."""
-    finished = sorted(folder for folder in RUNS.iterdir() if may_go(folder))
+    finished = sorted(folder for folder in RUNS.iterdir() if may_delete(folder))
     for folder in finished[: -(KEPT_RUNS - 1)]:
         with contextlib.suppress(OSError):  # another kernel deletes it, or it may not be deleted
             # The marker goes last, so that a folder deleted only in part is recognized next time.
@@ -53,21 +53,23 @@ def _prune() -> None:
             folder.rmdir()
 
 
-def may_go(folder: Path) -> bool:
+def may_delete(folder: Path) -> bool:
     """Whether a folder may be deleted: it is ours, holds only our files, and its run has ended."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         if NAME.fullmatch(folder.name) and not folder.is_symlink() and folder.is_dir():
             marker = folder / FINISHED
-            return all(map(_ours, folder.iterdir())) and marker.read_text() == _mark(folder)
+            return all(map(_is_ours, folder.iterdir())) and marker.read_text() == _marker_text(
+                folder
+            )
     return False
 
 
-def _ours(file: Path) -> bool:
+def _is_ours(file: Path) -> bool:
     """Whether the course writes a file of this name into the folder of a run."""
     return bool(FILES.fullmatch(file.name)) and not file.is_symlink() and file.is_file()
 
 
-def _mark(folder: Path) -> str:
+def _marker_text(folder: Path) -> str:
     """The marker's text; it names the folder, so it does not fit a renamed or copied folder."""
     return f"{folder.name} has ended, and the multi-GPU course may delete this folder.\n"
 
@@ -75,7 +77,7 @@ def _mark(folder: Path) -> str:
 def mark_finished(folder: Path) -> None:
     """Write the marker: the run has ended, and its folder may be deleted."""
     with contextlib.suppress(OSError):  # on a full disk the folder is kept
-        (folder / FINISHED).write_text(_mark(folder))
+        (folder / FINISHED).write_text(_marker_text(folder))
 
 
 class MetricsFile:

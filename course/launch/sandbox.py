@@ -40,7 +40,7 @@ class Sandbox:
         Raises `CourseError` if this box cannot isolate, or if `src` cannot be copied.
         """
         isolation.require()
-        _measure(src)
+        _check_size(src)
         with tempfile.TemporaryDirectory(prefix="course-letters-") as folder:
             outside = Path(folder)  # only this user may enter
             files = [outside / f"rank{rank}" for rank in range(letters)]
@@ -67,7 +67,7 @@ class Sandbox:
     @property
     def too_large(self) -> bool:
         """Whether all processes inside together hold more memory than they may."""
-        return self._server is not None and self._server.holds_more(isolation.TOGETHER)
+        return self._server is not None and self._server.holds_more_than(isolation.TOGETHER)
 
     def env(self, metrics: Path) -> Mapping[str, str]:
         """An environment that is the same on every machine; metrics stay inside."""
@@ -91,7 +91,7 @@ class Sandbox:
             self._server = None
 
 
-def _measure(src: Path) -> None:
+def _check_size(src: Path) -> None:
     """Raise `CourseError` if the files of a folder do not fit into the sandbox."""
     if sum(path.stat().st_size for path in _files(src)) > isolation.DISK:
         most = words.size(isolation.DISK)

@@ -26,20 +26,20 @@ def python_path(entries: str) -> list[str]:
     return [os.path.abspath(entry) for entry in entries.split(os.pathsep)] if entries else []
 
 
-def files(folders: Iterable[str], held: Mapping[str, ModuleType]) -> Iterator[str]:
+def files(folders: Iterable[str], loaded: Mapping[str, ModuleType]) -> Iterator[str]:
     """The modules and packages in `folders` that have the name of a module from elsewhere.
 
-    `held` has the modules in memory by name. A folder without an `__init__.py` is never among the
+    `loaded` has the modules in memory by name. A folder without an `__init__.py` is never among the
     results, because Python prefers a module or a package in any other place.
     """
     for folder in folders:
-        for name in sorted(_first_words(folder) & held.keys() - NEVER_SHADOWED):
+        for name in sorted(_names_before_dot(folder) & loaded.keys() - NEVER_SHADOWED):
             spec = machinery.FileFinder(folder, *LOADERS).find_spec(name)
-            if spec and spec.origin and _origin(held[name]) != os.path.realpath(spec.origin):
+            if spec and spec.origin and _origin(loaded[name]) != os.path.realpath(spec.origin):
                 yield spec.origin
 
 
-def _first_words(folder: str) -> set[str]:
+def _names_before_dot(folder: str) -> set[str]:
     """The names in a folder, each up to its first dot."""
     try:
         return {name.partition(".")[0] for name in os.listdir(folder)}
@@ -53,7 +53,7 @@ def _origin(module: ModuleType) -> str:
     return os.path.realpath(origin) if origin else ""
 
 
-def of_variables(names: list[str]) -> str:
+def note_on_variables(names: list[str]) -> str:
     """A note for the learner: these variables have changed since the course was loaded."""
     are = "is" if len(names) == 1 else "are"
     return (
@@ -63,7 +63,7 @@ def of_variables(names: list[str]) -> str:
     )
 
 
-def of_file(file: str) -> str:
+def note_on_file(file: str) -> str:
     """A note for the learner: this file has the name of a module in memory."""
     return (
         f"{file.removeprefix(os.getcwd() + os.sep)} has the name of a module that ranks usually "

@@ -62,8 +62,8 @@ class Supervisor:
         self.selector = selectors.DefaultSelector()
         self.peer: int | None = None  # a pidfd of the client's process
         self.phases = Phases()
-        self.began = self.looked = 0.0  # when the run began, and when its waits were last measured
-        self.spared = 0.0  # seconds by which the limit is extended
+        self.began = self.waits_checked = 0.0  # when the run began; when waits were last measured
+        self.extension = 0.0  # seconds by which the limit is extended
         self.code = 0
 
     def run(self) -> None:
@@ -75,7 +75,7 @@ class Supervisor:
             self.request, *rest = self._first_messages()
         except EOFError:
             return  # the client has withdrawn its request
-        self._move_in(self.request)
+        self._set_up(self.request)
         self._tell(SupervisorStarted(os.getpid(), psutil.Process().create_time()))
         if sentence := warmth.sentence():
             self._tell(Note(sentence, once=True))
@@ -94,7 +94,7 @@ class Supervisor:
             pass
         return messages
 
-    def _move_in(self, request: StartRun) -> None:
+    def _set_up(self, request: StartRun) -> None:
         """Enter the requested host and folder, which every process inherits; set up the run."""
         if request.host:
             netns.enter(request.host)
@@ -105,9 +105,9 @@ class Supervisor:
         self.pipes = Pipes(self.selector, self.log, self._tell)
         self.temporary = folder / "launcher"  # for the launcher's temporary files
         self.processes = Processes(request, self.warm, self.pipes, self._tell, self._close_all)
-        self.began = self.looked = time.monotonic()
+        self.began = self.waits_checked = time.monotonic()
         if request.limit:
-            self.phases.limit(self.began + request.limit)
+            self.phases.set_limit(self.began + request.limit)
 
     def _watch_client(self) -> None:
         self.selector.register(self.client, selectors.EVENT_READ, self._on_client)
@@ -147,22 +147,22 @@ class Supervisor:
         self.pipes.show_progress()
         self._reap()
         now = time.monotonic()
-        if self.request.patient and now > self.looked + POLL_S:
-            self.looked = now
-            self._put_the_limit_off()
-        if self.phases.over(now) and self.phases.phase == Phase.STACKS:
+        if self.request.patient and now > self.waits_checked + POLL_S:
+            self.waits_checked = now
+            self._extend_limit()
+        if self.phases.advance(now) and self.phases.phase == Phase.STACKS:
             self._ask_for_stacks()
         if self.phases.phase == Phase.KILLING:
             process_tree.kill_below()
 
-    def _put_the_limit_off(self) -> None:
+    def _extend_limit(self) -> None:
         """Extend the limit by the longest time for which a process has waited for a core."""
         below = psutil.Process().children(recursive=True)
         waited = max(
             (process_tree.waited_for_a_core(process.pid) for process in below), default=0.0
         )
-        self.spared = max(self.spared, min(waited, PATIENCE * self.request.limit))
-        self.phases.limit(self.began + self.request.limit + self.spared)
+        self.extension = max(self.extension, min(waited, PATIENCE * self.request.limit))
+        self.phases.set_limit(self.began + self.request.limit + self.extension)
 
     def _on_client(self) -> None:
         try:
@@ -241,7 +241,7 @@ class Supervisor:
 
     def stop(self, reason: Reason) -> None:
         """Ask the processes to end, as Ctrl-C does; after `GRACE_S` the whole tree is killed."""
-        if not self.phases.ask(reason, time.monotonic()):
+        if not self.phases.begin_ending(reason, time.monotonic()):
             return
         if self.processes.launcher:  # it passes the signal on to its ranks
             process_tree.send(self.processes.launcher, signal.SIGINT)
@@ -260,8 +260,8 @@ class Supervisor:
         if process_tree.has_children():  # if not, nothing is left, since orphans are adopted
             children = psutil.Process().children(recursive=True)
             left = psutil.wait_procs(children, timeout=SETTLE_S)[1]
-        patience = time.monotonic() + GRACE_S
-        while process_tree.has_children() and time.monotonic() < patience:
+        deadline = time.monotonic() + GRACE_S
+        while process_tree.has_children() and time.monotonic() < deadline:
             process_tree.kill_below()
             self._reap()
             time.sleep(TICK_S)

@@ -48,7 +48,7 @@ THEN = (
 )
 
 
-def make_no_table_that_nobody_reads() -> None:
+def skip_unread_compile_times() -> None:
     """Let torch make its table of compile times at exit only if its log will show it.
 
     By default torch always makes the table, which takes each rank 3 ms.
@@ -79,7 +79,7 @@ class Warmth:
                 self.failed[module] = f"{type(error).__name__}: {error}".split("\n")[0]
         if sentences := sys.modules.get(SENTENCES):
             sentences.pairs()  # or each rank would draw them, in a tenth of a second
-        make_no_table_that_nobody_reads()
+        skip_unread_compile_times()
         self.growing = False
 
     def sentence(self) -> str:

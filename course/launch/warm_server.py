@@ -50,7 +50,7 @@ class Generation:
         gc.freeze()  # what is imported stays in pages that all forks share
         huge_pages.collapse()
         if warmth.growing:
-            self._raise_successor()
+            self._fork_successor()
         self.selector.register(0, selectors.EVENT_READ, self._end)
         self.selector.register(self.listener, selectors.EVENT_READ, self._accept)
         while self.serving:
@@ -81,20 +81,20 @@ class Generation:
         connection.close()
         self.supervisors.add(pid)
 
-    def _raise_successor(self) -> None:
+    def _fork_successor(self) -> None:
         """Fork the next generation, which takes over once it has imported the rest."""
         read, write = os.pipe()
         pid = os.fork()
         if pid == 0:
             self.selector.close()
             os.close(read)
-            raise Forked(lambda: self._succeed(write))
+            raise Forked(lambda: self._become_successor(write))
         os.close(write)
         self.successor, self.ready = pid, read
         hand_over = functools.partial(self._hand_over, read)
         self.selector.register(read, selectors.EVENT_READ, hand_over)
 
-    def _succeed(self, ready: int) -> None:
+    def _become_successor(self, ready: int) -> None:
         process_tree.end_with_parent()
         warmth.import_rest()
         os.write(ready, b".")
@@ -157,7 +157,7 @@ def _serve(descriptor: int) -> None:
     }
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Later runs are forked from here, so the code of an earlier one must not change this memory.
-    process_tree.let_others_look_inside(False)
+    process_tree.set_dumpable(False)
     for module in FIRST:
         importlib.import_module(module)
     warmth.growing = True

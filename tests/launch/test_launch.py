@@ -125,7 +125,7 @@ def test_folder_of_a_killed_client_is_marked(tmp_path: Path) -> None:
     client.process.kill()
     client.close()
     (folder,) = (tmp_path / RUNS).iterdir()
-    assert run_folder.may_go(folder)
+    assert run_folder.may_delete(folder)
 
 
 # -- many runs -------------------------------------------------------------------------------------

@@ -77,21 +77,21 @@ def test_gpus_asked_for_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "gpu_count", lambda: 0)
     message = "This box has no GPU that can be used: give --nproc-per-node a number"
     with pytest.raises(SystemExit, match=message):
-        launcher._need_gpus("gpu")
-    assert launcher._need_gpus("2") is None
+        launcher._requested_gpus("gpu")
+    assert launcher._requested_gpus("2") is None
     monkeypatch.setattr(hardware, "gpu_count", lambda: 3)
-    assert launcher._need_gpus("gpu") == 3
+    assert launcher._requested_gpus("gpu") == 3
 
 
 def accelerated(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[list[str], Notes]:
     """The command line with which accelerate itself is called, and what the learner is told."""
     from accelerate.commands import accelerate_cli, launch
 
-    monkeypatch.setattr(launcher, "_need_script", lambda script: None)
+    monkeypatch.setattr(launcher, "_require_script", lambda script: None)
     monkeypatch.setattr(accelerate_cli, "main", lambda: None)
     monkeypatch.setattr(launch, "simple_launcher", None)
     monkeypatch.setattr(torchrun, "run", torchrun.run)
-    monkeypatch.setattr(launcher.loopback, "stay_there", lambda: None)
+    monkeypatch.setattr(launcher.loopback, "restrict_to_loopback", lambda: None)
     monkeypatch.setattr("sys.argv", [])
     monkeypatch.setenv("ACCELERATE_USE_CPU", "")
     notes = Notes()
@@ -184,7 +184,7 @@ def test_ranks_that_start_beside_the_supervisor_are_told_of(monkeypatch) -> None
     monkeypatch.setattr(launcher.preflight, "missing", lambda script: None)
     monkeypatch.setattr(torchrun, "run", lambda args: None)
     monkeypatch.setattr(dynamic_rendezvous, "_delay", dynamic_rendezvous._delay)
-    monkeypatch.setattr(launcher.loopback, "stay_there", lambda: None)
+    monkeypatch.setattr(launcher.loopback, "restrict_to_loopback", lambda: None)
     words = ["--standalone", "--nproc-per-node", "2", "script.py"]
     with pytest.raises(CourseError, match="starts ranks in another way than by SubprocessHandler"):
         launcher._torchrun(ranks, words)

@@ -122,12 +122,12 @@ def test_a_folder_with_a_module_for_the_start(
 
 def test_a_file_is_compared_with_the_origin_of_what_is_in_memory(tmp_path: Path) -> None:
     write(tmp_path, {"json.py": "", "queue/__init__.py": "", "__main__.py": "", "new.py": ""})
-    held = {name: ModuleType(name) for name in ("json", "queue", "__main__", "sys")}
+    loaded = {name: ModuleType(name) for name in ("json", "queue", "__main__", "sys")}
     names = {"json.py", "queue/__init__.py"}
-    assert set(shadowed.files([str(tmp_path)], held)) == {str(tmp_path / name) for name in names}
+    assert set(shadowed.files([str(tmp_path)], loaded)) == {str(tmp_path / name) for name in names}
     (tmp_path / "link").symlink_to(tmp_path)
-    held["json"].__spec__ = type("Spec", (), {"origin": str(tmp_path / "link" / "json.py")})
-    (file,) = shadowed.files([str(tmp_path), str(tmp_path / "nowhere")], held)
+    loaded["json"].__spec__ = type("Spec", (), {"origin": str(tmp_path / "link" / "json.py")})
+    (file,) = shadowed.files([str(tmp_path), str(tmp_path / "nowhere")], loaded)
     assert file == str(tmp_path / "queue" / "__init__.py")
 
 
