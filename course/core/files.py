@@ -29,7 +29,7 @@ def write_atomically(path: Path, text: str) -> None:
     try:
         with open(temporary, "x", encoding="utf-8", newline="\n") as file:
             if path.exists():
-                _take_over_rights(path, temporary)
+                _copy_mode_and_owner(path, temporary)
             file.write(text)
         os.replace(temporary, path)
     except BaseException:
@@ -46,7 +46,7 @@ def _stream(path: Path) -> Path | int | None:
     return None if path.is_file() else path
 
 
-def _take_over_rights(old: Path, new: Path) -> None:
+def _copy_mode_and_owner(old: Path, new: Path) -> None:
     status = old.stat()
     with contextlib.suppress(OSError):  # only root may give a file to another user
         os.chown(new, status.st_uid, status.st_gid)

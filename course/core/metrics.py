@@ -8,7 +8,7 @@ import time
 
 # A launch names a file in this variable; in a plain terminal it is not set, and `log` prints.
 METRICS_FILE = "COURSE_METRICS_FILE"
-_refused: set[str] = set()  # files that could not be written, each reported once
+_unwritable: set[str] = set()  # files that could not be written, each reported once
 
 
 def log(**metrics: float | int | str) -> None:
@@ -34,7 +34,7 @@ def _append(path: str, line: str) -> bool:
 
     After a row that could not be written, or only in part, the next one begins a new line.
     """
-    row = (b"\n" if path in _refused else b"") + line.encode()
+    row = (b"\n" if path in _unwritable else b"") + line.encode()
     try:
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
@@ -43,8 +43,8 @@ def _append(path: str, line: str) -> bool:
         finally:
             os.close(file)
     except OSError as error:
-        if path not in _refused:
-            _refused.add(path)
+        if path not in _unwritable:
+            _unwritable.add(path)
             why = f"metrics are printed, since {path} cannot be written: {error.strerror}"
             print(why, file=sys.stderr)
         return False

@@ -57,18 +57,18 @@ def sentence(script: Path) -> str:
 
 def summary(todos: list[str]) -> str:
     """One or two TODOs in full, more by their numbers."""
-    return in_sentences(todos) if len(todos) <= IN_WORDS else f"TODO {_runs(todos)}."
+    return in_sentences(todos) if len(todos) <= IN_WORDS else f"TODO {_number_ranges(todos)}."
 
 
-def _runs(todos: list[str]) -> str:
+def _number_ranges(todos: list[str]) -> str:
     """The numbers of some TODOs, such as "2, 5 to 7"."""
-    runs: list[list[int]] = []
+    ranges: list[list[int]] = []
     for number in (int(re.findall(r"\d+", text)[0]) for text in todos):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
+        if ranges and number == ranges[-1][-1] + 1:
+            ranges[-1].append(number)
         else:
-            runs.append([number])
-    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+            ranges.append([number])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in ranges)
 
 
 def split(text: str) -> list[str]:

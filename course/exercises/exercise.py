@@ -88,11 +88,11 @@ def exercises() -> dict[str, Exercise]:
 def exercise(name: str) -> Exercise:
     """The exercise of this name; raises `CourseError`, with a suggestion, if there is none."""
     if name not in exercises():
-        raise CourseError(f"There is no exercise {name}. {_instead_of(name)}")
+        raise CourseError(f"There is no exercise {name}. {_suggestion(name)}")
     return exercises()[name]
 
 
-def _instead_of(name: str) -> str:
+def _suggestion(name: str) -> str:
     """A suggestion of the closest name; if none is close, a line of names for each lab."""
     known = exercises()
     if close := difflib.get_close_matches(name.lower(), known, n=1):
@@ -100,4 +100,6 @@ def _instead_of(name: str) -> str:
     labs: dict[str, list[str]] = {}
     for entry in known.values():
         labs.setdefault(entry.lab, []).append(entry.name)
-    return "\n".join(["There are:", *(f"  lab {lab}: {', '.join(of)}" for lab, of in labs.items())])
+    return "\n".join(
+        ["There are:", *(f"  lab {lab}: {', '.join(names)}" for lab, names in labs.items())]
+    )

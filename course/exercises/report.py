@@ -61,8 +61,8 @@ class Report:
         if left := len(self.checks) - len(self.results) + self.count(Outcome.NOT_JUDGED):
             counts.append(f"{left} not judged")
         summary = ", ".join(counts)
-        if open_ones := self._open():
-            still_open = f"still to write: {todo.summary(open_ones)}"
+        if open_todos := self._open_todos():
+            still_open = f"still to write: {todo.summary(open_todos)}"
             summary = f"{summary}; {still_open}" if summary else still_open
             return f"{self.exercise}: {summary}"
         return f"{self.exercise}: {summary or 'nothing was judged'}."
@@ -108,12 +108,12 @@ class Report:
         """The rows of the table: the checks, or many TODOs of an exercise that is not begun."""
         if self.begun:
             return self.results
-        todos = self._open()
+        todos = self._open_todos()
         if len(todos) <= todo.IN_WORDS:
             return ()
         return [Result("", task, Outcome.OPEN) for task in todos]
 
-    def _open(self) -> list[str]:
+    def _open_todos(self) -> list[str]:
         """The TODOs that are still open, each once."""
         messages = [result.message for result in self.results if result.outcome == Outcome.OPEN]
         return list(dict.fromkeys(task for message in messages for task in todo.split(message)))

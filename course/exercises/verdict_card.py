@@ -66,8 +66,8 @@ def _each_message_once(results: Sequence[Result]) -> Iterator[Result]:
     shown = set()
     for result in results:
         message = WHERE.sub("", result.message)
-        again = bool(message) and message in shown
-        yield Result(result.check, result.claim, result.outcome, SAME) if again else result
+        is_repeated = bool(message) and message in shown
+        yield Result(result.check, result.claim, result.outcome, SAME) if is_repeated else result
         shown.add(message)
 
 

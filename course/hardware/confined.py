@@ -9,8 +9,8 @@ The kernel's keyrings (https://man7.org/linux/man-pages/man7/keyrings.7.html) ha
 whatever a process starts finds its session's keys, such as tickets and tokens. So this process
 first replaces the session's keyring with a new one.
 
-`program` returns a filter as in https://man7.org/linux/man-pages/man2/seccomp.2.html: a list of
-instructions that the kernel runs at each system call. An instruction loads a word of the call's
+`seccomp_filter` returns a filter as in https://man7.org/linux/man-pages/man2/seccomp.2.html: a list
+of instructions that the kernel runs at each system call. An instruction loads a word of the call's
 description into the one register, compares the register and skips some instructions, or returns
 whether the call is allowed. Every block here either returns or falls through to the next. The
 filter allows all calls except those in `REFUSED`. They are of three kinds: calls that get at
@@ -49,7 +49,7 @@ REFUSED = {
 }
 SOCKET, MMAP = (41, 198), (9, 222)
 FAMILIES = (1, 2, 10, 16)  # of sockets: AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
-SHARED_BY_NO_FILE = 0x21  # MAP_SHARED and MAP_ANONYMOUS
+SHARED_ANONYMOUS = 0x21  # MAP_SHARED and MAP_ANONYMOUS
 X32 = 0x40000000  # on x86_64, numbers from here on are a second way to make each call
 
 LOAD, AND, RETURN = 0x20, 0x54, 0x06  # BPF_LD | BPF_W | BPF_ABS; BPF_ALU | BPF_AND; BPF_RET
@@ -71,29 +71,29 @@ class Machine:
 MACHINES = {"x86_64": Machine(0xC000003E, 0), "aarch64": Machine(0xC00000B7, 1)}
 
 
-def program(machine: Machine) -> bytes:
+def seccomp_filter(machine: Machine) -> bytes:
     """The filter for a machine, as the kernel reads it."""
-    which = machine.column
+    column = machine.column
     lines = [
         *((LOAD, ARCHITECTURE), (IF_EQUAL, machine.audit, 1, 0), (RETURN, REFUSE)),
         *((LOAD, NUMBER), (IF_AT_LEAST, X32, 0, 1), (RETURN, REFUSE)),
     ]
     for numbers in REFUSED.values():
-        lines += [(IF_EQUAL, numbers[which], 0, 1), (RETURN, REFUSE)]
+        lines += [(IF_EQUAL, numbers[column], 0, 1), (RETURN, REFUSE)]
     family = [(LOAD, FIRST_ARGUMENT)]
     for allowed in FAMILIES:
         family += [(IF_EQUAL, allowed, 0, 1), (RETURN, ALLOW)]
     family += [(RETURN, REFUSE)]
-    lines += [(IF_EQUAL, SOCKET[which], 0, len(family)), *family]
-    flags = [(LOAD, FOURTH_ARGUMENT), (AND, SHARED_BY_NO_FILE)]
-    flags += [(IF_EQUAL, SHARED_BY_NO_FILE, 0, 1), (RETURN, REFUSE), (RETURN, ALLOW)]
-    lines += [(IF_EQUAL, MMAP[which], 0, len(flags)), *flags, (RETURN, ALLOW)]
+    lines += [(IF_EQUAL, SOCKET[column], 0, len(family)), *family]
+    flags = [(LOAD, FOURTH_ARGUMENT), (AND, SHARED_ANONYMOUS)]
+    flags += [(IF_EQUAL, SHARED_ANONYMOUS, 0, 1), (RETURN, REFUSE), (RETURN, ALLOW)]
+    lines += [(IF_EQUAL, MMAP[column], 0, len(flags)), *flags, (RETURN, ALLOW)]
     return b"".join(_instruction(*line) for line in lines)
 
 
-def _instruction(code: int, operand: int, if_so: int = 0, if_not: int = 0) -> bytes:
+def _instruction(code: int, operand: int, skip_if_true: int = 0, skip_if_false: int = 0) -> bytes:
     """One instruction (struct sock_filter); the last two are how many others it then skips."""
-    return struct.pack("=HBBI", code, if_so, if_not, operand)
+    return struct.pack("=HBBI", code, skip_if_true, skip_if_false, operand)
 
 
 def leave_keyring(machine: Machine) -> None:
@@ -115,7 +115,7 @@ def main(words: list[str]) -> None:
     machine = MACHINES[platform.machine()]
     leave_keyring(machine)
     begin, end = words.index("["), words.index("]")
-    options = [*words[begin + 1 : end], "--seccomp", _in_memory(program(machine))]
+    options = [*words[begin + 1 : end], "--seccomp", _in_memory(seccomp_filter(machine))]
     arguments = _in_memory("\0".join([*options, ""]).encode(errors="surrogateescape"))
     os.execvp(words[0], [*words[:begin], "--args", arguments, *words[end + 1 :]])
 

@@ -184,7 +184,7 @@ def visible(variable: str | None, uuids: list[str]) -> tuple[list[int], str | No
         return list(range(len(uuids))), None
     chosen: list[int] = []
     for entry in map(str.strip, variable.split(",")):
-        number = _named(entry, uuids)
+        number = _number_of(entry, uuids)
         if number is None:
             wrong = entry not in ("", "-1")
             return chosen, _ignored(variable, entry, len(uuids)) if wrong else None
@@ -195,7 +195,7 @@ def visible(variable: str | None, uuids: list[str]) -> tuple[list[int], str | No
     return chosen, None
 
 
-def _named(entry: str, uuids: list[str]) -> int | None:
+def _number_of(entry: str, uuids: list[str]) -> int | None:
     """The GPU that an entry names, by its number or by the start of its UUID."""
     if digits := re.match(r"\d+", entry):
         number = int(digits[0])  # CUDA ignores what follows the digits
@@ -241,13 +241,13 @@ def _nvlink_ends(
 ) -> list[str | tuple[int, int, int] | None]:
     """The far end of each active NVLink of a GPU: 'switch', or a GPU's place on the PCI bus."""
     ends = []
-    for wire in range(nvml.NVML_NVLINK_MAX_LINKS):
-        if not ask(nvml.nvmlDeviceGetNvLinkState, handle, wire):
+    for nvlink in range(nvml.NVML_NVLINK_MAX_LINKS):
+        if not ask(nvml.nvmlDeviceGetNvLinkState, handle, nvlink):
             continue
-        if ask(nvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, wire) == TO_SWITCH:
+        if ask(nvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, nvlink) == TO_SWITCH:
             ends.append("switch")
         else:
-            ends.append(_place(ask(nvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, wire)))
+            ends.append(_place(ask(nvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, nvlink)))
     return ends
 
 

@@ -28,13 +28,13 @@ def cpu_name(root: Path) -> str:
 
 def physical_cores(root: Path, usable: set[int]) -> int:
     """The number of physical cores behind the `usable` logical ones."""
-    seen = set()
+    cores = set()
     for block in text(root / "proc/cpuinfo").split("\n\n"):
         pattern = r"^(processor|physical id|core id)\s*:\s*(\d+)$"
         fields = dict(re.findall(pattern, block, re.MULTILINE))
         if int(fields.get("processor", -1)) in usable and "core id" in fields:
-            seen.add((fields.get("physical id"), fields["core id"]))
-    return len(seen) or min(psutil.cpu_count(logical=False) or len(usable), len(usable))
+            cores.add((fields.get("physical id"), fields["core id"]))
+    return len(cores) or min(psutil.cpu_count(logical=False) or len(usable), len(usable))
 
 
 def cpu_quota(root: Path) -> float | None:

@@ -36,7 +36,7 @@ def pretend_gpus(count: int) -> None:
     tensors.install()
     torch_cuda.install()
     nccl.install()
-    threading.Thread.run = tensors.everywhere(threading.Thread.run)
+    threading.Thread.run = tensors.watching_thread(threading.Thread.run)
     tensors.Devices().__enter__()
 
 

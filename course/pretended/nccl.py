@@ -17,11 +17,11 @@ from course.core import UnknownTorch
 from course.pretended.tensors import (
     CPU,
     Devices,
-    complain,
     device_of,
     gpus,
     name_of,
     replace,
+    warn,
 )
 
 CUDA = torch.device("cuda")
@@ -72,15 +72,15 @@ def collective(function: Any, args: tuple, tensors: list[Tensor]) -> None:
         raise RuntimeError(f"{name}: tensors on {device} and {', '.join(map(str, devices))}")
     if backend == "gloo" and device.type == "cuda" and name in MESSAGES:
         broken.add(group.group_name)
-        complain("Gloo sends what lies on a GPU, and its thread may end the process for it")
+        warn("Gloo sends what lies on a GPU, and its thread may end the process for it")
         raise RuntimeError("writev [127.0.0.1]: Bad address")  # Linux gets a GPU's address
     if backend == "nccl":
         if device.index != gpus.current:
-            complain(f"NCCL is given a tensor on {device} while cuda:{gpus.current} is current")
+            warn(f"NCCL is given a tensor on {device} while cuda:{gpus.current} is current")
         if name not in MESSAGES or batched:
             connect(group, device)
         elif group.bound_device_id:
-            complain("An unbatched P2P op (send/recv) was called on this ProcessGroup")
+            warn("An unbatched P2P op (send/recv) was called on this ProcessGroup")
 
 
 def _group(args: tuple) -> ProcessGroup:

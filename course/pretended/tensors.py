@@ -54,7 +54,7 @@ class PretendedGpus:
         if device.index is None:
             device = torch.device("cuda", self.current)
             if int(os.environ.get("LOCAL_RANK", 0)) and not hasattr(self._thread, "chosen"):
-                complain("this rank uses cuda:0: call torch.cuda.set_device(local_rank) before")
+                warn("this rank uses cuda:0: call torch.cuda.set_device(local_rank) before")
         if device.index >= self.count:
             raise torch.AcceleratorError("CUDA error: invalid device ordinal")
         self.initialized = True
@@ -64,7 +64,7 @@ class PretendedGpus:
 gpus = PretendedGpus()
 
 
-def complain(text: str) -> None:
+def warn(text: str) -> None:
     """Warn about code that raises no error on real GPUs but is slow, wasteful or wrong."""
     warnings.warn(f"Pretended GPUs: {text}.", stacklevel=3)
 
@@ -113,7 +113,7 @@ def _storage(tensor: Tensor) -> torch.UntypedStorage | None:
     return None if storage.device.type == "meta" else storage  # it has a shape, but no memory
 
 
-def agreed(name: str, tensors: list[Tensor]) -> torch.device | None:
+def common_device(name: str, tensors: list[Tensor]) -> torch.device | None:
     """The device of an operation; raises `RuntimeError`, as torch does, if its tensors disagree."""
     devices = [device_of(tensor) for tensor in tensors]
     strict = {
@@ -150,17 +150,17 @@ class Devices(TorchDispatchMode):
             device = None
             self.collective(function, args, tensors)
         else:
-            device = agreed(name_of(function), tensors)
+            device = common_device(name_of(function), tensors)
         target = kwargs.get("device")
         if target == CPU and name_of(function) in FROM_C:
             target = None
         if target is not None and (tensors or target.type == "cuda"):
             device, kwargs["device"] = gpus.use(target), CPU
-        made = function(*args, **kwargs)
-        for tensor in tree_leaves(made):
+        result = function(*args, **kwargs)
+        for tensor in tree_leaves(result):
             if isinstance(tensor, Tensor) and device and device_of(tensor) is None:
                 put(tensor, device)
-        return made
+        return result
 
 
 # -- what Python sees of tensors -------------------------------------------------------------------
@@ -231,7 +231,7 @@ def like_itself(self: Tensor, *args: Any, device: Any = None, **kwargs: Any) -> 
     return put(real_new(self, *args, **kwargs), shown(self) if device is None else gpus.use(device))
 
 
-def everywhere(run: Callable) -> Callable:
+def watching_thread(run: Callable) -> Callable:
     """Wrap `Thread.run` to watch the operations of its thread."""
 
     @wraps(run)

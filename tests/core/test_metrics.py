@@ -10,7 +10,7 @@ from course.core import METRICS_FILE, log, metrics
 
 @pytest.fixture(autouse=True)
 def no_file_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "_refused", set())
+    monkeypatch.setattr(metrics, "_unwritable", set())
 
 
 def test_a_file_that_cannot_be_written_is_named_once(tmp_path, monkeypatch, capsys) -> None:

@@ -25,7 +25,7 @@ def verdict(name: str, number: int, *arguments: int, audit: int | None = None) -
     machine = confined.MACHINES[name]
     numbers = [*arguments, *[0] * 6][:6]
     call = struct.pack("=IIQ6Q", number, machine.audit if audit is None else audit, 0, *numbers)
-    lines = list(struct.iter_unpack("=HBBI", confined.program(machine)))
+    lines = list(struct.iter_unpack("=HBBI", confined.seccomp_filter(machine)))
     at = register = 0
     while True:
         code, if_so, if_not, operand = lines[at]
