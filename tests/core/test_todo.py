@@ -67,7 +67,7 @@ def test_a_todo_that_python_cannot_read_is_told_as_it_is_written(tmp_path: Path)
     ids=lambda text: f"{text[:12]!r} and so on",
 )
 def test_no_text_takes_long(tmp_path: Path, text: str) -> None:
-    """The learner writes it, and the process that judges reads it: no search is quadratic.
+    """A learner writes the text and the judging process searches it, so no search is quadratic.
 
     The limit is processor time, a hundred times what it takes.
     """

@@ -1,4 +1,4 @@
-"""The filter of system calls, run here by hand as the kernel would, for both kinds of machine."""
+"""The filter of system calls, run here as the kernel would run it, for both architectures."""
 
 import errno
 import mmap
@@ -21,7 +21,7 @@ BOTH = pytest.mark.parametrize("name", confined.MACHINES)
 
 
 def verdict(name: str, number: int, *arguments: int, audit: int | None = None) -> int:
-    """What the filter for a machine says about a call."""
+    """The verdict of the filter for a machine on a call."""
     machine = confined.MACHINES[name]
     numbers = [*arguments, *[0] * 6][:6]
     call = struct.pack("=IIQ6Q", number, machine.audit if audit is None else audit, 0, *numbers)

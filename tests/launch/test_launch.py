@@ -1,4 +1,4 @@
-"""What a launch does when all goes well, again and again."""
+"""A launch works when nothing goes wrong, again and again."""
 
 import re
 import signal

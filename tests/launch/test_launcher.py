@@ -38,7 +38,7 @@ def on(monkeypatch: pytest.MonkeyPatch, gpus: int, visible: str | None = None, *
 
 
 def too_few(count: int, gpus: str) -> list[str]:
-    """What is said where there are more ranks than GPUs."""
+    """The note for a run with more ranks than GPUs."""
     why = "NCCL needs one for each, so they run on the CPU with Gloo."
     return [f"{count} ranks on a box with {gpus}: {why}"]
 
@@ -84,7 +84,7 @@ def test_gpus_asked_for_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def accelerated(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[list[str], Notes]:
-    """The command line with which accelerate itself is called, and what the learner is told."""
+    """The command line with which accelerate itself is called, and the notes for the learner."""
     from accelerate.commands import accelerate_cli, launch
 
     monkeypatch.setattr(launcher, "_require_script", lambda script: None)
@@ -178,7 +178,7 @@ def test_a_missing_name_ends_the_launch_with_one_sentence(monkeypatch) -> None:
 
 
 def test_ranks_that_start_beside_the_supervisor_are_told_of(monkeypatch) -> None:
-    """Where torch has the name and no longer calls it."""
+    """This happens if torch has the name but no longer calls it."""
     on(monkeypatch, 0)
     ranks = SimpleNamespace(started=0, note=print)
     monkeypatch.setattr(launcher.preflight, "missing", lambda script: None)

@@ -1,4 +1,4 @@
-"""The system's own count of processes that it killed because memory had run out."""
+"""The system counts the processes that it killed because memory had run out."""
 
 from pathlib import Path
 

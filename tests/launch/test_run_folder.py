@@ -1,4 +1,4 @@
-"""The folders of runs: old ones go, and nothing that is not certainly the course's."""
+"""Old folders of runs are deleted, and nothing that is not certainly the course's."""
 
 import os
 import shutil

@@ -1,6 +1,6 @@
-"""While a run on one box goes on, nothing of it can be reached from another box.
+"""While a run on one box goes on, no other box can reach any of it.
 
-That differs from a terminal, and no script sees it.
+In a terminal this is different, but a script cannot notice it.
 """
 
 import os
@@ -25,7 +25,7 @@ ACCELERATE = ("accelerate", "launch", "--num_processes", "2")
 
 
 def listening(process: psutil.Process) -> list[str]:
-    """The addresses at which a process waits for others to connect (/proc/net/tcp and tcp6)."""
+    """The addresses at which a process listens for connections (/proc/net/tcp and tcp6)."""
     inet = process.net_connections(kind="tcp")
     return [connection.laddr.ip for connection in inet if connection.status == psutil.CONN_LISTEN]
 
@@ -68,7 +68,7 @@ for each in psutil.Process().net_connections(kind="tcp"):
 
 
 def stores(host: str, port: int) -> subprocess.CompletedProcess:
-    """A process that makes a store, two more that reach it, and tells where it listens."""
+    """Run a process that makes a store, reaches it twice, and prints where it listens."""
     words = [sys.executable, "-c", STORES, host, str(port)]
     return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
 
