@@ -1,4 +1,4 @@
-"""NCCL made of Gloo: it refuses what NCCL would refuse. `nccl.md` says how this fails."""
+"""NCCL made of Gloo: it refuses what NCCL would refuse. `nccl.md` lists how this can fail."""
 
 import functools
 import os
