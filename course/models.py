@@ -31,8 +31,8 @@ def bert(
     that runs can be compared exactly. Raises `CourseError` for an unknown size or a checkpoint that
     cannot be loaded.
 
-    On the embedded pairs in batches of 32, ``"tiny"`` learns with AdamW at a constant 3e-4, and
-    faster at 1e-3 after 50 steps of warm-up. Without warm-up that rate starts badly (layer norms
+    On the embedded pairs in batches of 32, ``"tiny"`` learns with AdamW at a constant rate of 3e-4,
+    and faster at 1e-3 after 50 steps of warm-up. Without warm-up, 1e-3 starts badly (layer norms
     after the residual sums: Xiong et al. 2020).
     """
     from transformers import BertConfig, BertForSequenceClassification

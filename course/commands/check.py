@@ -9,7 +9,7 @@ from pathlib import Path
 from course.checks import check_folder
 from course.commands import check_formats
 from course.commands.check_given import complete
-from course.core import CourseError, write_whole
+from course.core import CourseError, write_atomically
 from course.launch import warm_up
 
 NOT_JUDGED = 3  # the exit code if something was not judged
@@ -34,11 +34,11 @@ def main(argv: Sequence[str]) -> int:
     for report in reports:
         print(report)
     if args.junit:
-        write_whole(args.junit, check_formats.junit(reports, args.src.name))
+        write_atomically(args.junit, check_formats.junit(reports, args.src.name))
     if args.json:
-        write_whole(args.json, check_formats.plain(reports))
+        write_atomically(args.json, check_formats.plain(reports))
     if args.gradescope:
-        write_whole(args.gradescope, check_formats.gradescope(reports))
+        write_atomically(args.gradescope, check_formats.gradescope(reports))
     if not all(report.judged for report in reports):
         return NOT_JUDGED
     return 0 if reports and all(report.ok for report in reports) else 1

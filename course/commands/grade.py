@@ -16,7 +16,7 @@ from course.commands.grading.roster import Roster
 from course.commands.grading.submissions import MARK, Submission, collect
 from course.commands.grading.suspicions import suspicions
 from course.commands.grading.verdicts import Judge
-from course.core import CourseError, words, write_whole
+from course.core import CourseError, words, write_atomically
 from course.exercises import exercise, exercises
 from course.hardware import isolation
 from course.launch import warm_up
@@ -196,19 +196,19 @@ def _alike(submissions: Sequence[Submission], names: Sequence[str]) -> list[Grou
 
 def _write_guesses(path: Path, submissions: Sequence[Submission], labs: Sequence[str]) -> None:
     """Write the page of guesses; it needs no checks, so a class can look at it meanwhile."""
-    write_whole(path, expected.page(submissions, labs))
+    write_atomically(path, expected.page(submissions, labs))
     print(f"What the room expected and measured is in {path}. Now come the checks.", flush=True)
 
 
 def _write(out: Path, book: Gradebook) -> None:
     """Write the pages and tables, and say where they are."""
-    write_whole(out / "index.html", pages.index(book))
-    write_whole(out / "grades.csv", feedback.csv(book))
+    write_atomically(out / "index.html", pages.index(book))
+    write_atomically(out / "grades.csv", feedback.csv(book))
     for line in book.lines:
         name = slug(line.learner)
-        write_whole(out / "feedback" / f"{name}.html", feedback.page(line))
+        write_atomically(out / "feedback" / f"{name}.html", feedback.page(line))
         junit = check_formats.junit(line.reports.values(), line.learner)
-        write_whole(out / "junit" / f"{name}.xml", junit)
+        write_atomically(out / "junit" / f"{name}.xml", junit)
     print(f"The class is in {out / 'index.html'}, its points in {out / 'grades.csv'}.")
     if missing := sum(len(line.not_judged) for line in book.lines):
         print(
@@ -224,5 +224,5 @@ def _write_back(out: Path, book: Gradebook, known: Roster, column: str | None) -
         for line in book.lines
         if line.submission.person and not line.not_judged
     }
-    write_whole(out / ROSTER, known.with_points(points, column))
+    write_atomically(out / ROSTER, known.with_points(points, column))
     print(f"The roster with the points is in {out / ROSTER}.")

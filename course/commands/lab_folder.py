@@ -19,7 +19,7 @@ def lab_folder(here: Path) -> Path:
     """
     if (ROOT / "labs" / "start.ipynb").is_file():
         return ROOT
-    source = installed.brought()
+    source = installed.shared_files()
     if not source:
         raise CourseError(
             "This installation has no labs: install the course from its repository with pip, or "
@@ -53,6 +53,6 @@ def unchanged_solutions(folder: Path) -> list[Path]:
             return []
     return [
         folder / name
-        for name, path in installed.brought().items()
+        for name, path in installed.shared_files().items()
         if name.startswith("solutions/") and (folder / name).read_bytes() == path.read_bytes()
     ]

@@ -16,7 +16,7 @@ import nbformat
 # Import everything now: once the files have changed, an import would find the new version.
 from course.commands.update_clone import UNHARMED, Clone
 from course.commands.update_notebooks import Carried, carry, scripts
-from course.core import ROOT, CourseError, words, write_whole
+from course.core import ROOT, CourseError, words, write_atomically
 from course.lessons import notebooks
 
 BACKUPS = "before-update"  # the folder for notebooks set aside; git ignores it
@@ -103,7 +103,7 @@ def _carry_over(clone: Clone, path: str, old: str, backup: Path) -> str:
         read = [nbformat.reads(text, as_version=4) for text in texts]
         carried = carry(*read)
         if carried.taken:
-            write_whole(target, notebooks.text(carried.notebook))
+            write_atomically(target, notebooks.text(carried.notebook))
     except (OSError, ValueError, KeyError, AttributeError, nbformat.ValidationError) as error:
         return f"{path}: nothing of yours could be put into the new version ({error})."
     return f"{path}: {_report(carried)}"

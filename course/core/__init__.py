@@ -1,10 +1,11 @@
 """Tools that every package may use: errors shown to a learner, metrics, TODOs, files, words."""
 
 from course.core.errors import CourseError, Interrupted, UnknownTorch
-from course.core.files import ROOT, RUNS, FolderMark, write_whole
+from course.core.files import KEPT, ROOT, RUNS, FolderMark, write_atomically
 from course.core.metrics import METRICS_FILE, log
 
 __all__ = [
+    "KEPT",
     "METRICS_FILE",
     "ROOT",
     "RUNS",
@@ -13,5 +14,5 @@ __all__ = [
     "Interrupted",
     "UnknownTorch",
     "log",
-    "write_whole",
+    "write_atomically",
 ]

@@ -1,4 +1,4 @@
-"""Where a thread stands, read from the frames of its stack."""
+"""Where a thread is, read from the frames of its stack."""
 
 import linecache
 import re
@@ -9,19 +9,20 @@ from pathlib import Path
 from course.core import user_files
 
 FRAME = re.compile(r'\s+File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)')
-OUTSIDE = "is outside the script"  # a thread that stands at no line of it
-COMMENT = re.compile(r"\s{2,}#.*")  # behind a line of code
+OUTSIDE = "is outside the script"  # for a thread without a frame in the script
+COMMENT = re.compile(r"\s{2,}#.*")  # after a line of code
 
 Frame = tuple[str, int, str]  # the file, the line and the function
 
 
 @dataclass(frozen=True)
 class CallSite:
-    """A thread stands at `line` of `file`; `thread` is its name, "" for the main one.
+    """A thread is at `line` of `file`; `thread` is its name, "" for the main thread.
 
-    `call` is a collective, "backward" or "forward" (both DDP's), "wait", or "". `doing` describes
-    what the thread does if it is in no call. `within` names functions, innermost first, of a file
-    that the course gives. The text of the line is `shown` where it may be read.
+    `call` is the call in which it waits: a collective, "backward" or "forward" (both DDP's),
+    "wait", or "" for none. Without a call, `doing` describes what the thread does. If the file is
+    one that the course gives, `within` has the names of its functions, innermost first. The text of
+    the line is `shown` only where it may be read.
     """
 
     call: str
@@ -34,7 +35,7 @@ class CallSite:
 
     @property
     def at(self) -> str:
-        """The line, as ``train.py:30``."""
+        """The place in short form, such as ``train.py:30``."""
         return f"{Path(self.file).name}:{self.line}"
 
     @property
@@ -45,7 +46,7 @@ class CallSite:
 
     @property
     def brief(self) -> str:
-        """What the thread does, and the line without its text."""
+        """What the thread does and where, without the text of the line."""
         within = f" (in {', called by '.join(self.within)})" if self.within else ""
         return (
             f"{f'waits in {self.call}' if self.call else self.doing or 'is'} at {self.at}{within}"
@@ -56,15 +57,15 @@ class CallSite:
 
 
 def frames(block: str) -> list[Frame]:
-    """The frames in what Python's fault handler writes of a thread, innermost first."""
+    """The frames that Python's fault handler wrote for one thread, innermost first."""
     matches = [FRAME.match(line) for line in block.splitlines()]
     return [(match["file"], int(match["line"]), match["function"]) for match in matches if match]
 
 
 def innermost_call(stack: Sequence[Frame]) -> tuple[str, int]:
-    """The call in which the user's code waits, and how many frames lie within that code.
+    """The call in which the user's code waits, and the number of frames deeper than that code.
 
-    The call is named as in `CallSite`. Without any code of the user's, all frames are counted.
+    The call has a name as in `CallSite`. If no frame is in the user's code, all frames count.
     """
     call = ""
     for depth, (file, _, function) in enumerate(stack):

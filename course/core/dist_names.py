@@ -1,7 +1,7 @@
 """The torch.distributed functions by which ranks exchange data, as the installed torch has them.
 
-`diagnostics.watch.calls` has their names by hand, since it must not import torch; a test compares
-both.
+`diagnostics.watch.calls` lists the names by hand, because it must not import torch; a test compares
+the two.
 """
 
 import torch.distributed as dist
@@ -13,8 +13,8 @@ COLLECTIVES = tuple(
 BARRIERS = ("barrier", "monitored_barrier")
 MESSAGES = ("send", "recv", "isend", "irecv", "batch_isend_irecv")
 MOVES_DATA = COLLECTIVES + MESSAGES
-# The all-reduces and all-gathers of one tensor, and the argument that a rank contributes.
-GIVES = {
+# All-reduces and all-gathers of one tensor, each with the argument that holds a rank's part.
+CONTRIBUTIONS = {
     "all_reduce": "tensor",
     "all_gather": "tensor",
     "all_gather_into_tensor": "input_tensor",

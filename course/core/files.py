@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]  # the folder that holds course/, labs/ and solutions/
-RUNS = Path("course-runs")  # where runs write, below the current folder; `runs` may be a user's
+KEPT = "kept"  # next to a learner's scripts: what the notebook keeps; git ignores it
+RUNS = Path("course-runs")  # the folder for runs, in the current one; `runs` may be a user's own
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write `text` through a temporary file next to `path`; make the folder if need be.
+def write_atomically(path: Path, text: str) -> None:
+    """Write `text` to `path` atomically, through a temporary file; make the folder if needed.
 
-    The old content stays if this raises: `OSError` (a full disk), `UnicodeEncodeError`. An old file
-    keeps its mode and owner, and a link to it stays. A device or a pipe is written to, never
-    replaced, and so is the file that this process prints to.
+    If this raises `OSError` (a full disk) or `UnicodeEncodeError`, the old content stays. An
+    existing file keeps its mode and owner, and a link to it stays a link. A device, a pipe, or the
+    file that this process prints to is never replaced; the text is written into it.
     """
     if path.exists() and (stream := _stream(path)) is not None:
         with open(stream, "w", encoding="utf-8", newline="\n", closefd=stream == path) as file:
@@ -28,7 +29,7 @@ def write_whole(path: Path, text: str) -> None:
     try:
         with open(temporary, "x", encoding="utf-8", newline="\n") as file:
             if path.exists():
-                _take_over_rights(path, temporary)
+                _copy_mode_and_owner(path, temporary)
             file.write(text)
         os.replace(temporary, path)
     except BaseException:
@@ -38,14 +39,14 @@ def write_whole(path: Path, text: str) -> None:
 
 def _stream(path: Path) -> Path | int | None:
     """What to open if `path` must not be replaced; None if it is a file like any other."""
-    for descriptor in (1, 2):  # which is where /dev/stdout and /dev/stderr lead
+    for descriptor in (1, 2):  # /dev/stdout and /dev/stderr lead to these
         with contextlib.suppress(OSError):  # it is closed
             if os.path.samefile(path, descriptor):
                 return descriptor
     return None if path.is_file() else path
 
 
-def _take_over_rights(old: Path, new: Path) -> None:
+def _copy_mode_and_owner(old: Path, new: Path) -> None:
     status = old.stat()
     with contextlib.suppress(OSError):  # only root may give a file to another user
         os.chown(new, status.st_uid, status.st_gid)
@@ -64,7 +65,7 @@ class FolderMark:
         (folder / self.name).write_text(self.content)
 
     def is_on(self, folder: Path) -> bool:
-        """Whether a folder is marked; a link to one is not."""
+        """Whether a folder is marked; a link to a marked folder does not count."""
         with contextlib.suppress(OSError):
             content = (folder / self.name).read_bytes()
             return content == self.content.encode() and not folder.is_symlink()

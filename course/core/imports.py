@@ -1,4 +1,4 @@
-"""Control over what a library imports when it is itself imported."""
+"""Hide modules from a library while it is imported."""
 
 import contextlib
 import sys
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def without(*modules: str) -> Iterator[None]:
-    """Make modules look as if they were not installed, for libraries that can do without them.
+    """Within the block, make modules look uninstalled, for libraries that can do without them.
 
-    Nothing changes for those that are imported already.
+    Modules that are already imported stay visible.
     """
     hidden = [module for module in modules if module not in sys.modules]
     for module in hidden:
-        # The import system takes None for "there is none".
+        # To the import system, None means "there is no such module".
         sys.modules[module] = None  # pyrefly: ignore[unsupported-operation]
     try:
         yield

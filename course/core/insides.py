@@ -1,8 +1,8 @@
-"""The internals of other libraries that the course relies on; each is checked before it is used.
+"""Access the internals of other libraries, and check that each one is there before it is used.
 
-No release promises these names. If a name is gone, one sentence says so instead of a traceback.
-Nor may we put something in the place of a missing name: it would never be called, and nothing
-would show that. A test lists all of these names, and what happens without them.
+No release promises these names. If one is gone, the user reads one sentence instead of a traceback.
+A name that is missing is never set either: our function would not be called, and nothing would show
+that. A test lists all of these names, and what happens without each of them.
 """
 
 from importlib import import_module
@@ -23,9 +23,9 @@ def module(name: str) -> ModuleType:
 
 
 def inside(home: Any, name: str) -> Any:
-    """What a class, a module or an object of another library has under a name.
+    """The attribute `name` of a class, a module or an object of another library.
 
-    Raises `CourseError` if it has none, and for torch `UnknownTorch`.
+    Raises `CourseError` if it has none, which for torch is an `UnknownTorch`.
     """
     try:
         return getattr(home, name)
@@ -35,19 +35,19 @@ def inside(home: Any, name: str) -> Any:
 
 
 def replace(home: Any, name: str, ours: Any) -> None:
-    """Put `ours` under a name of a class or a module; raises `CourseError` if it has none."""
+    """Replace an attribute of a class or a module; raises `CourseError` if it has none."""
     inside(home, name)
     setattr(home, name, ours)
 
 
 def replace_if_there(home: Any, name: str, ours: Any) -> None:
-    """Put `ours` under a name, if there is one; without it only time is lost."""
+    """Replace an attribute if there is one; for replacements that only save time."""
     if hasattr(home, name):
         setattr(home, name, ours)
 
 
 def unknown(home: Any, what: str) -> CourseError:
-    """An error that says how a library differs from what the course knows, and the fix."""
+    """An error that says how a library differs from what the course needs, and the fix."""
     kind = home if hasattr(home, "__name__") else type(home)
     library = getattr(kind, "__module__", kind.__name__).partition(".")[0]
     return (UnknownTorch if library == "torch" else CourseError)(

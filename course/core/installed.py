@@ -1,4 +1,4 @@
-"""The files that an installed package brings besides its code: labs, solutions and images."""
+"""Find the files that the installed package has besides code: labs, solutions and images."""
 
 import os
 from importlib.metadata import PackageNotFoundError, files
@@ -8,7 +8,7 @@ PACKAGE = "multi-gpu-course"
 SHARED = f"share/{PACKAGE}/"  # where the wheel puts labs, solutions and images
 
 
-def brought() -> dict[str, Path]:
+def shared_files() -> dict[str, Path]:
     """The notebooks and images of the installed package, by path in the course's folder."""
     try:
         listed = files(PACKAGE) or []

@@ -9,7 +9,7 @@ from typing import Any
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
-# `send` and `batch_isend_irecv` look up their parts in the second one.
+# `send` and `batch_isend_irecv` look up the functions that they call in the second module.
 HOMES = (dist, distributed_c10d)
 
 Function = Callable[..., Any]
@@ -20,7 +20,7 @@ Around = Callable[[str, Function, tuple[Any, ...], dict[str, Any]], Any]
 def intercepted(
     around: Around, names: Iterable[str], homes: Iterable[object] = HOMES
 ) -> Iterator[None]:
-    """Within the block, turn a call of a function so named into ``around(name, real, args, kw)``.
+    """Within the block, turn each call of these functions into ``around(name, real, args, kw)``.
 
     `homes` are the modules or classes in which the names are looked up. Calls made from within
     `around`, in the same thread, reach the real functions.

@@ -1,6 +1,6 @@
 """The marks in a lesson that code outside the package `lessons` also looks for.
 
-Reading a whole lesson takes jupytext, and so a second; finding these takes no time.
+Parsing a whole lesson needs jupytext, which takes a second to import; finding these takes no time.
 """
 
 import html
@@ -13,7 +13,7 @@ LABS = "[0-9][0-9]*_*.md"  # the files of the labs, in order
 CHECK = re.compile(r"^%check (\w+)[ \t]*$", re.MULTILINE)  # shows the verdict on an exercise
 WRITES = re.compile(r"%%writefile\b[ \t]*(.*)")  # the first line of a cell that writes a script
 GUESS = re.compile(r"^%%guess (\w+)")  # a cell that asks a question before a run
-EXPLORABLE = re.compile(r"\bexplore\.([a-z]\w*)\(")  # not the quiz: it is a class, and runs ranks
+EXPLORABLE = re.compile(r"\bexplore\.([a-z]\w*)\(")  # not the quiz, a class that runs ranks
 ANSWER = re.compile(r"\bit_was\(\s*[\"'](\w+)")  # shows the run's answer to that question
 PASSED_COUNT = "{} of {} checks hold"  # how a verdict, also a stored one, counts passed checks
 ALL_PASSED = re.compile(PASSED_COUNT.format(r"\b(\d+)", r"\1"))

@@ -6,9 +6,9 @@ import os
 import sys
 import time
 
-# The launcher names a file here; in a plain terminal the variable is absent and `log` prints.
+# A launch names a file in this variable; in a plain terminal it is not set, and `log` prints.
 METRICS_FILE = "COURSE_METRICS_FILE"
-_refused: set[str] = set()  # files that could not be written, of which a sentence was printed
+_unwritable: set[str] = set()  # files that could not be written, each reported once
 
 
 def log(**metrics: float | int | str) -> None:
@@ -30,11 +30,11 @@ def log(**metrics: float | int | str) -> None:
 
 
 def _append(path: str, line: str) -> bool:
-    """Append in one write, so that rows of several ranks never mix; say whether it went well.
+    """Append in one write, so that rows of several ranks never mix; return whether it succeeded.
 
     After a row that could not be written, or only in part, the next one begins a new line.
     """
-    row = (b"\n" if path in _refused else b"") + line.encode()
+    row = (b"\n" if path in _unwritable else b"") + line.encode()
     try:
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
@@ -43,8 +43,8 @@ def _append(path: str, line: str) -> bool:
         finally:
             os.close(file)
     except OSError as error:
-        if path not in _refused:
-            _refused.add(path)
+        if path not in _unwritable:
+            _unwritable.add(path)
             why = f"metrics are printed, since {path} cannot be written: {error.strerror}"
             print(why, file=sys.stderr)
         return False

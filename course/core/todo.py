@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-IN_WORDS = 2  # TODOs whose words fit into one line
-# Both look at one line at a time, since a learner's code chooses its lines and what it prints.
+IN_WORDS = 2  # so many TODOs fit into one line with their words
+# Each of these matches within one line, since a learner's code decides what its lines are.
 OPEN = re.compile(
     r'^[ \t]*raise NotImplementedError\((?P<todo>"TODO \d+: (?:[^"\\\n]|\\.)*")\)[ \t]*$',
     re.MULTILINE,
@@ -29,7 +29,7 @@ def numbers(source: str) -> list[int]:
     return [int(re.findall(r"\d+", match["todo"])[0]) for match in OPEN.finditer(source)]
 
 
-def met(traceback: str) -> Path | None:
+def script_of_open_todo(traceback: str) -> Path | None:
     """The script whose open TODO raised this traceback, None if something else did."""
     innermost = None
     for line in traceback.splitlines():
@@ -49,30 +49,30 @@ def _text(literal: str) -> str:
 
 
 def sentence(script: Path) -> str:
-    """One calm line about what is still to write: one or two TODOs in their words, else numbers."""
+    """One line about what is still to write: one or two TODOs in full, more by their numbers."""
     return (
-        f"Still to write in {script.name}: {shortly(open_todos(script))} Then run this cell again."
+        f"Still to write in {script.name}: {summary(open_todos(script))} Then run this cell again."
     )
 
 
-def shortly(todos: list[str]) -> str:
-    """One or two TODOs in their words, more by their numbers."""
-    return in_sentences(todos) if len(todos) <= IN_WORDS else f"TODO {_runs(todos)}."
+def summary(todos: list[str]) -> str:
+    """One or two TODOs in full, more by their numbers."""
+    return in_sentences(todos) if len(todos) <= IN_WORDS else f"TODO {_number_ranges(todos)}."
 
 
-def _runs(todos: list[str]) -> str:
+def _number_ranges(todos: list[str]) -> str:
     """The numbers of some TODOs, such as "2, 5 to 7"."""
-    runs: list[list[int]] = []
+    ranges: list[list[int]] = []
     for number in (int(re.findall(r"\d+", text)[0]) for text in todos):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
+        if ranges and number == ranges[-1][-1] + 1:
+            ranges[-1].append(number)
         else:
-            runs.append([number])
-    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+            ranges.append([number])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in ranges)
 
 
 def split(text: str) -> list[str]:
-    """The TODOs of a text that `in_sentences` made, or the whole text if it has none."""
+    """Split a text that `in_sentences` made into its TODOs; a text without any stays whole."""
     return re.split(r" (?=TODO \d+: )", text)
 
 

@@ -11,5 +11,5 @@ NOT_THE_USERS = ("<", COURSE, STDLIB + os.sep, os.path.realpath(STDLIB) + os.sep
 
 
 def is_users(file: str) -> bool:
-    """Whether a file is the user's own, as far as its path tells."""
+    """Whether a file is the user's own, judging by its path."""
     return not (file.startswith(NOT_THE_USERS) or LIBRARY.search(file))

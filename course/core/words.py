@@ -1,4 +1,4 @@
-"""Counts, times and sizes, written for a reader."""
+"""Write counts, times and sizes for a reader."""
 
 import math
 
@@ -18,7 +18,7 @@ def significant(value: float, digits: int = 2) -> str:
 
 
 def power(base: int, exponent: int) -> str:
-    """A power as it is written: '2⁻⁵', '10⁸'."""
+    """A power with a raised exponent: '2⁻⁵', '10⁸'."""
     return f"{base}{str(exponent).translate(SUPERSCRIPTS)}"
 
 
@@ -30,7 +30,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def milliseconds(ms: float) -> str:
-    """A time in ms with two significant digits, from 100 ms on three."""
+    """A time in ms with two significant digits, or three from 100 ms on."""
     return f"{significant(ms, 2 if ms < 100 else 3)} ms"
 
 
@@ -45,7 +45,7 @@ def duration(seconds: float, digits: int = 3) -> str:
 
 
 def time_unit(longest: float) -> tuple[str, float]:
-    """The unit for an axis of times up to `longest` seconds, and its number per second."""
+    """The unit for an axis of times up to `longest` seconds, and how many of it are a second."""
     if longest < 1e-3:
         return "µs", 1e6
     return ("ms", 1e3) if longest < 1 else ("s", 1.0)

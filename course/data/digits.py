@@ -12,8 +12,8 @@ TRAIN = 1500  # of 1797 images
 def load() -> tuple[TensorDataset, TensorDataset]:
     """The training and the validation split.
 
-    Images are float32 (N, 1, 8, 8) in [0, 1], labels int64 (N,). The split is fixed and shuffled,
-    since the images come sorted by writer.
+    Images are float32 (N, 1, 8, 8) in [0, 1], labels int64 (N,). The split is fixed, and shuffled
+    because the images come sorted by writer.
     """
     from sklearn.datasets import load_digits
 

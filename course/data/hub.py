@@ -1,6 +1,6 @@
-"""Models and data from the Hub or from a folder.
+"""Load models and data from the Hub or from a folder.
 
-If the Hub does not answer, this avoids the half minute for which its clients retry.
+If the Hub does not answer, this avoids the half minute for which its clients would retry.
 """
 
 import sys
@@ -15,23 +15,23 @@ PATIENCE_S = 3.0
 
 
 @contextmanager
-def source(name: str, what: str, instead: str) -> Iterator[Path | str]:
-    """Load `what` from what this yields: the folder called `name`, or else the name on the Hub.
+def source(name: str, what: str, advice: str) -> Iterator[Path | str]:
+    """Yield the source from which to load `what`: the folder `name`, or else that name on the Hub.
 
     If the Hub does not answer within seconds, the block runs in the libraries' offline mode:
     they find what was downloaded earlier, and fail at once otherwise. Raises `CourseError` if the
-    block fails: one sentence that ends with the advice `instead`.
+    block fails: one sentence that ends with `advice`.
     """
     folder = _local_folder(name)
-    away = folder is None and not _hub_answers()
+    is_offline = folder is None and not _hub_answers()
     try:
         with ExitStack() as stack:
-            if away:
+            if is_offline:
                 _go_offline(stack)
             yield folder or name
     except (OSError, ValueError) as error:
-        reason = "the Hub cannot be reached from here" if away else _first_line(error)
-        raise CourseError(f"Cannot load {what} {name!r} ({reason}): {instead}.") from error
+        reason = "the Hub cannot be reached from here" if is_offline else _first_line(error)
+        raise CourseError(f"Cannot load {what} {name!r} ({reason}): {advice}.") from error
 
 
 def _local_folder(name: str) -> Path | None:

@@ -8,7 +8,7 @@ follows from the sets, slot by slot:
 
 - **entailment** (0): in every slot the premise's set lies within the hypothesis's;
 - **contradiction** (2): in some slot the two sets have nothing in common;
-- **neutral** (1): anything else, which is a slot where the hypothesis says more than the premise.
+- **neutral** (1): anything else, so in some slot the hypothesis says more than the premise.
 
 Columns, label numbers and names are MultiNLI's (Williams et al. 2018,
 https://huggingface.co/datasets/nyu-mll/multi_nli).
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from datasets import DatasetDict
     from transformers import PreTrainedTokenizerBase
 
-# One taxonomy per slot, in the order of the words; the empty phrase, a word left out, stands for
-# all of its branch.
+# One taxonomy per slot, in the order of the words. The empty phrase, for a word left out, stands
+# for its whole branch.
 SLOTS = (
     {"": {"young": {}, "old": {}}},
     {
@@ -60,8 +60,8 @@ SLOTS = (
 )
 
 SIZES = {"train": 9_000, "validation": 900}  # pairs; each a multiple of the three labels
-# The chance that each other slot of a contradiction contradicts too: a model learns sentences with
-# many clashes first.
+# The chance that each further slot of a contradiction clashes too: a model first learns from
+# sentences with many clashes.
 CLASH = 0.9
 SEED = 0
 
@@ -95,8 +95,8 @@ def load(name: str | None = None) -> "DatasetDict":
 def make_tokenizer(checkpoint: str | None = None) -> "PreTrainedTokenizerBase":
     """A word-piece tokenizer for the embedded pairs: the grammar's words, BERT's special tokens.
 
-    It is made in memory. With a `checkpoint` (``"bert-base-cased"`` or a local folder) it is that
-    checkpoint's own tokenizer. Raises `CourseError` if it cannot be loaded.
+    It is made in memory. With a `checkpoint` (``"bert-base-cased"`` or a local folder), that
+    checkpoint's own tokenizer is loaded. Raises `CourseError` if that fails.
     """
     from transformers import AutoTokenizer, BertTokenizerFast
 
@@ -226,9 +226,9 @@ def _contradiction(hypothesis: Phrases, pattern: set[int], generator: random.Ran
 
 @cache
 def _options(slot: int, phrase: str, specific: bool) -> tuple[list[str], list[str]]:
-    """The phrases of a slot that fit `phrase`, and those that clash with it.
+    """The phrases of a slot that are compatible with `phrase`, and those that clash with it.
 
-    They are all `specific`, or all not.
+    All of them are `specific`, or all of them are not.
     """
     own = _meanings(slot)[phrase]
     others = {

@@ -1,9 +1,9 @@
 """Real premise/hypothesis pairs, by name on the Hub or from a local folder.
 
-They get the columns of the embedded ones. Several ranks may call this at once: `datasets` and
+They get the columns of the embedded pairs. Several ranks may call this at once: `datasets` and
 `huggingface_hub` lock their cache (HF_HOME, or ~/.cache/huggingface), so the first rank downloads
-while the others wait and then read what it left. On several nodes without a common cache, one rank
-of each node downloads.
+while the others wait and then read from the cache. On several nodes without a common cache, one
+rank of each node downloads.
 """
 
 from pathlib import Path
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 LABELS = ("entailment", "neutral", "contradiction")
 COLUMNS = ("premise", "hypothesis", "label")
-# By our name of a split, what sets call it, the preferred name first: of MultiNLI's two validation
-# splits the labs take the matched one.
+# Our names of the splits, and the names that data sets use, preferred one first: of MultiNLI's two
+# validation splits, the labs take the matched one.
 SPLITS = {"train": ("train",), "validation": ("validation_matched", "validation")}
 BUILDERS = {".parquet": "parquet", ".jsonl": "json"}
 
@@ -44,7 +44,7 @@ def load(name: str) -> "DatasetDict":
 
 
 def _from_folder(folder: Path) -> "DatasetDict":
-    """Whatever splits a local folder holds."""
+    """The splits in a local folder."""
     from datasets import load_dataset, load_from_disk
     from datasets.exceptions import DatasetGenerationError
 
@@ -85,7 +85,7 @@ def _pick(splits: "DatasetDict", ours: str, name: str) -> "Dataset":
 
 
 def _tidy(table: "Dataset", name: str) -> "Dataset":
-    """Only the three columns, only labelled pairs, and the label's three names."""
+    """Keep only the three columns and the labelled pairs, and name the three labels."""
     from datasets import ClassLabel
 
     missing = [column for column in COLUMNS if column not in table.column_names]

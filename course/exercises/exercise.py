@@ -32,7 +32,7 @@ class Exercise:
         return [other.name for other in every[every.index(self) + 1 :] if other.path == self.path]
 
     def next(self, passed: Collection[str] = ()) -> str:
-        """A few words on what comes after it in its lab, if these exercises have passed."""
+        """A sentence on what comes next in its lab, given the exercises that have passed."""
         if not self.later:
             return f"It was the last exercise of lab {self.lab}: read on there."
         if still_open := [name for name in self.later if name not in passed]:
@@ -45,7 +45,7 @@ class Exercise:
         return _lesson(self.path)
 
     def script(self, *, solved: bool) -> str:
-        """The script as it is handed out, or with its solutions (and their markers)."""
+        """The script as it is handed out, or with its solutions and their markers."""
         return self.lesson.scripts(solved=solved)[f"src/{self.name}.py"]
 
     @property
@@ -57,7 +57,7 @@ class Exercise:
 
     @property
     def hints(self) -> dict[int, str]:
-        """The fuller hints, by the number of the TODO."""
+        """The fuller hints, by the number of their TODO."""
         from course.lessons import read_hints  # imports jupytext, which is slow
 
         numbers = todo.numbers(self.script(solved=False))
@@ -88,11 +88,11 @@ def exercises() -> dict[str, Exercise]:
 def exercise(name: str) -> Exercise:
     """The exercise of this name; raises `CourseError`, with a suggestion, if there is none."""
     if name not in exercises():
-        raise CourseError(f"There is no exercise {name}. {_instead_of(name)}")
+        raise CourseError(f"There is no exercise {name}. {_suggestion(name)}")
     return exercises()[name]
 
 
-def _instead_of(name: str) -> str:
+def _suggestion(name: str) -> str:
     """A suggestion of the closest name; if none is close, a line of names for each lab."""
     known = exercises()
     if close := difflib.get_close_matches(name.lower(), known, n=1):
@@ -100,4 +100,6 @@ def _instead_of(name: str) -> str:
     labs: dict[str, list[str]] = {}
     for entry in known.values():
         labs.setdefault(entry.lab, []).append(entry.name)
-    return "\n".join(["There are:", *(f"  lab {lab}: {', '.join(of)}" for lab, of in labs.items())])
+    return "\n".join(
+        ["There are:", *(f"  lab {lab}: {', '.join(names)}" for lab, names in labs.items())]
+    )

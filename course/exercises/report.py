@@ -33,7 +33,7 @@ class Report:
 
     @property
     def judged(self) -> bool:
-        """Whether this is the last word on the code: no check is missing, or to be asked again."""
+        """Whether the verdict is final: no check is missing, and none has to be run again."""
         complete = bool(self.checks) and {result.check for result in self.results} == set(
             self.checks
         )
@@ -51,7 +51,7 @@ class Report:
 
     @property
     def begun(self) -> bool:
-        """Whether something is written that can be judged: not every check has met a TODO."""
+        """Whether there is something to judge: at least one check ended other than at a TODO."""
         return any(result.outcome != Outcome.OPEN for result in self.results)
 
     @property
@@ -62,18 +62,18 @@ class Report:
         if left := len(self.checks) - len(self.results) + self.count(Outcome.NOT_JUDGED):
             counts.append(f"{left} not judged")
         summary = ", ".join(counts)
-        if open_ones := self._open():
-            still_open = f"still to write: {todo.shortly(open_ones)}"
+        if open_todos := self._open_todos():
+            still_open = f"still to write: {todo.summary(open_todos)}"
             summary = f"{summary}; {still_open}" if summary else still_open
             return f"{self.exercise}: {summary}"
         return f"{self.exercise}: {summary or 'nothing was judged'}."
 
     def count(self, outcome: Outcome) -> int:
-        """How many checks ended in this way."""
+        """How many checks had this outcome."""
         return sum(result.outcome == outcome for result in self.results)
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as JSON has it; `from_dict` reads it."""
+        """The report as JSON data, which `from_dict` reads."""
         return {
             "exercise": self.exercise,
             "asked": list(self.checks),
@@ -82,7 +82,7 @@ class Report:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Report":
-        """What `as_dict` wrote; raises `KeyError`, `TypeError` or `ValueError` for other data."""
+        """Read what `as_dict` wrote; raises `KeyError`, `TypeError` or `ValueError` otherwise."""
         results = [
             Result(**result | {"outcome": Outcome(result["outcome"])}) for result in data["results"]
         ]
@@ -95,7 +95,7 @@ class Report:
         return verdict_card.as_html(self._headline(), self._shown())
 
     def card(self) -> str:
-        """The verdict as HTML for a reader who does not go on from here."""
+        """The verdict as HTML, without a word on what comes next."""
         return verdict_card.as_html(self.verdict, self._shown())
 
     def _headline(self) -> str:
@@ -106,15 +106,15 @@ class Report:
         return self.verdict
 
     def _shown(self) -> Sequence[Result]:
-        """The checks, or many TODOs of an exercise that is not begun."""
+        """The rows of the table: the checks, or many TODOs of an exercise that is not begun."""
         if self.begun:
             return self.results
-        todos = self._open()
+        todos = self._open_todos()
         if len(todos) <= todo.IN_WORDS:
             return ()
         return [Result("", task, Outcome.OPEN) for task in todos]
 
-    def _open(self) -> list[str]:
-        """What is still to write, each TODO once."""
+    def _open_todos(self) -> list[str]:
+        """The TODOs that are still open, each once."""
         messages = [result.message for result in self.results if result.outcome == Outcome.OPEN]
         return list(dict.fromkeys(task for message in messages for task in todo.split(message)))

@@ -15,10 +15,11 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """One check: `claim` says what holds when it passes, the rest is for when it does not.
+    """One check: `claim` says what is true if it passes, the other texts are for when it fails.
 
-    `printed` is what the learner's code printed meanwhile, each line with its rank. `again` is true
-    if nothing was judged for a reason outside the code, such as a busy machine.
+    `printed` is what the learner's code printed during the check, each line with its rank. `again`
+    asks to run the check again, because something outside the code, such as a busy machine, kept it
+    from judging.
     """
 
     check: str

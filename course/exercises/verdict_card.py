@@ -1,4 +1,4 @@
-"""Show a verdict: as lines in a terminal, as a small table in a notebook."""
+"""Show a verdict as lines in a terminal, or as a small table in a notebook."""
 
 import html
 import re
@@ -15,7 +15,7 @@ PRINTED = "What your code printed:"
 
 @dataclass(frozen=True)
 class Sign:
-    """The sign of an outcome and its colour."""
+    """The sign and the colour of an outcome."""
 
     sign: str
     colour: str
@@ -30,7 +30,7 @@ MARKS = {
 
 
 def text(verdict: str, results: Sequence[Result]) -> str:
-    """The verdict in a line, and a line or more for each check."""
+    """The verdict in one line, and one or more lines for each check."""
     lines = [verdict]
     for result in _each_message_once(results):
         lines.append(f"  {MARKS[result.outcome].sign} {result.claim}")
@@ -52,10 +52,10 @@ def as_html(verdict: str, results: Sequence[Result]) -> str:
 
 
 def _each_message_once(results: Sequence[Result]) -> Iterator[Result]:
-    """Yield the results without repeated messages, such as that of a typo.
+    """Yield the results, with each message only once: a typo may fail every check.
 
-    Another rank may have met it first. A hint goes with its message. An error that stops all
-    checks, such as a line that is not Python, is one result.
+    Messages are the same even if different ranks reported them. A repeated message is dropped with
+    its hint. If one error stops all checks, such as a syntax error, a single result reports it.
     """
     messages = {WHERE.sub("Your code ", result.message) for result in results}
     same = next(iter(messages), "")
@@ -66,8 +66,8 @@ def _each_message_once(results: Sequence[Result]) -> Iterator[Result]:
     shown = set()
     for result in results:
         message = WHERE.sub("", result.message)
-        again = bool(message) and message in shown
-        yield Result(result.check, result.claim, result.outcome, SAME) if again else result
+        is_repeated = bool(message) and message in shown
+        yield Result(result.check, result.claim, result.outcome, SAME) if is_repeated else result
         shown.add(message)
 
 
@@ -89,5 +89,5 @@ def _row(result: Result) -> str:
 
 
 def _marked(sentence: str) -> str:
-    """Text as HTML; what stands between backticks is code."""
+    """Text as HTML, with everything between backticks as code."""
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(sentence))

@@ -35,7 +35,7 @@ class Sent:
 
 @contextmanager
 def counted() -> Iterator[Sent]:
-    """Count this rank's all-reduces and all-gathers inside the block, those of `dist_names.GIVES`.
+    """Count this rank's all-reduces and all-gathers inside the block, those in `CONTRIBUTIONS`.
 
     Calls from Python count, and within `all_gather_object` the two that it makes. Other collectives
     do not, nor do those from DDP's own C++: give DDP a communication hook.
@@ -44,12 +44,12 @@ def counted() -> Iterator[Sent]:
 
     def note(name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         arguments = _signature(real).bind(*args, **kwargs).arguments
-        tensor: Tensor = arguments[dist_names.GIVES[name]]
+        tensor: Tensor = arguments[dist_names.CONTRIBUTIONS[name]]
         total.messages += 1
         total.nbytes += tensor.nbytes
         return real(*args, **kwargs)
 
-    with interceptor.intercepted(note, dist_names.GIVES):
+    with interceptor.intercepted(note, dist_names.CONTRIBUTIONS):
         yield total
 
 

@@ -152,7 +152,7 @@ def _unless_open() -> Iterator[None]:
     try:
         yield
     except NotImplementedError:
-        script = todo.met(traceback.format_exc())
+        script = todo.script_of_open_todo(traceback.format_exc())
         if script is None:
             raise
         if dist.get_rank() == 0:

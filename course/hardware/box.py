@@ -15,7 +15,7 @@ from typing import Any
 from course.hardware import gpus, quotas
 from course.hardware.gpus import Gpu, Gpus, Link
 
-# The lines of torch/version.py with its versions.
+# The lines of torch/version.py that have the versions of torch and of its CUDA.
 TORCH_VERSION = re.compile(r"^__version__\b.*=\s*['\"](.+)['\"]", re.MULTILINE)
 TORCH_CUDA = re.compile(r"^cuda\b.*=\s*['\"]([\d.]+)['\"]", re.MULTILINE)
 NVIDIA, DISPLAY = "0x10de", "0x03"  # PCI vendor; PCI class of graphics and compute cards
@@ -26,7 +26,7 @@ class Box:
     """The facts of one machine; memory in bytes.
 
     `cores` is the number of logical cores that this process may use, given its affinity and the
-    container's quota; `physical` counts the cores of silicon behind them, `machine_cores` all
+    container's quota; `physical` counts the physical cores behind them, and `machine_cores` all
     logical cores of the machine. `torch_cuda` is the CUDA version that torch was built with, None
     for a CPU-only build.
     """
@@ -72,7 +72,7 @@ class Box:
 
     @property
     def links(self) -> tuple[Link, ...]:
-        """The link between each pair of them."""
+        """The link between each pair of these GPUs."""
         return self.nvidia.links
 
     @property
@@ -124,7 +124,7 @@ class Box:
 
     @property
     def backend(self) -> str:
-        """The backend for their messages: 'nccl' between GPUs, 'gloo' between CPU processes."""
+        """The backend of a lab's ranks: 'nccl' between GPUs, 'gloo' between CPU processes."""
         return "nccl" if self.device == "cuda" else "gloo"
 
     @property
@@ -136,7 +136,7 @@ class Box:
 
 
 def ranks() -> int:
-    """The number of ranks in the labs on this box: on GPUs one each, at most `gpu_count()`."""
+    """The number of ranks in the labs on this box; on GPUs, one for each of `gpu_count()`."""
     return Box.here().ranks
 
 
@@ -167,7 +167,7 @@ def device() -> str:
 
 
 def backend() -> str:
-    """The backend for the messages of those ranks: 'nccl' if `device()` is 'cuda', else 'gloo'."""
+    """The backend of the labs' ranks on this box: 'nccl' if `device()` is 'cuda', else 'gloo'."""
     return Box.here().backend
 
 
@@ -179,7 +179,7 @@ def nvidia_on_bus(root: Path) -> int:
 
 
 def torch_build() -> tuple[str | None, str | None]:
-    """The versions of the installed torch and its CUDA, read from its files without an import."""
+    """The versions of the installed torch and its CUDA, read from files without importing torch."""
     try:
         package = importlib.metadata.distribution("torch")
     except importlib.metadata.PackageNotFoundError:

@@ -2,20 +2,20 @@
 
 python -I -S confined.py PROGRAM ... "[" OPTIONS OF BUBBLEWRAP "]" COMMAND
 
-It becomes that program, so it is the same process. The options go through a file in memory, since
-the code inside can read the command line of its bubblewrap, and with it the paths outside.
+This process is replaced by that program and keeps its process id. bubblewrap reads its options from
+a file in memory: code inside can read bubblewrap's command line, and would learn the paths outside.
 
 The kernel's keyrings (https://man7.org/linux/man-pages/man7/keyrings.7.html) have no namespace:
-whatever a process starts finds its session's keys, such as tickets and tokens. So this one leaves
-the session's keyring for a new one first.
+whatever a process starts finds its session's keys, such as tickets and tokens. So this process
+first replaces the session's keyring with a new one.
 
-`program` is a filter as in https://man7.org/linux/man-pages/man2/seccomp.2.html: a list of
-instructions that the kernel runs at each system call. An instruction loads a word of the call's
-description into the one register, compares the register and skips as many instructions as it says,
-or returns what becomes of the call. Every block here either returns or falls through to the next.
-The filter lets all calls pass except those of `REFUSED`. These are of three kinds: calls that get
-hold of secrets or other processes, large parts of the kernel that no learner needs, and memory that
-belongs to no process, so that no limit would count it.
+`seccomp_filter` returns a filter as in https://man7.org/linux/man-pages/man2/seccomp.2.html: a list
+of instructions that the kernel runs at each system call. An instruction loads a word of the call's
+description into the one register, compares the register and skips some instructions, or returns
+whether the call is allowed. Every block here either returns or falls through to the next. The
+filter allows all calls except those in `REFUSED`. They are of three kinds: calls that get at
+secrets or other processes, large parts of the kernel that no learner needs, and memory that belongs
+to no process, so that no limit would count it.
 """
 
 import ctypes
@@ -49,8 +49,8 @@ REFUSED = {
 }
 SOCKET, MMAP = (41, 198), (9, 222)
 FAMILIES = (1, 2, 10, 16)  # of sockets: AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
-SHARED_BY_NO_FILE = 0x21  # MAP_SHARED and MAP_ANONYMOUS
-X32 = 0x40000000  # system calls from here on are a second way in, on x86_64
+SHARED_ANONYMOUS = 0x21  # MAP_SHARED and MAP_ANONYMOUS
+X32 = 0x40000000  # on x86_64, numbers from here on are a second way to make each call
 
 LOAD, AND, RETURN = 0x20, 0x54, 0x06  # BPF_LD | BPF_W | BPF_ABS; BPF_ALU | BPF_AND; BPF_RET
 IF_EQUAL, IF_AT_LEAST = 0x15, 0x35  # BPF_JMP with BPF_JEQ and BPF_JGE, both with a constant
@@ -62,7 +62,7 @@ JOIN_SESSION_KEYRING = 1  # a command of keyctl
 
 @dataclass(frozen=True)
 class Machine:
-    """A kind of processor: the kernel's name for it, and its place in the pairs above."""
+    """A kind of processor: the kernel's number for it, and its column in the pairs above."""
 
     audit: int
     column: int
@@ -71,29 +71,29 @@ class Machine:
 MACHINES = {"x86_64": Machine(0xC000003E, 0), "aarch64": Machine(0xC00000B7, 1)}
 
 
-def program(machine: Machine) -> bytes:
+def seccomp_filter(machine: Machine) -> bytes:
     """The filter for a machine, as the kernel reads it."""
-    which = machine.column
+    column = machine.column
     lines = [
         *((LOAD, ARCHITECTURE), (IF_EQUAL, machine.audit, 1, 0), (RETURN, REFUSE)),
         *((LOAD, NUMBER), (IF_AT_LEAST, X32, 0, 1), (RETURN, REFUSE)),
     ]
     for numbers in REFUSED.values():
-        lines += [(IF_EQUAL, numbers[which], 0, 1), (RETURN, REFUSE)]
+        lines += [(IF_EQUAL, numbers[column], 0, 1), (RETURN, REFUSE)]
     family = [(LOAD, FIRST_ARGUMENT)]
     for allowed in FAMILIES:
         family += [(IF_EQUAL, allowed, 0, 1), (RETURN, ALLOW)]
     family += [(RETURN, REFUSE)]
-    lines += [(IF_EQUAL, SOCKET[which], 0, len(family)), *family]
-    flags = [(LOAD, FOURTH_ARGUMENT), (AND, SHARED_BY_NO_FILE)]
-    flags += [(IF_EQUAL, SHARED_BY_NO_FILE, 0, 1), (RETURN, REFUSE), (RETURN, ALLOW)]
-    lines += [(IF_EQUAL, MMAP[which], 0, len(flags)), *flags, (RETURN, ALLOW)]
+    lines += [(IF_EQUAL, SOCKET[column], 0, len(family)), *family]
+    flags = [(LOAD, FOURTH_ARGUMENT), (AND, SHARED_ANONYMOUS)]
+    flags += [(IF_EQUAL, SHARED_ANONYMOUS, 0, 1), (RETURN, REFUSE), (RETURN, ALLOW)]
+    lines += [(IF_EQUAL, MMAP[column], 0, len(flags)), *flags, (RETURN, ALLOW)]
     return b"".join(_instruction(*line) for line in lines)
 
 
-def _instruction(code: int, operand: int, if_so: int = 0, if_not: int = 0) -> bytes:
-    """One instruction (struct sock_filter); the last two say how many it skips."""
-    return struct.pack("=HBBI", code, if_so, if_not, operand)
+def _instruction(code: int, operand: int, skip_if_true: int = 0, skip_if_false: int = 0) -> bytes:
+    """One instruction (struct sock_filter); the last two are how many others it then skips."""
+    return struct.pack("=HBBI", code, skip_if_true, skip_if_false, operand)
 
 
 def leave_keyring(machine: Machine) -> None:
@@ -111,11 +111,11 @@ def _in_memory(content: bytes) -> str:
 
 
 def main(words: list[str]) -> None:
-    """Become the command of these words."""
+    """Replace this process with the command in `words`."""
     machine = MACHINES[platform.machine()]
     leave_keyring(machine)
     begin, end = words.index("["), words.index("]")
-    options = [*words[begin + 1 : end], "--seccomp", _in_memory(program(machine))]
+    options = [*words[begin + 1 : end], "--seccomp", _in_memory(seccomp_filter(machine))]
     arguments = _in_memory("\0".join([*options, ""]).encode(errors="surrogateescape"))
     os.execvp(words[0], [*words[:begin], "--args", arguments, *words[end + 1 :]])
 

@@ -54,7 +54,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Link:
-    """The way between GPUs `first` < `second` (CUDA numbers).
+    """The link between GPUs `first` < `second` (CUDA's numbers).
 
     `kind` is as in ``nvidia-smi topo -m``: NV18, PIX, SYS.
     """
@@ -71,11 +71,11 @@ class Link:
 
 @dataclass(frozen=True)
 class Gpus:
-    """What NVML says: the visible GPUs, the links between them, the driver, and what is wrong.
+    """What NVML reports: the visible GPUs, the links between them, the driver, and any faults.
 
-    `driver_cuda` is the newest CUDA version that the driver runs. `failure` says why NVML answers
-    nothing, `hidden` what is wrong with CUDA_VISIBLE_DEVICES, `divided` what MIG keeps from the
-    labs, each in one sentence. `installed` counts the GPUs before any of them is hidden.
+    `driver_cuda` is the newest CUDA version that the driver runs. `installed` counts the GPUs
+    before any of them is hidden. The faults are sentences: `failure` on why NVML does not answer,
+    `hidden` on a wrong CUDA_VISIBLE_DEVICES, and `divided` on what MIG keeps from the labs.
     """
 
     gpus: tuple[Gpu, ...] = ()
@@ -89,7 +89,7 @@ class Gpus:
 
     @property
     def driver_cuda_text(self) -> str:
-        """What the driver runs, such as 'CUDA up to 13.0'."""
+        """The CUDA versions that the driver runs, such as 'CUDA up to 13.0'."""
         if self.driver_cuda is None:
             return "CUDA"
         major, minor = self.driver_cuda
@@ -97,7 +97,7 @@ class Gpus:
 
 
 def here(environ: Mapping[str, str], on_bus: int, nvml: Any = None) -> Gpus:
-    """Ask NVML about the GPUs; with `on_bus` NVIDIA GPUs on the PCI bus, no answer is a failure."""
+    """Ask NVML about the GPUs; if the PCI bus shows any (`on_bus`), no answer is a failure."""
     if nvml is None:
         try:
             import pynvml as nvml
@@ -155,7 +155,7 @@ def _read(nvml: Any, variable: str | None) -> Gpus:
 
 
 def _asker(nvml: Any) -> Callable[..., Any]:
-    """A call of NVML that returns None if this GPU or driver does not support it."""
+    """A function that calls NVML, and returns None if this GPU or driver does not support it."""
 
     def ask(function: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -167,7 +167,7 @@ def _asker(nvml: Any) -> Callable[..., Any]:
 
 
 def _gpu(index: int, number: int, handle: Any, ask: Callable[..., Any], nvml: Any) -> Gpu:
-    memory = ask(nvml.nvmlDeviceGetMemoryInfo, handle)  # not told where GPU and CPU share it
+    memory = ask(nvml.nvmlDeviceGetMemoryInfo, handle)  # none if GPU and CPU share it
     total, free = (memory.total, memory.free) if memory else (None, None)
     name = ask(nvml.nvmlDeviceGetName, handle) or "NVIDIA GPU"
     exclusive = ask(nvml.nvmlDeviceGetComputeMode, handle) == EXCLUSIVE_PROCESS
@@ -175,7 +175,7 @@ def _gpu(index: int, number: int, handle: Any, ask: Callable[..., Any], nvml: An
 
 
 def visible(variable: str | None, uuids: list[str]) -> tuple[list[int], str | None]:
-    """Which GPUs CUDA shows for this CUDA_VISIBLE_DEVICES, in its order, and what is wrong with it.
+    """The GPUs that CUDA shows for this CUDA_VISIBLE_DEVICES, in its order, and any fault of it.
 
     CUDA stops at the first entry that names no GPU (-1 on purpose) and shows none at all if one is
     named twice (CUDA programming guide, "CUDA Environment Variables").
@@ -184,7 +184,7 @@ def visible(variable: str | None, uuids: list[str]) -> tuple[list[int], str | No
         return list(range(len(uuids))), None
     chosen: list[int] = []
     for entry in map(str.strip, variable.split(",")):
-        number = _named(entry, uuids)
+        number = _number_of(entry, uuids)
         if number is None:
             wrong = entry not in ("", "-1")
             return chosen, _ignored(variable, entry, len(uuids)) if wrong else None
@@ -195,7 +195,7 @@ def visible(variable: str | None, uuids: list[str]) -> tuple[list[int], str | No
     return chosen, None
 
 
-def _named(entry: str, uuids: list[str]) -> int | None:
+def _number_of(entry: str, uuids: list[str]) -> int | None:
     """The GPU that an entry names, by its number or by the start of its UUID."""
     if digits := re.match(r"\d+", entry):
         number = int(digits[0])  # CUDA ignores what follows the digits
@@ -228,7 +228,7 @@ def _links(handles: list[Any], ask: Callable[..., Any], nvml: Any) -> tuple[Link
 
 
 def _kind(nvlinks: int, gpu: Any, peer: Any, ask: Callable[..., Any], nvml: Any) -> str:
-    """The kind of the link between two GPUs that `nvlinks` NVLinks are known to connect."""
+    """The kind of link between two GPUs; `nvlinks` is how many NVLinks are known between them."""
     if nvlinks:
         return f"NV{nvlinks}"
     if ask(nvml.nvmlDeviceGetP2PStatus, gpu, peer, P2P_NVLINK) == P2P_OK:
@@ -241,13 +241,13 @@ def _nvlink_ends(
 ) -> list[str | tuple[int, int, int] | None]:
     """The far end of each active NVLink of a GPU: 'switch', or a GPU's place on the PCI bus."""
     ends = []
-    for wire in range(nvml.NVML_NVLINK_MAX_LINKS):
-        if not ask(nvml.nvmlDeviceGetNvLinkState, handle, wire):
+    for nvlink in range(nvml.NVML_NVLINK_MAX_LINKS):
+        if not ask(nvml.nvmlDeviceGetNvLinkState, handle, nvlink):
             continue
-        if ask(nvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, wire) == TO_SWITCH:
+        if ask(nvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, nvlink) == TO_SWITCH:
             ends.append("switch")
         else:
-            ends.append(_place(ask(nvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, wire)))
+            ends.append(_place(ask(nvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, nvlink)))
     return ends
 
 
@@ -256,7 +256,7 @@ def _place(info: Any) -> tuple[int, int, int] | None:
 
 
 def links_in_words(links: tuple[Link, ...]) -> str:
-    """How the GPUs are connected, in a phrase; the rarer links of a mixed box are counted."""
+    """A phrase on how the GPUs are connected; on a mixed box it counts the pairs of each kind."""
     kinds = Counter(f"{link.words} ({link.kind})" for link in links)
     if len(kinds) == 1:
         pairs = "each pair" if len(links) > 1 else "the pair"

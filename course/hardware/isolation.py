@@ -1,8 +1,8 @@
-"""A place for code that need not be trusted: bubblewrap's command line, and whether it works here.
+"""Isolate code that is not trusted: bubblewrap's command line, and whether it works here.
 
 bubblewrap (bwrap) gives a process its own view of the machine: its own files, processes, network
-and users. `prlimit` adds the limits that it lacks, and `confined` adds what neither has. All work
-for ordinary users. Code inside may do as it likes with what it sees, and cannot reach the rest.
+and users. `prlimit` adds the limits that it lacks, and `confined` adds what neither has. None of
+them needs root. Code inside can do what it likes with what it sees, and cannot reach anything else.
 """
 
 import functools
@@ -21,19 +21,19 @@ from course.hardware import confined
 HOME = "/tmp"  # inside: the home folder, the working folder, and where temporary files go
 LETTERS = f"{HOME}/letters"  # inside: where the writable files are
 SUBMITTED = "/submitted"  # inside: the learner's folder as it was handed in, read-only
-# All that a process inside knows of its environment. It is the same on every machine.
+# The whole environment of a process inside, the same on every machine.
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": HOME, "LANG": "C.UTF-8", "USER": "learner"}
-# What one check leaves in the home folder is not for the next one to import.
+# A check must not import what an earlier one has left in the home folder.
 ENVIRONMENT |= {"PYTHONNOUSERSITE": "1"}
 
 SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin")
 CONFIGURATION = ("/etc/hosts", "/etc/ld.so.cache", "/etc/localtime", "/sys/devices/system/cpu")
 PROCESSES = 512  # threads count, too: eight ranks have about a hundred
-MEMORY = 4 * words.GIB  # that a process may write to
-TOGETHER = 8 * words.GIB  # that all processes may hold; `launch` looks four times a second
-ADDRESSES = 16 * words.GIB  # that it may map, the code of libraries for instance
-DISK = 512 * words.MIB  # of temporary files, of shared memory, and of the learner's folder
-LARGEST_FILE = DISK // 8  # eight of them lie outside: the letters of the ranks
+MEMORY = 4 * words.GIB  # bytes that one process may allocate
+TOGETHER = 8 * words.GIB  # bytes of all processes together; `launch` checks four times a second
+ADDRESSES = 16 * words.GIB  # bytes that one process may map, for instance the code of libraries
+DISK = 512 * words.MIB  # bytes of temporary files, of shared memory, and of the learner's folder
+LARGEST_FILE = DISK // 8  # bytes; the letters of eight ranks are outside
 OPEN_FILES = 1024
 # What the warm server imports before it forks the first rank.
 IMPORTS = (
@@ -49,17 +49,17 @@ SPARE_USERS = 2**30  # ids from here on belong to no user
 def command(
     program: Sequence[str], submitted: Path, src: Path, writable: Iterable[Path] = ()
 ) -> list[str]:
-    """The command that runs `program` inside, where a copy of the folder `submitted` lies at `src`.
+    """The command that runs `program` inside, with a copy of the folder `submitted` at `src`.
 
-    The files `writable` are the only ones outside that it can change; inside they lie in `LETTERS`.
-    Other users of this machine can open all of these, as far as their folders let them in.
+    The files `writable` are the only ones outside that it can change; inside they are in `LETTERS`.
+    All of these are open to any user of this machine whom their folders let in.
     """
     writable = list(writable)
     inside = [
         *("bwrap", "["),
         "--die-with-parent",  # it ends with the process that started it
         "--new-session",  # no terminal
-        "--unshare-pid",  # it sees no process of others, and when the first one ends, all end
+        "--unshare-pid",  # it sees no other processes, and when its first one ends, all end
         "--unshare-net",  # a network that has only its own loopback
         *("--unshare-ipc", "--unshare-uts", "--hostname", "localhost"),
         *("--unshare-user", "--disable-userns"),  # no rights, and no way to get any
@@ -68,8 +68,8 @@ def command(
         *("--ro-bind", str(submitted), SUBMITTED, "--size", str(DISK), "--tmpfs", str(src)),
         *(word for path in writable for word in ("--bind", str(path), f"{LETTERS}/{path.name}")),
         *("--proc", "/proc", "--dev", "/dev", "--size", str(DISK), "--tmpfs", "/dev/shm"),
-        *("--dev-bind", "/dev/null", "/dev/zero"),  # mapped, it would be memory without a limit
-        # Otherwise these would be disks without a limit.
+        *("--dev-bind", "/dev/null", "/dev/zero"),  # mapping /dev/zero gives memory without a limit
+        # Anything could be written to these, without a limit.
         *(word for path in (*_hidden(), "/dev", "/") for word in ("--remount-ro", path)),
         *("--chdir", HOME, "]"),
         *("prlimit", f"--nproc={PROCESSES}", f"--data={MEMORY}", f"--as={ADDRESSES}"),
@@ -78,18 +78,18 @@ def command(
         *("sh", "-c", f'cp -R {SUBMITTED}/. "$0" && exec "$@"', str(src)),
         *program,
     ]
-    somebody = [] if os.getuid() else _as_somebody([submitted, *writable])
-    return [sys.executable, "-I", "-S", confined.__file__, *somebody, *inside]
+    other_user = [] if os.getuid() else _as_other_user([submitted, *writable])
+    return [sys.executable, "-I", "-S", confined.__file__, *other_user, *inside]
 
 
 def require() -> None:
-    """Raise `CourseError` if such a place cannot be made, with the reason from `missing`."""
+    """Raise `CourseError`, with the reason from `missing`, if code cannot be isolated here."""
     if why := missing():
         raise CourseError(f"The code cannot be isolated here: {why}.")
 
 
 def missing() -> str | None:
-    """Why no such place can be made on this box, and what to do; None if it can."""
+    """Why code cannot be isolated on this box, and what to do; None if it can."""
     if sys.platform != "linux":
         return "it needs Linux"
     if platform.machine() not in confined.MACHINES:
@@ -97,7 +97,7 @@ def missing() -> str | None:
     for tool, package in TOOLS.items():
         if not shutil.which(tool):
             return f"{tool} is missing: `sudo apt-get install {package}` installs it"
-    if not (error := _fails(["true"])):
+    if not (error := _error_inside(["true"])):
         return _not_imported()
     if APPARMOR.is_file() and APPARMOR.read_text().strip() == "1":
         profile = "/usr/share/apparmor/extra-profiles/bwrap-userns-restrict"
@@ -114,8 +114,8 @@ def missing() -> str | None:
 
 @functools.cache
 def _not_imported() -> str | None:
-    """Why Python inside lacks what the ranks need, None if it has it. This takes seconds."""
-    if not (error := _fails([sys.executable, "-c", IMPORTS])):
+    """Why Python inside cannot import what ranks need, or None if it can; takes seconds."""
+    if not (error := _error_inside([sys.executable, "-c", IMPORTS])):
         return None
     return (
         f"Python cannot import there what it can import here ({error}): what is found by "
@@ -123,25 +123,25 @@ def _not_imported() -> str | None:
     )
 
 
-def _fails(program: Sequence[str]) -> str:
-    """The last words of a program that fails inside, "" if it does not fail."""
-    tried = command(program, submitted=Path(__file__).parent, src=Path("/src"))
+def _error_inside(program: Sequence[str]) -> str:
+    """The last line of the error if a program fails inside, "" if it succeeds."""
+    argv = command(program, submitted=Path(__file__).parent, src=Path("/src"))
     run = subprocess.run(
-        tried, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        argv, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True
     )
     if run.returncode == 0:
         return ""
     return (run.stderr.strip().splitlines() or [f"it ended with exit code {run.returncode}"])[-1]
 
 
-def _as_somebody(paths: Iterable[Path]) -> list[str]:
-    """For root: become a user who owns nothing, and can still see what bubblewrap will show.
+def _as_other_user(paths: Iterable[Path]) -> list[str]:
+    """For root: become a user who owns nothing, but can see what bubblewrap will show.
 
     Root has no limit on processes, and another user may not enter root's folders. So this returns
-    a first bubblewrap, which shows only those folders, and the change of user inside it.
+    the command of an outer bubblewrap, which shows only those folders, and changes the user in it.
     """
-    somebody = str(SPARE_USERS + os.getpid())  # each its own, and with it its own limit
-    shown = {*_seen(), *map(str, paths)}
+    other_user = str(SPARE_USERS + os.getpid())  # each process its own user, and so its own limit
+    shown = {*_visible(), *map(str, paths)}
     parents = sorted({str(parent) for path in shown for parent in Path(path).parents} - {"/"})
     return [
         *("bwrap", "--die-with-parent", "--perms", "1777", "--dir", HOME),
@@ -149,14 +149,14 @@ def _as_somebody(paths: Iterable[Path]) -> list[str]:
         *(word for path in sorted(shown) for word in ("--bind", path, path)),
         *("--bind", "/proc", "/proc", "--dev-bind", "/dev", "/dev"),
         *("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"),
-        *("setpriv", "--reuid", somebody, "--regid", somebody, "--clear-groups"),
+        *("setpriv", "--reuid", other_user, "--regid", other_user, "--clear-groups"),
         "--inh-caps=-all",
     ]
 
 
 def _view() -> list[str]:
     """Bubblewrap's options for what is visible inside, and for the empty folders in it."""
-    kinds = dict.fromkeys(_seen(), "--ro-bind") | dict.fromkeys(_hidden(), "--tmpfs")
+    kinds = dict.fromkeys(_visible(), "--ro-bind") | dict.fromkeys(_hidden(), "--tmpfs")
     view = []
     for path in sorted(kinds):  # a folder comes before what is in it
         view += [kinds[path], path]
@@ -166,9 +166,9 @@ def _view() -> list[str]:
 
 
 def _hidden() -> list[str]:
-    """Where solutions lie: lessons, the site's own ring, notebooks, a whole clone."""
+    """The folders with solutions: lessons, the site's own ring, notebooks, a whole clone."""
     folders = {ROOT / "course" / "lessons", ROOT / "course" / "commands" / "web"}
-    for name, path in installed.brought().items():
+    for name, path in installed.shared_files().items():
         folder = path.parents[len(Path(name).parts) - 1]
         folders |= {folder, folder.resolve()}  # an environment may be seen through a link
     if (ROOT / "pyproject.toml").is_file():  # a clone: in it only the course itself is seen
@@ -176,8 +176,8 @@ def _hidden() -> list[str]:
     return sorted(str(folder) for folder in folders if folder.is_dir())
 
 
-def _seen() -> list[str]:
-    """What everyone sees inside, read-only: the system, Python, packages, the course."""
+def _visible() -> list[str]:
+    """The paths visible inside, read-only: the system, Python, packages, the course."""
     python = [sys.prefix, sys.base_prefix, Path(sys.executable).resolve().parents[1]]
     packages = [*site.getsitepackages(), site.getusersitepackages(), ROOT / "course"]
     paths = {str(path) for path in (*SYSTEM, *CONFIGURATION, *python, *packages)}

@@ -15,7 +15,7 @@ Numbered = tuple[int, Any]  # a GPU's number and its handle; an instance has the
 
 
 def named(variable: str, ask: Callable[..., Any], nvml: Any) -> tuple[list[Numbered], str | None]:
-    """The instance that CUDA_VISIBLE_DEVICES names, and what is wrong with the variable."""
+    """The instance that CUDA_VISIBLE_DEVICES names, and a sentence if the variable is wrong."""
     first, *rest = variable.strip().split(",")
     handle = ask(nvml.nvmlDeviceGetHandleByUUID, first)
     if handle is None:
@@ -30,7 +30,7 @@ def named(variable: str, ask: Callable[..., Any], nvml: Any) -> tuple[list[Numbe
 def shown(
     gpus: list[Numbered], ask: Callable[..., Any], nvml: Any
 ) -> tuple[list[Numbered], str | None]:
-    """Which of these GPUs the labs use, and in one sentence what MIG keeps from them."""
+    """The GPUs or instances that the labs use, and a sentence on what MIG keeps from them."""
     modes = [ask(nvml.nvmlDeviceGetMigMode, handle) for _, handle in gpus]  # (now, after a reset)
     divided = [gpu for gpu, mode in zip(gpus, modes, strict=True) if mode and mode[0] == ENABLED]
     if not divided:
@@ -58,7 +58,7 @@ def shown(
 
 
 def _instances(handle: Any, ask: Callable[..., Any], nvml: Any) -> list[Any]:
-    """The handles of a GPU's instances; NVML also numbers those that are not there."""
+    """The handles of a GPU's instances; some of NVML's numbers may have no instance."""
     most = ask(nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
     handles = (
         ask(nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, index) for index in range(most)

@@ -14,7 +14,7 @@ import psutil
 
 
 def affinity() -> set[int]:
-    """The logical cores that this process may run on (Linux tells; elsewhere all)."""
+    """The logical cores that this process may run on; all of them if the system is not Linux."""
     if hasattr(os, "sched_getaffinity"):
         return os.sched_getaffinity(0)
     return set(range(os.cpu_count() or 1))
@@ -27,23 +27,23 @@ def cpu_name(root: Path) -> str:
 
 
 def physical_cores(root: Path, usable: set[int]) -> int:
-    """How many physical cores lie behind the `usable` logical ones."""
-    seen = set()
+    """The number of physical cores behind the `usable` logical ones."""
+    cores = set()
     for block in text(root / "proc/cpuinfo").split("\n\n"):
         pattern = r"^(processor|physical id|core id)\s*:\s*(\d+)$"
         fields = dict(re.findall(pattern, block, re.MULTILINE))
         if int(fields.get("processor", -1)) in usable and "core id" in fields:
-            seen.add((fields.get("physical id"), fields["core id"]))
-    return len(seen) or min(psutil.cpu_count(logical=False) or len(usable), len(usable))
+            cores.add((fields.get("physical id"), fields["core id"]))
+    return len(cores) or min(psutil.cpu_count(logical=False) or len(usable), len(usable))
 
 
 def cpu_quota(root: Path) -> float | None:
-    """How many cores' worth of time the container may use, None if there is no limit.
+    """The number of cores that the container may use on average, None if there is no limit.
 
     Read from `cpu.max` (cgroups version 2) or `cpu.cfs_quota_us` (version 1).
     """
     quotas = []
-    for folder in _cgroups(root, "cpu"):
+    for folder in cgroups(root, "cpu"):
         quota, _, period = text(folder / "cpu.max").partition(" ")
         quota = quota or text(folder / "cpu.cfs_quota_us")
         period = period or text(folder / "cpu.cfs_period_us")
@@ -59,7 +59,7 @@ def memory(root: Path) -> tuple[int, int]:
     """
     machine = psutil.virtual_memory()
     total, free = machine.total, machine.available
-    for folder in _cgroups(root, "memory"):
+    for folder in cgroups(root, "memory"):
         limit = text(folder / "memory.max") or text(folder / "memory.limit_in_bytes")
         if not re.fullmatch(r"\d+", limit.strip()) or int(limit) >= machine.total:
             continue
@@ -71,8 +71,8 @@ def memory(root: Path) -> tuple[int, int]:
     return total, free
 
 
-def _cgroups(root: Path, controller: str) -> Iterable[Path]:
-    """The control-group folders whose limits hold here, from this process's own up to the top."""
+def cgroups(root: Path, controller: str) -> Iterable[Path]:
+    """The control-group folders whose limits apply here, from this process's own up to the top."""
     for line in text(root / "proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers and controller not in controllers.split(","):

@@ -1,15 +1,14 @@
-"""Run a torchrun, accelerate or python command as supervised ranks: the one way to start them.
+"""Run a torchrun, accelerate or python command as supervised ranks.
 
-A run is made of five kinds of processes, from the client down: a notebook's kernel, or a program
-that calls `launch`. The docstring of each file says which of them runs it; `messages` has what they
-tell one another.
+A run involves five kinds of processes. At the top is the client: a notebook's kernel, or a program
+that calls `launch`. The docstring of each file names the process that runs it, and `messages`
+defines what the processes send one another.
 
-    client           client, place, connect, run, stacks, out_of_memory; sandbox, for code that
-                     need not be trusted
-    warm server      warm_server, warm_imports, huge_pages: has the libraries, and forks the rest
+    client           client, place, connect, run, stacks, out_of_memory; sandbox, for untrusted code
+    warm server      warm_server, warm_imports, huge_pages: imports the libraries, forks the rest
     supervisor       supervisor, phases, processes, child, shadowed, output: watches over one run,
                      and ends it
-    launcher         launcher, rank_handles: torch's own elastic agent, or accelerate's
+    launcher         launcher, rank_handles: torch's elastic agent, or accelerate's launcher
     rank             forked: runs the script as `__main__`
 """
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from course.launch.messages import Message, decode, encode
 
-LONGEST = 1 << 24  # bytes of a message; those of ours are far below
+LONGEST = 1 << 24  # bytes that a message may have; ours are far shorter
 
 
 class Channel:
@@ -17,7 +17,7 @@ class Channel:
         self._pending = b""
 
     def fileno(self) -> int:
-        """The descriptor, so that selectors can wait for it."""
+        """The socket's descriptor, with which a selector can wait for messages."""
         return self._socket.fileno()
 
     def send(self, message: Message) -> None:
@@ -25,11 +25,11 @@ class Channel:
         self._socket.sendall(encode(message))
 
     def receive(self) -> list[Any]:
-        """Wait for bytes, return the messages that they complete.
+        """Wait for bytes and return the messages that they complete.
 
-        The kinds of `Message` depend on the process at the other end: see `messages`.
-        Raises `EOFError` at the end, and for bytes that are no message: such a sender
-        is not, or is no longer, one of our processes.
+        `messages` lists the kinds that each process sends. Raises `EOFError` when the other end is
+        closed, and for bytes that are not a message: then the sender is not, or is no longer, one
+        of our processes.
         """
         try:
             data = self._socket.recv(1 << 16)
@@ -46,24 +46,24 @@ class Channel:
             raise EOFError from None
 
     def peer(self) -> int | None:
-        """The process id at the other end of a Unix socket, if the system tells (Linux)."""
+        """The id of the process at the other end of a Unix socket; None except on Linux."""
         if not hasattr(socket, "SO_PEERCRED"):
             return None
         credentials = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         return int.from_bytes(credentials[:4], "little")
 
     def close(self) -> None:
-        """Close this end; the other one reads the end of the conversation."""
+        """Close this end; `receive` at the other end then raises `EOFError`."""
         self._socket.close()
 
 
 def pair() -> tuple[Channel, Channel]:
-    """Two connected ends."""
+    """Two channels that are connected to each other."""
     left, right = socket.socketpair()
     return Channel(left), Channel(right)
 
 
 def inherited(descriptor: int) -> Channel:
-    """The end that a parent process left open under this descriptor."""
+    """The channel whose socket a parent process left open under this descriptor."""
     os.set_inheritable(descriptor, False)
     return Channel(socket.socket(fileno=descriptor))

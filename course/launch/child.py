@@ -1,6 +1,6 @@
-"""In the supervisor: a command to start, as a new interpreter or as a fork of the warm server.
+"""In the supervisor: start a command, as a new interpreter or as a fork of the warm server.
 
-It is forked only if a fork can be as faithful as a new interpreter.
+It is forked only if the fork will behave exactly as a new interpreter would.
 """
 
 import os
@@ -15,7 +15,7 @@ CHANNEL = 3  # the descriptor under which a new launcher finds its channel
 
 @dataclass(frozen=True)
 class Command:
-    """An argument vector, its environment, and the descriptors of its output."""
+    """An argument vector, its environment, and the descriptors for its output."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
@@ -23,16 +23,16 @@ class Command:
     stderr: int
 
     def spawn(self, channel: int | None = None) -> int:
-        """Start it as a new interpreter in a session of its own; return the process id.
+        """Start the command as a new process in its own session; return the process id.
 
-        `channel` is a descriptor that the child finds as number CHANNEL. Raises `OSError` if the
+        `channel` is a descriptor that the child inherits as number CHANNEL. Raises `OSError` if the
         program cannot be started.
         """
         files = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
         files += [(os.POSIX_SPAWN_DUP2, self.stdout, 1), (os.POSIX_SPAWN_DUP2, self.stderr, 2)]
         if channel is not None:
             files.append((os.POSIX_SPAWN_DUP2, channel, CHANNEL))
-        # Python ignores SIGPIPE and SIGXFSZ, the warm server SIGINT; a child starts with the
+        # Python ignores SIGPIPE and SIGXFSZ, and the warm server ignores SIGINT. The child gets the
         # system's defaults.
         defaults = [signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT]
         return os.posix_spawnp(
@@ -46,14 +46,14 @@ class Command:
 
     @property
     def runs_a_script(self) -> bool:
-        """Whether this Python runs a script: a fork can do that, but no module, and no code."""
+        """Whether this Python runs a script, which a fork can do too, unlike `-m` and `-c`."""
         python, *rest = self.argv
         unbuffered_script = len(rest) >= 2 and rest[0] == "-u" and not rest[1].startswith("-")
         return python == sys.executable and unbuffered_script
 
     @property
     def script_folder(self) -> str:
-        """The folder of the script, if the command can be forked, and of the modules next to it."""
+        """The folder of the script, from which it imports first; only if `runs_a_script`."""
         return os.path.dirname(os.path.realpath(self.argv[2]))
 
     def become(self) -> None:
@@ -66,6 +66,6 @@ class Command:
         run_as_main()
 
     def close(self) -> None:
-        """Close the descriptors of its output, which the child has."""
+        """Close this process's descriptors of the output; the child has its own."""
         os.close(self.stdout)
         os.close(self.stderr)

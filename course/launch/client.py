@@ -1,7 +1,6 @@
-"""In the client: run a torchrun, accelerate or python command, and report while it goes on.
+"""In the client: run a torchrun, accelerate or python command, and report on it while it runs.
 
-`launch` is the one way in which the course starts ranks: the magics, the checks and the tests all
-come through here.
+The course starts ranks only through `launch`: the magics, the checks and the tests all call it.
 """
 
 import contextlib
@@ -31,12 +30,12 @@ from course.launch.messages import (
 from course.launch.place import Here, Place
 from course.launch.run import Run
 
-OVERDUE_S = 30.0  # after its limit, a supervisor has ended a run, on a busy machine too
-INTERRUPTED_S = 10.0  # for it to end an interrupted run; after that, it counts as dead
+OVERDUE_S = 30.0  # after the time limit, a supervisor must have ended the run, busy machine or not
+INTERRUPTED_S = 10.0  # for a supervisor to end an interrupted run; after that it counts as dead
 POLL_S = 0.25  # how often to look for metrics
-# The fault handlers write the stacks of a rank that is ended at the time limit; colours in
-# tracebacks (a kernel asks for them) would hide what `Run.traceback` looks for; torch's profiler
-# need not report that it starts.
+# Python's fault handler writes a rank's stacks at the time limit. A kernel asks for colours in
+# tracebacks, but they would hide what `Run.traceback` looks for. torch's profiler need not report
+# that it starts.
 DEFAULTS = {"PYTHONFAULTHANDLER": "1", "PYTHON_COLORS": "0", "KINETO_LOG_LEVEL": "6"}
 
 Watch = Callable[[Run, Event], None]
@@ -52,17 +51,18 @@ def launch(
     place: Place | None = None,
     module_folder: Path | None = None,
 ) -> Run:
-    """Run a command such as ``["torchrun", "--standalone", "src/ddp.py"]``, to its end.
+    """Run a command such as ``["torchrun", "--standalone", "src/ddp.py"]`` until it ends.
 
-    `watch(run, event)` is called with each event of the run (see `messages`). After `limit`
-    seconds, if it is not 0, the run is ended, and each rank's stacks are in its lines; a `patient`
-    limit does not count the time in which the machine was busy with other things. `env` adds to
-    the environment. `place` is where it runs, if not here: `Here(host)` for another network, or a
-    `Sandbox`. `module_folder` is for a script that runs another: the folder from which that one
-    imports. An interrupt ends the run, then `Interrupted` is raised; so does `stop`, for a launch
-    in a thread, where no interrupt arrives. Raises `CourseError` if nothing can be started.
+    `watch(run, event)` is called with each event of the run (see `messages`). A `limit` other than
+    0 ends the run after that many seconds, and each rank's stacks are then among its lines. A
+    `patient` limit does not count the time in which the machine was busy with other work. `env`
+    adds to the environment. `place` says where to run: here by default, in another network with
+    `Here(host)`, or in a `Sandbox`. If the script runs another script, `module_folder` is the
+    folder from which that one imports. An interrupt ends the run and raises `Interrupted`; setting
+    `stop` does the same for a launch in a thread, which interrupts do not reach. Raises
+    `CourseError` if nothing can be started.
     """
-    words = preflight.in_short(words)
+    words = preflight.shorten(words)
     preflight.check(words)
     folder = run_folder.new(words)
     metrics = run_folder.MetricsFile(folder)
@@ -83,7 +83,7 @@ def launch(
 
 
 class _Launch:
-    """One launch: has a supervisor serve the request, and takes in the events of the run."""
+    """One launch: sends the request to a supervisor, and records the events of the run."""
 
     def __init__(
         self,
@@ -97,19 +97,19 @@ class _Launch:
         self._request, self._run, self._metrics = request, run, metrics
         self._watch, self._stop, self._place = watch, stop, place
         self._interrupted = False
-        self._looked = 0.0  # when the run's memory was measured last
+        self._memory_checked = 0.0  # when the run's memory was last measured
         self._supervisor: SupervisorStarted | None = None
 
     def finish(self) -> Run:
-        """Carry out the launch, from the request to the end of the run."""
+        """Send the request, follow the run until it ends, and return its record."""
         start, kills = time.monotonic(), out_of_memory.kills()
         self._converse()
-        self._look()
+        self._read_metrics()
         self._run.wall_s = time.monotonic() - start
         self._run.memory_kills = out_of_memory.kills() - kills
         if self._interrupted:
             self._run.reason = Reason.STOPPED
-        self._take(Done())
+        self._report(Done())
         if self._interrupted:
             raise Interrupted
         return self._run
@@ -121,15 +121,15 @@ class _Launch:
         while self._run.reason == Reason.RUNNING:
             try:
                 for event in _events(channel):
-                    self._take(event)
-                self._look()
-                if self._takes_too_much():
+                    self._report(event)
+                self._read_metrics()
+                if self._exceeds_memory():
                     self._place.end(self._supervisor, self._run)
-                    self._take(RunEnded(Reason.MEMORY, code=1, left=0))
+                    self._report(RunEnded(Reason.MEMORY, code=1, left=0))
                     break
                 if self._stop and self._stop.is_set() and not self._interrupted:
                     raise KeyboardInterrupt
-                if time.monotonic() > overdue:  # the code of the run has stopped the supervisor
+                if time.monotonic() > overdue:  # the run's own code may have suspended it
                     raise EOFError
             except KeyboardInterrupt:
                 if not self._interrupted:
@@ -147,7 +147,7 @@ class _Launch:
                     _send(channel, self._request)
                 else:
                     self._place.end(self._supervisor, self._run)
-                    self._take(RunEnded(Reason.LOST, code=1, left=0))
+                    self._report(RunEnded(Reason.LOST, code=1, left=0))
         channel.close()
 
     def _overdue(self) -> float:
@@ -157,22 +157,22 @@ class _Launch:
             limit += PATIENCE * limit
         return time.monotonic() + limit + OVERDUE_S
 
-    def _takes_too_much(self) -> bool:
+    def _exceeds_memory(self) -> bool:
         """Whether the run takes too much memory, measured a few times a second."""
-        if time.monotonic() < self._looked + POLL_S:
+        if time.monotonic() < self._memory_checked + POLL_S:
             return False
-        self._looked = time.monotonic()
+        self._memory_checked = time.monotonic()
         return self._place.too_large
 
-    def _take(self, event: Event) -> None:
+    def _report(self, event: Event) -> None:
         if isinstance(event, SupervisorStarted):
             self._supervisor = event
         self._run.take(event)
         self._watch(self._run, event)
 
-    def _look(self) -> None:
+    def _read_metrics(self) -> None:
         if rows := self._metrics.new_rows():
-            self._take(Logged(rows))
+            self._report(Logged(rows))
 
 
 def _events(supervisor: Channel) -> list[Event]:
@@ -181,7 +181,7 @@ def _events(supervisor: Channel) -> list[Event]:
 
 
 def _send(supervisor: Channel, message: Message) -> None:
-    with contextlib.suppress(OSError):  # the other end is gone, as the next read will say
+    with contextlib.suppress(OSError):  # the other end is gone; the next read will report it
         supervisor.send(message)
 
 

@@ -1,6 +1,6 @@
-"""In the client: reach a supervisor for a run.
+"""In the client: connect to a supervisor for a run.
 
-It is forked from the warm server if there is one; otherwise it is a new process.
+The supervisor is forked from the warm server if there is one; otherwise it is a new process.
 """
 
 import contextlib
@@ -17,14 +17,14 @@ from course.launch import forked, interpreter, process_tree
 from course.launch.channel import Channel
 from course.launch.warm_imports import SINGLE_THREADED
 
-LONGEST = 80  # bytes of the temporary folder's name; a socket's may have 107 in all (unix(7))
-SOCKET = "COURSE_WARM"  # names the warm server's socket; processes started from a notebook find it
+MAX_FOLDER = 80  # bytes of the temporary folder's path; a socket's may have 107 in all (unix(7))
+SOCKET = "COURSE_WARM"  # has the path of the server's socket; a notebook's processes inherit it
 
 
 class WarmHandle:
-    """A warm server, which ends when this process does: the process holds its stdin.
+    """A warm server, which ends when this process does, because the process holds its stdin.
 
-    `within` is the command that it runs in, `env` its environment.
+    `within` is a command to run it inside, such as bubblewrap's; `env` is its environment.
     """
 
     def __init__(self, within: Sequence[str] = (), env: Mapping[str, str] = os.environ) -> None:
@@ -43,7 +43,7 @@ class WarmHandle:
     def _start(
         self, listener: socket.socket, within: Sequence[str], env: Mapping[str, str]
     ) -> subprocess.Popen[bytes]:
-        # A server within another command must not find a terminal or a file of ours.
+        # A server inside another command must not inherit a terminal or a file of ours.
         output = subprocess.DEVNULL if within else None
         return subprocess.Popen(
             [*within, *interpreter.command("warm_server", str(listener.fileno()))],
@@ -57,19 +57,19 @@ class WarmHandle:
 
     @property
     def alive(self) -> bool:
-        """Whether it can serve."""
+        """Whether the server still runs."""
         return self._process.poll() is None
 
-    def holds_more(self, most: int) -> bool:
-        """Whether it and its processes together hold more than this many bytes of memory."""
-        return process_tree.hold_more(self._process.pid, most)
+    def holds_more_than(self, limit: int) -> bool:
+        """Whether it and its descendants together hold more than `limit` bytes of memory."""
+        return process_tree.holds_more_than(self._process.pid, limit)
 
     def connect(self) -> Channel:
         """A channel to a new supervisor; raises `OSError` if the server does not answer."""
         return _connect(self.path)
 
     def end(self) -> None:
-        """End it; if it runs within another command, that ends all that runs below it."""
+        """Kill the server; if it runs inside another command, that ends everything inside."""
         self._process.kill()
         self._process.wait()
         if self._process.stdin:
@@ -77,28 +77,28 @@ class WarmHandle:
         self.remove()
 
     def remove(self) -> None:
-        """Remove its folder, which an ended server may have left behind."""
+        """Remove the socket's folder, which a killed server leaves behind."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _short_folder() -> str | None:
-    """Where to make the folder of a socket: /tmp if the usual place has too long a name."""
-    return "/tmp" if len(os.fsencode(tempfile.gettempdir())) > LONGEST else None
+    """/tmp if the path of the usual temporary folder is too long for a socket, else None."""
+    return "/tmp" if len(os.fsencode(tempfile.gettempdir())) > MAX_FOLDER else None
 
 
 _warm: WarmHandle | None = None
 
 
 def warm_ranks_promised() -> bool:
-    """Whether ranks of this process start warm, now or once the server has imported all."""
+    """Whether ranks of this process start warm, now or once the server has imported everything."""
     return os.path.exists(os.environ.get(SOCKET, ""))
 
 
 def warm_up() -> None:
-    """Start the warm server if its forks are safe here and none is alive.
+    """Start the warm server, if forks are safe here and no server is alive.
 
-    A warm server that a parent of this process has started will do. If none can be started, a
-    sentence says so, and ranks are new processes.
+    A server that a parent of this process has started will do. If none can be started, this prints
+    one sentence about it, and ranks will be new processes.
     """
     global _warm
     if _warm is None and warm_ranks_promised():
@@ -121,7 +121,7 @@ def warm_up() -> None:
 
 
 def to_supervisor() -> Channel:
-    """A channel to a new supervisor, warm if the warm server answers."""
+    """A channel to a new supervisor, which is forked if the warm server answers."""
     path = os.environ.get(SOCKET)
     if path and _warm is not None and not _warm.alive:
         warm_up()

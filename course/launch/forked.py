@@ -1,7 +1,7 @@
-"""In a forked launcher or rank: look like a process of its own, from first to last.
+"""In a forked launcher or rank: behave like a new interpreter, from start to exit.
 
 From the first instruction to the exit code, a script cannot tell a fork of the warm server from a
-new interpreter. `forked.md` says how this fails.
+new interpreter. `forked.md` lists how this can fail.
 """
 
 import atexit
@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from course.launch import process_tree
 
-# What Python itself does at its end, and `be_process` in its place; no release promises the names.
+# Python calls these when it exits; `be_process` must call them itself. Both names are private.
 END = ((threading, "_shutdown"), (atexit, "_run_exitfuncs"))
 RECURSION_LIMIT = sys.getrecursionlimit()  # before a script may set another
 OWN = os.path.dirname(__file__) + os.sep
@@ -31,22 +31,16 @@ def possible() -> bool:
 
 
 class Forked(BaseException):
-    """Raised in a fresh fork to unwind to the bottom of its stack.
-
-    There `task` runs as in a new process.
-    """
+    """Raised in a fresh fork to unwind its stack to `warm_server.main`, which then runs `task`."""
 
     def __init__(self, task: Callable[[], None]) -> None:
         self.task = task
 
 
 def enter(env: dict[str, str], stdout: int, stderr: int) -> None:
-    """Give a fork what a new process has.
-
-    That is a session, signals, standard streams, an environment and a random state of its own.
-    """
+    """Give a fork its own session, signals, standard streams, environment and random state."""
     os.setsid()
-    process_tree.let_others_look_inside(True)
+    process_tree.set_dumpable(True)
     signal.set_wakeup_fd(-1)
     for name in (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(name, signal.SIG_DFL)
@@ -59,8 +53,8 @@ def enter(env: dict[str, str], stdout: int, stderr: int) -> None:
     os.environ.clear()
     os.environ.update(env)
     _reread_environment()
-    # Python's own generator reseeds itself after a fork, these do not; their first seeds are
-    # random as well.
+    # Python's own generator reseeds itself after a fork, but these two do not. In a new process
+    # they start from random seeds.
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
     if "torch" in sys.modules:
@@ -68,7 +62,7 @@ def enter(env: dict[str, str], stdout: int, stderr: int) -> None:
 
 
 def _reread_environment() -> None:
-    """Let the libraries already imported see the variables that they read only once."""
+    """Make imported libraries read again the variables that they normally read only once."""
     if os.environ.get("PYTHONFAULTHANDLER"):
         import faulthandler
 
@@ -86,9 +80,9 @@ def _reread_environment() -> None:
 
 
 def begin(command: Sequence[str]) -> None:
-    """Do what Python does before it runs the script of `python -u script args`.
+    """Set the arguments, as `python -u script args` does before it runs the script.
 
-    It knows its arguments, and imports ``sitecustomize``: here, if the first folder of PYTHONPATH
+    Python then imports ``sitecustomize``. Here that happens only if the first folder of PYTHONPATH
     has a new one.
     """
     sys.orig_argv, sys.argv = list(command), list(command[2:])
@@ -117,7 +111,7 @@ def run_as_main() -> None:
 
 
 def be_process(body: Callable[[], None]) -> NoReturn:
-    """Run `body` as all that this fork does, and end as the interpreter ends.
+    """Run `body` as the whole work of this fork, then exit as the interpreter does.
 
     Only the teardown of the imported libraries is left out: it would take longer than many scripts.
     """
@@ -129,16 +123,16 @@ def be_process(body: Callable[[], None]) -> NoReturn:
     except BaseException as error:
         stack = error.__traceback__
         while stack is not None and stack.tb_frame.f_code.co_filename.startswith(OWN):
-            stack = stack.tb_next  # a terminal shows the frames of the script alone
+            stack = stack.tb_next  # show only the script's frames, as in a terminal
         sys.last_value = error.with_traceback(stack)
         sys.excepthook(type(error), error, stack)
         status = signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
-    # Waits for the threads that are not daemons, as `multiprocessing` ends its forks.
+    # Wait for threads that are not daemons; `multiprocessing` ends its forks in the same way.
     threading._shutdown()  # pyrefly: ignore[missing-attribute]
-    # Libraries that the script never imported have registered calls, which need the usual depth.
+    # Exit functions of libraries that the script never imported need the usual recursion limit.
     sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
     atexit._run_exitfuncs()
-    if threading.active_count() == 1:  # a daemon thread may still use them
+    if threading.active_count() == 1:  # else a daemon thread may still use the objects
         _groups = _process_groups()
         sys.modules["__main__"].__dict__.clear()  # objects of the script are finalized
     for stream in (sys.stdout, sys.stderr):
@@ -151,11 +145,11 @@ def be_process(body: Callable[[], None]) -> NoReturn:
 
 
 def _process_groups() -> list[object]:
-    """The process groups that objects of the script hold, so that none of them is destroyed.
+    """The process groups that the script's objects hold; while we hold them, none is destroyed.
 
-    Destroying one joins its threads and keeps Python's lock meanwhile. A thread that needs the lock
-    at that moment, to free a tensor of the last collective, would wait forever, and this one with
-    it (`Reducer` and `ProcessGroupGloo` of torch 2.13; a new interpreter can hang or abort there).
+    Destroying a group joins its threads while it holds the GIL. A thread that needs the GIL at that
+    moment, to free a tensor of the last collective, would wait forever, and so would this one
+    (`Reducer` and `ProcessGroupGloo` of torch 2.13; a new interpreter can hang or abort there).
     """
     if "torch" not in sys.modules:
         return []

@@ -1,6 +1,6 @@
 """In the warm server: keep its memory in huge pages, so that a fork has fewer pages to copy.
 
-A fork copies the table of its parent's pages. One page of 2 MB stands there for 512 of 4 kB.
+A fork copies its parent's page table, in which one page of 2 MiB replaces 512 pages of 4 KiB.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ WRITABLE = re.compile(r"^(\w+)-(\w+) rw-p \w+ 00:00 0 +(\[heap\])?$", re.MULTILI
 
 
 def collapse() -> None:
-    """Ask the system for huge pages for all memory of this process; nothing changes elsewhere."""
+    """Ask Linux for huge pages for all memory of this process; do nothing where there are none."""
     with contextlib.suppress(OSError, AttributeError):
         madvise = ctypes.CDLL(None).madvise
         for start, end, _ in WRITABLE.findall(Path("/proc/self/maps").read_text()):

@@ -1,7 +1,7 @@
-"""In client and supervisor: the command of a new interpreter of ours.
+"""In client and supervisor: the command that runs one of our modules in a new interpreter.
 
-It starts without the current folder on `sys.path`, where a file of the learner's could stand in for
-a library.
+The interpreter drops the current folder from `sys.path`, because a learner's file there could
+shadow a library.
 """
 
 import sys

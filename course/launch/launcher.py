@@ -1,10 +1,10 @@
 """In the launcher: torchrun's or accelerate's own code, whose ranks the supervisor starts.
 
 Everything between the command line and the start of a rank is torch's: its parser, its elastic
-agent, rendezvous, restarts and exit codes. Only `SubprocessHandler._popen`, which would start a
-rank as a child of this process, asks the supervisor instead, so that the supervisor holds every
-process of the run and reads each rank's own pipes; what else `serve` changes follows from that, or
-saves time.
+agent, rendezvous, restarts and exit codes. One replacement matters: torch's own
+`SubprocessHandler._popen` would start a rank as a child of this process, and ours asks the
+supervisor to start it. So the supervisor is the parent of every process of the run, and reads each
+rank's pipes. Whatever else `serve` replaces follows from that, or saves time.
 """
 
 import contextlib
@@ -32,20 +32,20 @@ POLL_S = 0.02  # how often the launcher of one box checks whether its ranks have
 def serve(supervisor: Channel, argv: list[str]) -> None:
     """Run the launcher `argv[1]` with the arguments that follow.
 
-    `argv[0]` is the folder for its temporary files: torch would leave them behind, the supervisor
+    `argv[0]` is the folder for its temporary files. torch leaves them behind, so the supervisor
     removes the folder.
     """
     tempfile.tempdir, kind, *rest = argv
     ranks = Ranks(supervisor)
     sys.argv = [kind, *rest]
     try:
-        _have_the_supervisor_start(ranks)
+        _start_ranks_through(ranks)
         {"torchrun": _torchrun, "accelerate": _accelerate}[kind](ranks, rest)
     except CourseError as error:
         sys.exit(str(error))
 
 
-def _have_the_supervisor_start(ranks: Ranks) -> None:
+def _start_ranks_through(ranks: Ranks) -> None:
     """Have `ranks` start every rank that torch's agent starts."""
 
     def start(handler: Any, args: tuple[str, ...], env: dict[str, str]) -> Process:
@@ -57,23 +57,23 @@ def _have_the_supervisor_start(ranks: Ranks) -> None:
     insides.replace(kind, "_popen", start)
     insides.replace(kind, "close", _unless_ended(insides.inside(kind, "close")))
     rendezvous = insides.module("torch.distributed.elastic.rendezvous.dynamic_rendezvous")
-    insides.replace_if_there(rendezvous, "get_method_name", _name_of_the_caller)
+    insides.replace_if_there(rendezvous, "get_method_name", _caller_name)
 
 
-def _name_of_the_caller(depth: int = 2) -> str:
+def _caller_name(depth: int = 2) -> str:
     """The name of the method that records an event of the rendezvous.
 
-    torch's own function lists every frame with its source: 0.3 s per launch if all libraries are
-    loaded. This finds the same.
+    torch's own function reads the source of every frame, which takes 0.3 s per launch with all
+    libraries loaded. This returns the same name.
     """
     return sys._getframe(depth).f_code.co_name
 
 
 def _unless_ended(close: Callable[..., None]) -> Callable[..., None]:
-    """Wrap torch's function that ends a rank, for a rank that may have ended a moment ago.
+    """Wrap torch's function that ends a rank to allow for one that has already ended.
 
-    torch signals a child of its own, which stays in the process table until torch has looked; here
-    the supervisor, whose child it is, may have taken it out already.
+    torch expects to signal a child of its own, which stays in the process table until torch reaps
+    it. Here the rank is a child of the supervisor, which may have reaped it a moment ago.
     """
 
     def call(handler: object, death_sig: signal.Signals | None = None) -> None:
@@ -87,30 +87,32 @@ def _torchrun(ranks: Ranks, argv: list[str]) -> None:
     run = insides.module("torch.distributed.run")
     args = run.parse_args(argv)
     if not args.no_python and not args.module:
-        _need_script(args.training_script)
-    count = _need_gpus(args.nproc_per_node) or run.determine_local_world_size(args.nproc_per_node)
+        _require_script(args.training_script)
+    count = _requested_gpus(args.nproc_per_node) or run.determine_local_world_size(
+        args.nproc_per_node
+    )
     args.nproc_per_node = str(count)
     _prepare(ranks, count)
     if args.nnodes in ("1", "1:1"):
-        _meet_on_this_box(args)
+        _rendezvous_on_this_box(args)
     run.record(run.run)(args)
     if not ranks.started:
         raise insides.unknown(run, "starts ranks in another way than by SubprocessHandler._popen")
 
 
-def _meet_on_this_box(args: Namespace) -> None:
-    """Have the ranks of one box meet on loopback, whatever this box is called, and soon."""
+def _rendezvous_on_this_box(args: Namespace) -> None:
+    """Have the ranks of one box meet on loopback, whatever its hostname, and without delay."""
     args.local_addr = args.local_addr or "127.0.0.1"
-    loopback.stay_there()
-    # They need not wait a random time, up to 0.3 s, in case many boxes meet at once ...
+    loopback.restrict_to_loopback()
+    # torch waits a random time, up to 0.3 s, in case many boxes meet at once. One box need not.
     rendezvous = insides.module("torch.distributed.elastic.rendezvous.dynamic_rendezvous")
-    insides.replace_if_there(rendezvous, "_delay", _do_not_wait_at_random)
-    # ... or be looked at only every 0.1 s.
+    insides.replace_if_there(rendezvous, "_delay", _skip_random_wait)
+    # torch checks its ranks only every 0.1 s.
     args.monitor_interval = min(args.monitor_interval, POLL_S)
 
 
-def _do_not_wait_at_random(seconds: float | tuple[float, float]) -> None:
-    """Wait as the rendezvous does, but for a time that it would choose within a span."""
+def _skip_random_wait(seconds: float | tuple[float, float]) -> None:
+    """Sleep for a given time as the rendezvous does, but skip a random one, given as a range."""
     if not isinstance(seconds, tuple):
         time.sleep(seconds)
 
@@ -121,7 +123,7 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
     if argv[:1] == ["launch"]:
         args = launch.launch_command_parser().parse_args(argv[1:])
         if not args.module and not args.no_python:
-            _need_script(args.training_script)
+            _require_script(args.training_script)
         # accelerate's own defaults: a process for each GPU, all of them on one machine.
         count = args.num_processes or max(1, hardware.gpu_count())
         on_cpu = _prepare(ranks, max(1, count // (args.num_machines or 1))) == 0
@@ -137,33 +139,35 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
                 + shlex.join(["accelerate", "launch", *options, *script])
             )
         if (args.num_machines or 1) == 1:
-            loopback.stay_there()
+            loopback.restrict_to_loopback()
             if count > 1 and args.main_process_port is None:
                 _let_torch_choose_the_port()
-                options += ["--main_process_port", "0"]  # or accelerate warns of a taken 29500
+                options += ["--main_process_port", "0"]  # else it warns if 29500 is taken
         sys.argv = ["accelerate", "launch", *options, *script]
-        insides.replace(launch, "simple_launcher", functools.partial(_one_process, ranks, launch))
+        insides.replace(
+            launch, "simple_launcher", functools.partial(_run_one_process, ranks, launch)
+        )
     accelerate_cli.main()
 
 
 def _let_torch_choose_the_port() -> None:
-    """Have the torchrun within accelerate be a standalone one, whose store takes a free port.
+    """Make the torchrun inside accelerate a standalone one, whose store binds a free port itself.
 
-    accelerate's own way to a free port is to ask for one, give it back, and have the store take it
-    later. In between, another run may have taken it.
+    accelerate would find a free port, release it, and have the store bind it later. In between,
+    another run may take it.
     """
     run = insides.module("torch.distributed.run")
     real = insides.inside(run, "run")
 
     def standalone(args: Namespace) -> None:
         args.standalone = True
-        _meet_on_this_box(args)
+        _rendezvous_on_this_box(args)
         real(args)
 
     insides.replace(run, "run", standalone)
 
 
-def _one_process(ranks: Ranks, launch: Any, args: Namespace) -> None:
+def _run_one_process(ranks: Ranks, launch: Any, args: Namespace) -> None:
     """Do what accelerate's `simple_launcher` does, but let the supervisor start the process."""
     command, env = launch.prepare_simple_launcher_cmd_env(args)
     command = [command[0], "-u", *command[1:]]
@@ -172,15 +176,15 @@ def _one_process(ranks: Ranks, launch: Any, args: Namespace) -> None:
         sys.exit(code)
 
 
-def _need_script(script: str) -> None:
+def _require_script(script: str) -> None:
     if why := preflight.missing(script):
         sys.exit(why)
 
 
-def _need_gpus(nproc_per_node: str) -> int | None:
-    """The number of GPUs of this box, if `--nproc-per-node` is a word for them; else None.
+def _requested_gpus(nproc_per_node: str) -> int | None:
+    """The number of GPUs of this box if `--nproc-per-node` is ``gpu`` or ``cuda``, else None.
 
-    Ends the launch if it is such a word and there is no GPU.
+    Ends the launch if GPUs are requested and there is none.
     """
     if nproc_per_node not in ("gpu", "cuda"):
         return None
@@ -196,9 +200,9 @@ def _need_gpus(nproc_per_node: str) -> int | None:
 def _prepare(ranks: Ranks, count: int) -> int:
     """Divide the box among `count` ranks; return how many GPUs they use, 0 for the CPU.
 
-    Either every rank has a GPU or none has, as the scripts choose themselves, which start from a
-    terminal too. Ranks without GPUs see none, because accelerate would take what it sees, and the
-    driver may show more than torch can use.
+    Either every rank gets a GPU or none does. Scripts that start from a terminal make the same
+    choice. GPUs are hidden from ranks on the CPU, because accelerate would use any that it sees,
+    and the driver may show GPUs that torch cannot use.
     """
     box = hardware.Box.here()
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, box.cores // count)))
@@ -215,5 +219,5 @@ def _prepare(ranks: Ranks, count: int) -> int:
 
 
 def main() -> None:
-    """Be the launcher of a run whose supervisor left one end of a channel open for it."""
+    """Be a launcher in a new interpreter, for which the supervisor left a channel open."""
     serve(channel.inherited(CHANNEL), sys.argv[1:])

@@ -1,8 +1,8 @@
-"""In the launcher: have a run on one box listen on the loopback interface alone.
+"""In the launcher: make a run on one box listen on the loopback interface alone.
 
-A store is where ranks find one another. torch's binds a port on every interface, whatever host it
-gets (pytorch issue 173909), and requires no password. It also takes a socket that listens already,
-so this module gives it one.
+Ranks find one another through a store. torch's store binds its port on every interface, whatever
+host it is given (pytorch issue 173909), and requires no password. But it also accepts a socket that
+is already listening, so this module passes it one.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from typing import Any
 
 from course.core import insides
 
-# Where torch's elastic agent looks up the store that it makes.
+# The modules in which torch's elastic agent looks up `TCPStore`.
 HOMES = (
     "torch.distributed",
     "torch.distributed.elastic.rendezvous.c10d_rendezvous_backend",
@@ -22,30 +22,30 @@ HOMES = (
 )
 
 
-INTERFACES = ("lo", "lo0")  # what Linux and macOS call it
+INTERFACES = ("lo", "lo0")  # the loopback interface on Linux and on macOS
 
 
-def stay_there() -> None:
+def restrict_to_loopback() -> None:
     """Keep other boxes from reaching the ranks of this one, through their store or Gloo.
 
-    Gloo would look for the address of this box by its name, which the resolver of a MacBook may
-    not know. Raises `CourseError` if this torch makes its stores in some other way.
+    Gloo would otherwise look up this box's hostname, which a MacBook may fail to resolve. Raises
+    `CourseError` if this torch makes its stores in another way.
     """
-    stores_on_loopback()
+    bind_stores_to_loopback()
     there = {name for _, name in socket.if_nameindex()}
     for name in there.intersection(INTERFACES):
         os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
 
 
-def stores_on_loopback() -> None:
-    """Bind to loopback all stores that this process makes for its own box from now on."""
-    ours = _on_loopback(insides.module("torch.distributed").TCPStore)
+def bind_stores_to_loopback() -> None:
+    """From now on, bind the stores that this process makes for its own box to loopback."""
+    ours = _loopback_store(insides.module("torch.distributed").TCPStore)
     for home in HOMES:
         insides.replace(insides.module(home), "TCPStore", ours)
 
 
-def _on_loopback(real: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap torch's `TCPStore`: a server whose host is loopback listens nowhere else.
+def _loopback_store(real: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap torch's `TCPStore` so that a server whose host is loopback listens nowhere else.
 
     If its port is taken, torch itself reports that.
     """
@@ -58,7 +58,7 @@ def _on_loopback(real: Callable[..., Any]) -> Callable[..., Any]:
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        if is_master and (listener := _listening(host_name, port)):
+        if is_master and (listener := _loopback_listener(host_name, port)):
             port = listener.getsockname()[1]
             kwargs["master_listen_fd"] = listener.detach()
         return real(host_name, port, world_size, is_master, *args, **kwargs)
@@ -66,10 +66,10 @@ def _on_loopback(real: Callable[..., Any]) -> Callable[..., Any]:
     return make
 
 
-def _listening(host: str, port: int) -> socket.socket | None:
-    """A socket on the address at which torch's clients look first for that host.
+def _loopback_listener(host: str, port: int) -> socket.socket | None:
+    """A listening socket on the address that torch's clients try first for this host.
 
-    None if that address is not loopback, or is not free.
+    None if the host has an address that is not loopback, or if the port is taken.
     """
     with contextlib.suppress(OSError):
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

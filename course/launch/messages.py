@@ -1,14 +1,14 @@
-"""In every process: the messages between the processes of a run: sender, receiver and moment.
+"""In every process: the messages of a run, with who sends each one, to whom, and when.
 
     client      StartRun, Stop                   -> supervisor
     supervisor  SupervisorStarted ... RunEnded   -> client
     launcher    StartRank, Note                  -> supervisor
     supervisor  ProcessStarted ... ProcessEnded  -> launcher
 
-To the client a supervisor speaks of ranks, and to the launcher of processes.
+The supervisor's messages to the client are about ranks, and those to the launcher about processes.
 
-A client reaches the warm server by connecting to its socket, which forks a supervisor that answers.
-Ranks receive and send no messages: they write to their pipes, which the supervisor reads, and
+A client connects to the warm server's socket, and the server forks a supervisor that answers.
+Ranks neither receive nor send messages. They write to their pipes, which the supervisor reads, and
 append what they log to the run's metrics file, which the client reads.
 """
 
@@ -19,7 +19,7 @@ from typing import Any, get_args
 
 from course.launch.netns import Host
 
-PATIENCE = 5  # a patient limit is put off by at most this many times itself
+PATIENCE = 5  # a patient limit is extended by at most this many times its length
 
 
 class Reason(StrEnum):
@@ -27,12 +27,12 @@ class Reason(StrEnum):
 
     RUNNING = "running"
     FINISHED = "finished"  # the launcher ended by itself, whatever its exit code
-    LIMIT = "limit"  # the time limit came
+    LIMIT = "limit"  # the time limit was reached
     STOPPED = "stopped"  # the user interrupted it
     LAUNCHER = "launcher"  # the launcher was killed
-    CLIENT = "client"  # it hung up or died; no process is left to hear of it
-    LOST = "lost"  # the supervisor was killed; the client says so to itself
-    MEMORY = "memory"  # what ran in a sandbox took too much memory; the client says so to itself
+    CLIENT = "client"  # the client hung up or died, so nobody reads this
+    LOST = "lost"  # the supervisor was killed; the client itself records this
+    MEMORY = "memory"  # a sandbox took too much memory; the client itself records this
 
 
 # -- client -> supervisor --------------------------------------------------------------------------
@@ -42,10 +42,11 @@ class Reason(StrEnum):
 class StartRun:
     """Client to supervisor, first and once: what to run.
 
-    `kind` is torchrun, accelerate or python, `argv` what follows it on the command line, `limit`
-    the seconds after which the run is ended, `host` where it runs if not on this machine's network.
-    `patient`: of those seconds, the time in which its processes wait for a core does not count.
-    `module_folder` is the folder whose modules come first, if that is not the script's own.
+    `kind` is torchrun, accelerate or python, and `argv` the arguments that follow it. `limit` is
+    the number of seconds after which the run is ended (0: never); with `patient`, time in which its
+    processes wait for a core does not count. `host` is the network to run in, if it is not this
+    machine's own. `module_folder` is the folder searched first for modules, if it is not the
+    script's.
     """
 
     kind: str
@@ -70,7 +71,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class SupervisorStarted:
-    """Supervisor to client, first: its process id, and when it was created."""
+    """Supervisor to client, first: its process id and creation time (s since the epoch)."""
 
     pid: int
     created: float
@@ -78,7 +79,7 @@ class SupervisorStarted:
 
 @dataclass(frozen=True)
 class RankStarted:
-    """Supervisor to client, when a rank has started: its process id, and when it was created."""
+    """Supervisor to client, when a rank has started: its process id and creation time."""
 
     rank: int
     pid: int
@@ -89,7 +90,7 @@ class RankStarted:
 class Lines:
     """Supervisor to client, as they are written: whole lines of a rank (None: the launcher).
 
-    `skipped` lines before these were not sent; they are on disk alone.
+    `skipped` lines before these were not sent; they are only on disk.
     """
 
     rank: int | None
@@ -100,7 +101,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Progress:
-    """Supervisor to client, a few times a second: a progress bar, a line that has no end yet."""
+    """Supervisor to client, a few times a second: a progress bar, a line that has not ended yet."""
 
     rank: int | None
     text: str
@@ -110,7 +111,7 @@ class Progress:
 class RankEnded:
     """Supervisor to client, when a rank has ended; a signal is a negative code.
 
-    `unresponsive`: it did not end on request, and the supervisor killed it.
+    `unresponsive` means that it did not end on request, and the supervisor killed it.
     """
 
     rank: int
@@ -122,7 +123,7 @@ class RankEnded:
 class Note:
     """Launcher to supervisor to client, at any time: something that the learner should know.
 
-    `once`: it holds for every later run as well, and need not be shown again.
+    `once` means that it holds for every later run as well, and need not be shown again.
     """
 
     text: str
@@ -131,7 +132,10 @@ class Note:
 
 @dataclass(frozen=True)
 class RunEnded:
-    """Supervisor to client, last: how the run ended, the launcher's exit code, processes left."""
+    """Supervisor to client, last: how the run ended, and the launcher's exit code.
+
+    `left` counts the processes that outlived the run and had to be killed.
+    """
 
     reason: Reason
     code: int
@@ -155,7 +159,7 @@ class Done:
 
 @dataclass(frozen=True)
 class StartRank:
-    """Launcher to supervisor: start a rank; its output goes to files if these are named."""
+    """Launcher to supervisor: start a rank, with its output in files if they are named."""
 
     rank: int
     argv: list[str]
@@ -186,7 +190,7 @@ class ProcessEnded:
     code: int
 
 
-# what `watch` of a launch is called with
+# `launch` calls its `watch` with each of these
 Event = (
     SupervisorStarted | RankStarted | Lines | Progress | RankEnded | Note | RunEnded | Logged | Done
 )
@@ -196,12 +200,12 @@ MESSAGES = {kind.__name__: kind for kind in get_args(Message)}
 
 
 def encode(message: Message) -> bytes:
-    """A message as one line of JSON: its kind, and its fields."""
+    """A message as one line of JSON: its kind and its fields."""
     return json.dumps([type(message).__name__, asdict(message)]).encode() + b"\n"
 
 
 def decode(line: bytes) -> Message:
-    """The message of a line that `encode` made."""
+    """The message that `encode` has written as this line."""
     kind, fields = json.loads(line)
     if kind == "StartRun" and fields["host"]:
         fields["host"] = Host(**fields["host"])

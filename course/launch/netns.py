@@ -1,7 +1,7 @@
 """In the supervisor: enter a host that is a network namespace (Linux, root).
 
-`ip netns exec` gives a command the host's interfaces, name and /etc/hosts; this gives them to the
-calling process, and to all that it forks later.
+`ip netns exec` gives a command the host's interfaces, name and /etc/hosts. This gives them to the
+calling process and everything that it forks later.
 """
 
 import ctypes
@@ -25,20 +25,20 @@ class Host:
 def enter(host: Host) -> None:
     """Become a process of the host; raises `OSError` if the kernel refuses, as without root."""
     libc = ctypes.CDLL(None, use_errno=True)
-    _must(libc.unshare(CLONE_NEWNS | CLONE_NEWUTS), "unshare")
-    # Private first, or the mount that follows would reach everyone.
-    _must(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "mount /")
+    _check_result(libc.unshare(CLONE_NEWNS | CLONE_NEWUTS), "unshare")
+    # Make mounts private first, or every process would see the one that follows.
+    _check_result(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "mount /")
     hosts = os.fsencode(host.hosts)
-    _must(libc.mount(hosts, b"/etc/hosts", None, MS_BIND, None), "mount /etc/hosts")
+    _check_result(libc.mount(hosts, b"/etc/hosts", None, MS_BIND, None), "mount /etc/hosts")
     descriptor = os.open(host.namespace, os.O_RDONLY)
     try:
-        _must(libc.setns(descriptor, CLONE_NEWNET), "setns")
+        _check_result(libc.setns(descriptor, CLONE_NEWNET), "setns")
     finally:
         os.close(descriptor)
     socket.sethostname(host.name)
 
 
-def _must(code: int, what: str) -> None:
+def _check_result(code: int, what: str) -> None:
     if code:
         error = ctypes.get_errno()
         raise OSError(error, f"{what}: {os.strerror(error)}")

@@ -1,36 +1,24 @@
-"""In the client: count the processes killed because memory had run out (Linux).
+"""In the client: count the processes that the system killed because memory ran out (Linux).
 
-The count is that of this process's control group, which its ranks share, or if there is none of
-the whole machine. Each file has a line `oom_kill COUNT`.
+The count is that of this process's control group, which its ranks share, or of the whole machine if
+the group has none. Each file has a line `oom_kill COUNT`.
 """
 
-import contextlib
+import re
 from pathlib import Path
 
-GROUPS = Path("/proc/self/cgroup")
-MOUNT = Path("/sys/fs/cgroup")
-MACHINE = Path("/proc/vmstat")
+from course.hardware import quotas
+
+FILES = ("memory.events", "memory.oom_control")  # of a control group, in versions 2 and 1
 
 
-def kills() -> int:
-    """The count so far; 0 if the system does not count."""
-    for file in (*_files_of_the_group(), MACHINE):
-        with contextlib.suppress(OSError, ValueError):
-            for line in file.read_text().splitlines():
-                name, _, count = line.partition(" ")
-                if name == "oom_kill":
-                    return int(count)
+def kills(root: Path = Path("/")) -> int:
+    """The number of processes killed so far; 0 if the system does not count them.
+
+    `root` is the folder that holds /proc and /sys.
+    """
+    files = [folder / name for folder in quotas.cgroups(root, "memory") for name in FILES]
+    for file in (*files, root / "proc/vmstat"):
+        if count := re.search(r"^oom_kill (\d+)$", quotas.text(file), re.MULTILINE):
+            return int(count[1])
     return 0
-
-
-def _files_of_the_group() -> list[Path]:
-    """The files in which control groups of version 2 (cgroups(7)) and version 1 count."""
-    files = []
-    with contextlib.suppress(OSError, ValueError):
-        for line in GROUPS.read_text().splitlines():
-            _, controllers, path = line.split(":", 2)
-            if not controllers:
-                files.append(MOUNT / path.lstrip("/") / "memory.events")
-            elif "memory" in controllers.split(","):
-                files.append(MOUNT / "memory" / path.lstrip("/") / "memory.oom_control")
-    return files

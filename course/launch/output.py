@@ -1,6 +1,6 @@
-"""In the supervisor: read from pipes what processes write.
+"""In the supervisor: read the output of the run's processes from their pipes.
 
-Every byte goes to disk; lines go to the client within limits.
+Every byte is written to disk. Lines are sent to the client, within limits.
 """
 
 import functools
@@ -14,17 +14,17 @@ from pathlib import Path
 from course.launch import run_folder
 from course.launch.messages import Event, Lines, Note, Progress
 
-KEPT_LINES = 5_000  # of each stream sent to the client; what comes after stays on disk
-LAST_LINES = 50  # of those not sent, the last are sent at the end: an error is usually there
-KEPT_CHARS = 2_000  # of each line
+KEPT_LINES = 5_000  # of each stream are sent to the client; later ones are only on disk
+LAST_LINES = 50  # of those held back are sent at the end, where an error usually is
+KEPT_CHARS = 2_000  # of each line are sent
 PROGRESS_S = 0.25  # how often a progress bar is sent
-CHUNK = 1 << 16  # bytes read at once, as many as a pipe holds
+CHUNK = 1 << 16  # bytes read at once: the capacity of a pipe
 
 Tell = Callable[[Event], None]
 
 
 class Log:
-    """The run's output on disk: rank0.log and so on, one file per rank, and launcher.log."""
+    """The run's output on disk: a file per rank (rank0.log and so on), and launcher.log."""
 
     def __init__(self, folder: Path, tell: Tell) -> None:
         self._folder, self._tell = folder, tell
@@ -32,7 +32,7 @@ class Log:
         self._broken = False
 
     def write(self, rank: int | None, data: bytes) -> None:
-        """Append bytes; if the disk refuses, say so once and go on without it."""
+        """Append bytes; if the disk refuses, report that once and stop logging."""
         if self._broken:
             return
         try:
@@ -74,7 +74,7 @@ class Output:
         self._skipped = 0
 
     def read(self) -> bool:
-        """Read what is there; False at the end of the stream."""
+        """Read the bytes that are there; return False at the end of the stream."""
         data = os.read(self._descriptor, CHUNK)
         if not data:
             return False
@@ -95,7 +95,7 @@ class Output:
             self._tell(Lines(self.rank, self._stream, now))
 
     def show_progress(self) -> None:
-        """Report a progress bar, a line that carriage returns start over, a few times a second."""
+        """Report a progress bar, a line that carriage returns rewrite, a few times a second."""
         now = time.monotonic()
         new = b"\r" in self._partial and self._partial != self._shown
         if new and now - self._shown_at > PROGRESS_S:
@@ -103,7 +103,7 @@ class Output:
             self._tell(Progress(self.rank, _text(self._partial)))
 
     def finish(self) -> None:
-        """Send what is left at the end of the run."""
+        """Send the unfinished line and the lines held back, at the end of the run."""
         if self._partial:
             self._send([_text(self._partial)])
         if self._held:
@@ -112,7 +112,7 @@ class Output:
 
 
 def _text(line: bytes) -> str:
-    """The line as a terminal shows it: carriage returns start over, bad UTF-8 becomes a mark."""
+    """The line as a terminal shows it: a carriage return restarts it, bad UTF-8 becomes "�"."""
     shown = line.removesuffix(b"\r").rpartition(b"\r")[2].decode(errors="replace")
     return shown if len(shown) <= KEPT_CHARS else shown[:KEPT_CHARS] + " …"
 
@@ -125,7 +125,7 @@ class Pipes:
         self._outputs: dict[int, Output] = {}  # by the read end of the pipe
 
     def open(self, rank: int | None) -> list[int]:
-        """The write ends of two new pipes, for stdout and stderr; their read ends are watched."""
+        """Make and watch pipes for stdout and stderr; return their two write ends."""
         ends = []
         for stream in ("stdout", "stderr"):
             read, write = os.pipe()
@@ -147,13 +147,13 @@ class Pipes:
             output.show_progress()
 
     def drain(self, rank: int | None) -> None:
-        """Read what is in a rank's pipes; do not wait for a descendant that still holds them."""
+        """Read what is in a rank's pipes, without waiting for descendants that still hold them."""
         for key, _ in self._selector.select(timeout=0):  # one read empties a pipe
             if key.fd in self._outputs and self._outputs[key.fd].rank == rank:
                 key.data()
 
     def finish(self) -> None:
-        """Read and send the last of everything."""
+        """Read what is left in every pipe, and send the last lines."""
         for rank in {output.rank for output in self._outputs.values()}:
             self.drain(rank)
         for output in self._outputs.values():

@@ -1,4 +1,4 @@
-"""In the client: the place of a run, which is this machine if it is not a sandbox."""
+"""In the client: where a run takes place, which is this machine unless it is a sandbox."""
 
 import os
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from course.launch.run import Run
 
 
 class Place(Protocol):
-    """What `launch` needs of a place; `host` is a separate network on this machine."""
+    """What `launch` needs from a place; `host` is a separate network on this machine."""
 
     host: Host | None
 
@@ -31,14 +31,14 @@ class Place(Protocol):
         """A channel to a new supervisor; raises `CourseError` if there is none."""
 
     def connect_again(self) -> Channel | None:
-        """Another channel, if the first was gone before it served; None if there is none."""
+        """Another channel, if the first supervisor died before it served; None if there is none."""
 
     @property
     def too_large(self) -> bool:
-        """Whether what runs there takes more memory than it may."""
+        """Whether the processes there hold more memory than they may."""
 
     def end(self, supervisor: SupervisorStarted | None, run: Run) -> None:
-        """End what is left of a run whose supervisor was killed or is stuck."""
+        """Kill what is left of a run whose supervisor was killed or is stuck."""
 
 
 class Here:
@@ -62,15 +62,15 @@ class Here:
         return str(folder)
 
     def connect(self) -> Channel:
-        """A supervisor that is forked from the warm server, or a new process."""
+        """A channel to a supervisor that is forked from the warm server, or a new process."""
         return connect.to_supervisor()
 
     def connect_again(self) -> Channel | None:
-        """A supervisor that is a new process."""
+        """A channel to a supervisor that is a new process."""
         return connect.to_cold_supervisor()
 
     def end(self, supervisor: SupervisorStarted | None, run: Run) -> None:
-        """End the supervisor's and the ranks' processes, if they are still the same."""
+        """Kill the supervisor and the ranks, unless other processes now have their ids."""
         known = [(supervisor.pid, supervisor.created)] if supervisor else []
         for pid, created in (*known, *run.processes.values()):
             if process := process_tree.still_the_same(pid, created):

@@ -1,4 +1,4 @@
-"""In client and launcher: say in one sentence why a command cannot be started, if it cannot."""
+"""In client and launcher: find out in advance whether a command can be started, and if not, why."""
 
 import os
 import sys
@@ -15,11 +15,11 @@ LAUNCHERS = {
 }
 
 
-def in_short(words: list[str]) -> list[str]:
-    """The same command with the name of its program: torchrun for `python3 -m torch....run`."""
+def shorten(words: list[str]) -> list[str]:
+    """The same command by its short name: torchrun for `python3 -m torch.distributed.run`."""
     match words:
         case ["python3" | sys.executable, *rest]:
-            return in_short(["python", *rest])
+            return shorten(["python", *rest])
         case ["python", "-m", module, *rest] if module in LAUNCHERS:
             return [*LAUNCHERS[module], *rest]
     return words
@@ -42,7 +42,7 @@ def check(words: list[str]) -> None:
 
 
 def missing(script: str) -> str | None:
-    """A sentence if the script is missing; None if it is there."""
+    """A sentence on how to mend it if the script is missing; None if it is there."""
     if Path(script).is_file():
         return None
     return (

@@ -1,4 +1,4 @@
-"""In every process: adopt, notice, measure and end the processes below it.
+"""In every process: adopt, watch, measure and kill the processes below it.
 
 A process is identified by its id and the time of its creation. So an id that the system has since
 given to another process is never signalled (psutil compares both before it sends a signal).
@@ -15,11 +15,11 @@ from pathlib import Path
 
 import psutil
 
-KILL_S = 2.0  # for processes that are killed to be gone
+KILL_S = 2.0  # for killed processes to be gone
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every process below whose own parent ends (prctl(2), Linux)."""
+    """Become the parent of any descendant whose own parent ends (prctl(2), Linux)."""
     if sys.platform == "linux":
         pr_set_child_subreaper = 36
         ctypes.CDLL(None, use_errno=True).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
@@ -32,50 +32,53 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
 
 
-def let_others_look_inside(they_may: bool) -> None:
+def set_dumpable(allowed: bool) -> None:
     """Set whether processes of the same user may read and change this one's memory and files.
 
-    A debugger does that, by `ptrace` or /proc/PID/mem (prctl(2), Linux). For a new program it is
-    allowed, for a fork only if it is for the parent.
+    A debugger does that, by `ptrace` or /proc/PID/mem (prctl(2), Linux). A new program allows it;
+    a fork does only if its parent does.
     """
     if sys.platform == "linux":
         pr_set_dumpable = 4
-        ctypes.CDLL(None).prctl(pr_set_dumpable, int(they_may), 0, 0, 0)
+        ctypes.CDLL(None).prctl(pr_set_dumpable, int(allowed), 0, 0, 0)
 
 
-def hold_more(pid: int, most: int) -> bool:
-    """Whether a process and all below it hold more than `most` bytes of memory together.
+def holds_more_than(pid: int, limit: int) -> bool:
+    """Whether a process and its descendants together hold more than `limit` bytes of memory.
 
-    Forks share what they have not changed. To count that once takes longer, so it is done only
-    if the plain sum is too much.
+    Forks share the pages that they have not changed. Counting those only once takes longer, so it
+    is done only if the plain sum is too large.
     """
     with contextlib.suppress(psutil.NoSuchProcess):
         top = psutil.Process(pid)
         processes = [top, *top.children(recursive=True)]
-        return sum(map(_own, processes)) > most and sum(map(_share, processes)) > most
+        return (
+            sum(map(_private_bytes, processes)) > limit
+            and sum(map(_proportional_bytes, processes)) > limit
+        )
     return False
 
 
-def _own(process: psutil.Process) -> int:
-    """The bytes of a process that belong to no file."""
+def _private_bytes(process: psutil.Process) -> int:
+    """The resident bytes of a process that are not backed by a file."""
     with contextlib.suppress(psutil.NoSuchProcess):
         memory = process.memory_info()
         return memory.rss - memory.shared
     return 0
 
 
-def _share(process: psutil.Process) -> int:
-    """The bytes of a process; those that several processes share are divided among them."""
+def _proportional_bytes(process: psutil.Process) -> int:
+    """The bytes of a process, where pages shared by several processes are divided among them."""
     try:
         return process.memory_full_info().pss
     except psutil.NoSuchProcess:
         return 0
-    except psutil.AccessDenied:  # it lets no process look inside
-        return _own(process)
+    except psutil.AccessDenied:  # see `set_dumpable`
+        return _private_bytes(process)
 
 
 def ended_children() -> Iterator[tuple[int, int]]:
-    """(process id, exit code) of each child that has ended; a signal is a negative code."""
+    """Reap each child that has ended: yield its process id and exit code (-9 for signal 9)."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -87,7 +90,7 @@ def ended_children() -> Iterator[tuple[int, int]]:
 
 
 def has_children() -> bool:
-    """Whether this process has children; those that have ended can still be reaped."""
+    """Whether this process has children, including any that have ended but are not reaped yet."""
     if not hasattr(os, "waitid"):
         return bool(psutil.Process().children())
     try:
@@ -98,7 +101,7 @@ def has_children() -> bool:
 
 
 def still_the_same(pid: int, created: float) -> psutil.Process | None:
-    """The process that was created then, if it is still there."""
+    """The process with this id and creation time, or None if it is gone."""
     with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
         if process.create_time() == created:
@@ -107,7 +110,7 @@ def still_the_same(pid: int, created: float) -> psutil.Process | None:
 
 
 def waited_for_a_core(pid: int) -> float:
-    """The seconds in which threads of a process could run and every core was taken (Linux).
+    """The seconds, summed over its threads, for which a process waited for a core (Linux).
 
     That is the second number of /proc/PID/task/TID/schedstat, in nanoseconds (proc(5)).
     """
@@ -119,9 +122,9 @@ def waited_for_a_core(pid: int) -> float:
 
 
 def kill_tree(top: psutil.Process) -> None:
-    """Kill a process and every process below it, including those that they start meanwhile.
+    """Kill a process and every process below it, including any that they start meanwhile.
 
-    It is stopped first, so that it adopts orphans to the last and does nothing else.
+    The process itself is suspended first and killed last, so it adopts orphans to the end.
     """
     with contextlib.suppress(psutil.NoSuchProcess):
         top.suspend()
@@ -133,7 +136,7 @@ def kill_tree(top: psutil.Process) -> None:
 
 
 def _alive_below(top: psutil.Process) -> list[psutil.Process]:
-    """The processes below one, except those that have ended and wait for their parent."""
+    """The processes below one, except zombies, which have ended and wait to be reaped."""
     alive = []
     for process in top.children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -155,6 +158,6 @@ def kill(victims: Iterable[psutil.Process]) -> None:
 
 
 def send(pid: int, number: signal.Signals) -> None:
-    """Signal a child that may have ended meanwhile."""
+    """Send a signal to a child, which may have ended meanwhile."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)

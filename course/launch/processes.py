@@ -1,4 +1,4 @@
-"""In the supervisor: the launcher and the ranks of one run, its children."""
+"""In the supervisor: start the launcher and the ranks of one run, which are its children."""
 
 import os
 import signal
@@ -16,10 +16,10 @@ from course.launch.warm_imports import PATH, changed_at_start, path_without_entr
 
 
 class Processes:
-    """Starts the processes of a run, and knows those that live.
+    """Starts the processes of a run, and keeps track of those that are alive.
 
-    `warm` is the environment with which the warm server started, None if nothing can be forked;
-    `tell` passes on what the learner should know; `close_all` closes, in a fork, the supervisor's
+    `warm` is the environment with which the warm server started, or None if nothing can be forked.
+    `tell` sends an event to the client. A fork calls `close_all` to close the supervisor's
     descriptors.
     """
 
@@ -33,13 +33,13 @@ class Processes:
     ) -> None:
         self._request, self._warm = request, warm
         self._pipes, self._tell, self._close_all = pipes, tell, close_all
-        self._noted = False  # that the ranks of this run cannot be forked
+        self._noted = False  # whether a note has said that ranks cannot be forked
         self.launcher: int | None = None
         self.channel: Channel | None = None  # to the launcher
-        self.ranks: dict[int, int] = {}  # process id -> rank, of those alive
+        self.ranks: dict[int, int] = {}  # the rank of each live process, by process id
 
     def start_launcher(self, temporary: Path) -> Channel:
-        """Start the launcher, whose temporary files go to that folder; return the channel to it."""
+        """Start the launcher, with a folder for its temporary files; return the channel to it."""
         self.channel, theirs = channel.pair()
         argv = (str(temporary), self._request.kind, *self._request.argv)
         words = interpreter.command("launcher", *argv)
@@ -58,7 +58,7 @@ class Processes:
         return self._start(0, Command(argv, self._request.env, *self._pipes.open(0)))
 
     def start_rank(self, request: StartRank) -> int:
-        """Start a rank as the launcher requests it; return its process id."""
+        """Start a rank that the launcher has requested; return its process id."""
         pipes = self._pipes.open(request.rank)
         for position, path in enumerate((request.stdout, request.stderr)):
             if path:  # torchrun's own --redirects
@@ -73,7 +73,7 @@ class Processes:
         return pid
 
     def _can_fork(self, command: Command) -> bool:
-        """Whether a fork would import what a new interpreter imports, and so may take its place."""
+        """Whether a fork would import what a new interpreter would; if not, send a note once."""
         if self._warm is None or not command.runs_a_script:
             return False
         if why := self._obstacle(self._warm, command):
@@ -85,14 +85,14 @@ class Processes:
     def _obstacle(self, warm: dict[str, str], command: Command) -> str | None:
         """A sentence on why a fork would not be faithful; None if it would."""
         if names := changed_at_start(warm, command.env):
-            return shadowed.of_variables(sorted(names))
+            return shadowed.note_on_variables(sorted(names))
         path = shadowed.python_path(command.env.get(PATH, ""))
-        begun_with = shadowed.python_path(path_without_entry(command.env))
-        if not set(begun_with) <= set(sys.path):  # it names a folder relative to the current one
-            return shadowed.of_variables([PATH])
+        inherited = shadowed.python_path(path_without_entry(command.env))
+        if not set(inherited) <= set(sys.path):  # it has a folder relative to the current one
+            return shadowed.note_on_variables([PATH])
         folder = self._request.module_folder or command.script_folder
         file = next(shadowed.files([folder, *path], sys.modules), None)
-        return file and shadowed.of_file(file)
+        return file and shadowed.note_on_file(file)
 
     def _fork(self, task: Callable[[], None]) -> int:
         pid = os.fork()

@@ -1,4 +1,4 @@
-"""In the launcher: show ranks that the supervisor starts to torch's agent as it expects them."""
+"""In the launcher: present the supervisor's ranks to torch's agent in the form it expects."""
 
 import select
 import subprocess
@@ -10,11 +10,11 @@ from course.launch.messages import Note, ProcessEnded, ProcessRefused, ProcessSt
 
 
 class Ranks:
-    """The supervisor as the launcher sees it: it starts ranks and reports their ends."""
+    """Has the supervisor start ranks, and collects their exit codes from it."""
 
     def __init__(self, supervisor: Channel) -> None:
         self._supervisor = supervisor
-        self.started = 0  # how many, restarted ones again
+        self.started = 0  # how many ranks; a restart counts again
         self.codes: dict[int, int] = {}  # exit code by process id
         self._answers: list[ProcessStarted | ProcessRefused] = []
 
@@ -25,7 +25,7 @@ class Ranks:
         stdout: str | None = None,
         stderr: str | None = None,
     ) -> "Process":
-        """Start one rank; `stdout` and `stderr` name files, where torchrun redirects them.
+        """Start one rank; `stdout` and `stderr` name files if torchrun redirects the output.
 
         Raises `OSError` if the program cannot be started.
         """
@@ -42,7 +42,7 @@ class Ranks:
         return Process(self, answer.pid)
 
     def update(self, timeout: float | None) -> None:
-        """Take in the supervisor's messages within `timeout` seconds (None: wait for the first)."""
+        """Read the supervisor's messages; wait at most `timeout` seconds (None: for the first)."""
         if not select.select([self._supervisor], [], [], timeout)[0]:
             return
         try:
@@ -56,7 +56,7 @@ class Ranks:
                 self._answers.append(message)
 
     def note(self, text: str, once: bool = False) -> None:
-        """Send the learner a note on the launch; `once`: it holds for later launches as well."""
+        """Send the learner a note; `once` means that it holds for later launches as well."""
         self._supervisor.send(Note(text, once))
 
 

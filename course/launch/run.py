@@ -14,14 +14,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TRACEBACK = "Traceback (most recent call last):"
-RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b")  # begins its last entry
-GLOO_SAYS = re.compile(r" \[/\S+:\d+\]| This is typically caused by .*")
-ABORTED = "Fatal Python error: Aborted"  # how the stacks of a rank ended at the time limit begin
+# The last entry of a traceback begins with this.
+RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b")
+GLOO_DETAILS = re.compile(r" \[/\S+:\d+\]| This is typically caused by .*")
+ABORTED = "Fatal Python error: Aborted"  # begins the stacks of a rank ended at the time limit
 
 
 def brief(line: str) -> str:
-    """The line of an exception without what Gloo adds: where in its source, and advice."""
-    return GLOO_SAYS.sub("", line)
+    """The line of an exception, without the source location and the advice that Gloo adds."""
+    return GLOO_DETAILS.sub("", line)
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,13 @@ class Line:
 
 @dataclass
 class Run:
-    """One launch of the command `words`, filled while it goes on.
+    """The record of one launch of the command `words`, filled in while it runs.
 
-    `wall_s` is in seconds; `log_dir` holds every byte that the ranks wrote; `left_behind` counts
-    processes that outlived the run and were ended; `processes` has, by rank, the process id and
-    the time of its creation; `unresponsive` ranks did not end on request; `waits_in` has, by rank,
-    the call in which it waited, if the run was watched, stood still and was ended;
-    `memory_kills` counts processes that the system killed meanwhile because memory had run out.
+    `log_dir` holds every byte that the ranks wrote, and `wall_s` is the duration in seconds.
+    `left_behind` counts processes that outlived the run and were killed. `processes` has each
+    rank's process id and creation time. `unresponsive` ranks did not end on request. `waits_in` has
+    the call in which each rank waited, if the run was watched, made no progress and was ended.
+    `memory_kills` counts processes that the system killed during the run because memory ran out.
     """
 
     words: list[str]
@@ -61,8 +62,9 @@ class Run:
     unresponsive: set[int] = field(default_factory=set)
     waits_in: dict[int, str] = field(default_factory=dict)
     memory_kills: int = 0
-    _ended: dict[int, int] = field(default_factory=dict)  # exit codes by rank, as the ranks ended
-    _troubled: list[int] = field(default_factory=list)  # ranks, by their first sign of failure
+    # The exit code of each rank, in the order in which the ranks ended.
+    _ended: dict[int, int] = field(default_factory=dict)
+    _troubled: list[int] = field(default_factory=list)  # ranks, as they showed signs of failure
 
     @property
     def kind(self) -> str:
@@ -71,7 +73,7 @@ class Run:
 
     @property
     def command(self) -> str:
-        """The command as one types it."""
+        """The command as you would type it."""
         return shlex.join(self.words)
 
     @property
@@ -87,7 +89,7 @@ class Run:
 
     @property
     def metrics(self) -> "pd.DataFrame":
-        """The rows that the script logged: rank, time (s since the run's first row), its own."""
+        """The rows that the script logged: rank, time (s since the first row), its own metrics."""
         import pandas as pd  # half a second, which supervisors and launchers need not spend
 
         table = pd.DataFrame(self.rows)
@@ -97,12 +99,12 @@ class Run:
 
     @property
     def first_failed(self) -> int | None:
-        """The rank that failed first: the first to raise, or not to end with code 0."""
+        """The rank that failed first: the first to raise or to end with a code other than 0."""
         failed = [rank for rank in self._troubled if self._failed_by_itself(rank)]
         if not failed:
             return None
-        # A killed rank reports nothing, and the others' complaints about it may arrive before its
-        # end is seen.
+        # A killed rank reports nothing, and errors that the other ranks raise because of it may
+        # arrive before the news of its end.
         ended = list(self._ended)
         before = ended[: ended.index(failed[0])]
         killed = (r for r in before if self._ended[r] < 0 and not self.ended_by_launcher(r))
@@ -120,13 +122,13 @@ class Run:
 
     @property
     def met_todo(self) -> Path | None:
-        """The script whose open TODO the first failing rank met; None if it met none.
+        """The script at whose open TODO the first failing rank ended; None if there is none.
 
-        This reads everything that the rank wrote: processes that it started write there as well,
-        and if they are ended meanwhile, the last traceback may be incomplete.
+        This searches all of the rank's stderr, because processes that it started write there too.
+        If they are ended meanwhile, the last traceback may be incomplete.
         """
         first = self.first_failed
-        return None if first is None else todo.met(self.text(first, "stderr"))
+        return None if first is None else todo.script_of_open_todo(self.text(first, "stderr"))
 
     @property
     def unfinished(self) -> bool:
@@ -144,7 +146,7 @@ class Run:
         return (mark + after.partition(ABORTED)[0]).rstrip() if mark else ""
 
     def raised(self, rank: int) -> str:
-        """The exception of a rank's last traceback, the first line of what it says; or ""."""
+        """The first line of the exception in a rank's last traceback; "" if there is none."""
         traceback = self.traceback(rank).splitlines()
         for line in reversed(traceback or self.text(rank, "stderr").splitlines()):
             if RAISED.match(line):

@@ -1,7 +1,7 @@
 """In client and supervisor: the folder of a run, with all that its processes wrote and logged.
 
-Such a folder is deleted only if everything says that it is the course's: its place, its name, the
-text of its marker, and the name of each file in it. What a user keeps there stays.
+A folder is deleted only if everything about it shows that it is the course's: its place, its name,
+the text of its marker, and the name of each file in it. Whatever a user keeps there stays.
 """
 
 import contextlib
@@ -43,49 +43,51 @@ def new(words: Sequence[str]) -> Path:
 
 
 def _prune() -> None:
-    """Delete the oldest folders of finished runs; those of runs that go on are not touched."""
-    finished = sorted(folder for folder in RUNS.iterdir() if may_go(folder))
+    """Delete the oldest folders of finished runs; those of unfinished runs are not touched."""
+    finished = sorted(folder for folder in RUNS.iterdir() if may_delete(folder))
     for folder in finished[: -(KEPT_RUNS - 1)]:
         with contextlib.suppress(OSError):  # another kernel deletes it, or it may not be deleted
-            # The marker last: what cannot be deleted whole now is recognized the next time.
+            # The marker goes last, so that a folder deleted only in part is recognized next time.
             for file in sorted(folder.iterdir(), key=lambda file: file.name == FINISHED):
                 file.unlink()
             folder.rmdir()
 
 
-def may_go(folder: Path) -> bool:
-    """Whether a folder is one of ours whose run has ended, and holds only files of ours."""
+def may_delete(folder: Path) -> bool:
+    """Whether a folder may be deleted: it is ours, holds only our files, and its run has ended."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         if NAME.fullmatch(folder.name) and not folder.is_symlink() and folder.is_dir():
             marker = folder / FINISHED
-            return all(map(_ours, folder.iterdir())) and marker.read_text() == _mark(folder)
+            return all(map(_is_ours, folder.iterdir())) and marker.read_text() == _marker_text(
+                folder
+            )
     return False
 
 
-def _ours(file: Path) -> bool:
+def _is_ours(file: Path) -> bool:
     """Whether the course writes a file of this name into the folder of a run."""
     return bool(FILES.fullmatch(file.name)) and not file.is_symlink() and file.is_file()
 
 
-def _mark(folder: Path) -> str:
-    """The text of the marker: a copy of the folder under another name has another name's text."""
+def _marker_text(folder: Path) -> str:
+    """The marker's text; it names the folder, so it does not fit a renamed or copied folder."""
     return f"{folder.name} has ended, and the multi-GPU course may delete this folder.\n"
 
 
 def mark_finished(folder: Path) -> None:
-    """Say that the run has ended and its folder may be deleted."""
+    """Write the marker: the run has ended, and its folder may be deleted."""
     with contextlib.suppress(OSError):  # on a full disk the folder is kept
-        (folder / FINISHED).write_text(_mark(folder))
+        (folder / FINISHED).write_text(_marker_text(folder))
 
 
 class MetricsFile:
-    """The rows that the ranks have logged since the last look."""
+    """The metrics file of a run, read while the ranks append to it."""
 
     def __init__(self, folder: Path) -> None:
         self.path, self._position = folder / METRICS, 0
 
     def new_rows(self) -> list[dict[str, Any]]:
-        """Rows completed since the last call; broken lines, as on a full disk, are left out."""
+        """The rows completed since the last call, without lines that a full disk has cut short."""
         try:
             with self.path.open("rb") as file:
                 file.seek(self._position)
@@ -98,7 +100,7 @@ class MetricsFile:
 
 
 def _row(line: bytes) -> dict[str, Any] | None:
-    """The row of a line, None if it is not one that the course has written."""
+    """The row that a line holds; None if it is not one that the course has written."""
     with contextlib.suppress(ValueError, RecursionError):
         row = json.loads(line)
         if isinstance(row, dict) and {"rank", "time"} <= row.keys():

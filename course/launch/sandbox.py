@@ -1,7 +1,7 @@
-"""In the client: a separate place for the ranks of code that need not be trusted.
+"""In the client: an isolated place for the ranks of untrusted code.
 
-The warm server runs inside bubblewrap, and so does all that it forks: supervisors, launchers and
-ranks. Only the process that reads their messages, as plain data, is outside.
+The warm server runs inside bubblewrap, and so does everything that it forks: supervisors, launchers
+and ranks. Only the process that reads their messages, which are plain data, is outside.
 """
 
 import shutil
@@ -19,10 +19,10 @@ from course.launch.run import Run
 
 
 class Sandbox:
-    """A place in which `launch` runs a command whose script is a learner's.
+    """A place in which `launch` runs a learner's script.
 
-    It has files ``rank0`` and so on, in the folder `outside` of this process, and inside in the
-    folder `inside`. Apart from printed output, these files are the only way out.
+    Ranks write to the files ``rank0`` and so on in the folder `inside`, which this process finds in
+    the folder `outside`. Apart from printed output, these files are the only way out.
     """
 
     inside = Path(isolation.LETTERS)
@@ -35,18 +35,18 @@ class Sandbox:
     @classmethod
     @contextmanager
     def around(cls, src: Path, letters: int) -> Iterator["Sandbox"]:
-        """A sandbox with this many files, and a copy of the learner's folder at `src`.
+        """A sandbox with `letters` files, and with a copy of the learner's folder at `src`.
 
         Raises `CourseError` if this box cannot isolate, or if `src` cannot be copied.
         """
         isolation.require()
-        _measure(src)
+        _check_size(src)
         with tempfile.TemporaryDirectory(prefix="course-letters-") as folder:
             outside = Path(folder)  # only this user may enter
             files = [outside / f"rank{rank}" for rank in range(letters)]
             for file in files:
                 file.touch()
-                file.chmod(0o666)  # inside it may be another user who writes there
+                file.chmod(0o666)  # the user inside may be another one
             _copy(src, outside / "submitted")
             sandbox = cls(outside, isolation.command([], outside / "submitted", src, files))
             try:
@@ -67,10 +67,10 @@ class Sandbox:
     @property
     def too_large(self) -> bool:
         """Whether all processes inside together hold more memory than they may."""
-        return self._server is not None and self._server.holds_more(isolation.TOGETHER)
+        return self._server is not None and self._server.holds_more_than(isolation.TOGETHER)
 
     def env(self, metrics: Path) -> Mapping[str, str]:
-        """The same on every machine; metrics stay inside."""
+        """An environment that is the same on every machine; metrics stay inside."""
         return isolation.ENVIRONMENT
 
     def cwd(self) -> str:
@@ -85,14 +85,14 @@ class Sandbox:
         """None: a supervisor that was killed inside is not replaced."""
 
     def end(self, supervisor: SupervisorStarted | None = None, run: Run | None = None) -> None:
-        """End everything inside; the next connection finds it new."""
+        """Kill everything inside; the next connection starts a new server."""
         if self._server:
             self._server.end()
             self._server = None
 
 
-def _measure(src: Path) -> None:
-    """Raise `CourseError` if the files of a folder are too large to be taken in."""
+def _check_size(src: Path) -> None:
+    """Raise `CourseError` if the files of a folder do not fit into the sandbox."""
     if sum(path.stat().st_size for path in _files(src)) > isolation.DISK:
         most = words.size(isolation.DISK)
         raise CourseError(f"{src} holds more than {most}: keep only the scripts there.")

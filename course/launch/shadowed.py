@@ -1,8 +1,8 @@
-"""In the supervisor: find why ranks start cold. Mostly a file has the name of a module in memory.
+"""In the supervisor: find why ranks cannot be forked, mostly a file named like a loaded module.
 
-A new interpreter finds `datasets.py` next to the script. A fork of the warm server has a library of
-that name in memory, and would import the library. A file that a new interpreter would not import
-either, such as `sys.py`, is treated alike, because a new interpreter is always right.
+A new interpreter would import `datasets.py` next to the script. A fork of the warm server has a
+library of that name in memory, and would use the library. The rule also covers a file that a new
+interpreter would not import either, such as `sys.py`, because a new interpreter is always right.
 """
 
 import os
@@ -22,24 +22,24 @@ NEVER_SHADOWED = {"__main__", "sitecustomize"}
 
 
 def python_path(entries: str) -> list[str]:
-    """The folders in a PYTHONPATH, as seen from the current folder."""
+    """The folders in a PYTHONPATH, as absolute paths."""
     return [os.path.abspath(entry) for entry in entries.split(os.pathsep)] if entries else []
 
 
-def files(folders: Iterable[str], held: Mapping[str, ModuleType]) -> Iterator[str]:
+def files(folders: Iterable[str], loaded: Mapping[str, ModuleType]) -> Iterator[str]:
     """The modules and packages in `folders` that have the name of a module from elsewhere.
 
-    `held` has the modules in memory by name. A folder without an `__init__.py` is never among the
-    files, because Python prefers a module or a package in any other place.
+    `loaded` has the modules in memory by name. A folder without an `__init__.py` is never among the
+    results, because Python prefers a module or a package in any other place.
     """
     for folder in folders:
-        for name in sorted(_first_words(folder) & held.keys() - NEVER_SHADOWED):
+        for name in sorted(_names_before_dot(folder) & loaded.keys() - NEVER_SHADOWED):
             spec = machinery.FileFinder(folder, *LOADERS).find_spec(name)
-            if spec and spec.origin and _origin(held[name]) != os.path.realpath(spec.origin):
+            if spec and spec.origin and _origin(loaded[name]) != os.path.realpath(spec.origin):
                 yield spec.origin
 
 
-def _first_words(folder: str) -> set[str]:
+def _names_before_dot(folder: str) -> set[str]:
     """The names in a folder, each up to its first dot."""
     try:
         return {name.partition(".")[0] for name in os.listdir(folder)}
@@ -53,8 +53,8 @@ def _origin(module: ModuleType) -> str:
     return os.path.realpath(origin) if origin else ""
 
 
-def of_variables(names: list[str]) -> str:
-    """A note for the learner: these variables are not as they were when the course was loaded."""
+def note_on_variables(names: list[str]) -> str:
+    """A note for the learner: these variables have changed since the course was loaded."""
     are = "is" if len(names) == 1 else "are"
     return (
         f"{', '.join(names)} {are} not as when the course was loaded. So the ranks of this run "
@@ -63,8 +63,8 @@ def of_variables(names: list[str]) -> str:
     )
 
 
-def of_file(file: str) -> str:
-    """A note for the learner about such a file."""
+def note_on_file(file: str) -> str:
+    """A note for the learner: this file has the name of a module in memory."""
     return (
         f"{file.removeprefix(os.getcwd() + os.sep)} has the name of a module that ranks usually "
         "find in memory. So the ranks of this run start as new processes, as in a terminal, which "

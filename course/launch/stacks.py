@@ -1,8 +1,8 @@
-"""In the client: report where each rank stood when the time limit ended a run.
+"""In the client: report where each rank was when the time limit ended a run.
 
-This names the collective in which it waited, and the line that called it. Python's fault handler
-(https://docs.python.org/3/library/faulthandler.html) writes the stacks when the supervisor aborts a
-rank.
+The report names the collective in which a rank waited, and the line that called it. Python's fault
+handler (https://docs.python.org/3/library/faulthandler.html) writes the stacks when the supervisor
+aborts a rank.
 """
 
 import re
@@ -11,15 +11,15 @@ from pathlib import Path
 from course.core import call_site, user_files
 from course.launch.run import ABORTED, Run
 
-GIVEN = Path(user_files.COURSE, "given")  # whose functions wait in a learner's site
-POINT_TO_POINT = {"send", "recv"}  # whose partner alone must come
+GIVEN = Path(user_files.COURSE, "given")  # its functions may wait where no script is on the stack
+POINT_TO_POINT = {"send", "recv"}  # only the partner must call the other one
 ROOTS = {"broadcast": "src", "scatter": "src", "gather": "dst", "reduce": "dst"}
 
 
 def call_sites(run: Run, src: Path | None = None) -> dict[int, call_site.CallSite | None]:
-    """The call site of each rank that was aborted (None if its stack leads through no script).
+    """The call site of each rank that was aborted (None if no script is on its stack).
 
-    With `src`, no file is read but those in that folder: a rank may write any name there.
+    With `src`, only files in that folder are read, because a rank can print any file name.
     """
     sites = {}
     for rank in sorted(run.processes):
@@ -49,9 +49,9 @@ def _call_site(stack: list[call_site.Frame], src: Path | None) -> call_site.Call
 
 
 def report(run: Run, limit: float, src: Path | None = None) -> str:
-    """A line per rank on where it stood at the limit, and what that means if it is clear.
+    """A line per rank on where it was at the limit, and a diagnosis if there is a clear one.
 
-    `src` is the only folder from which lines are shown, if not every script may be.
+    With `src`, only source lines of files in that folder are shown.
     """
     if not run.processes:
         waits = "its launcher was still waiting for the other nodes"
@@ -65,7 +65,7 @@ def report(run: Run, limit: float, src: Path | None = None) -> str:
 
 
 def _without_a_site(run: Run, rank: int, has_stacks: bool) -> str:
-    """What is known of a rank that stood at no line of the script."""
+    """What is known of a rank that was at no line of a script."""
     if has_stacks:
         return call_site.OUTSIDE
     if rank in run.unresponsive:

@@ -1,10 +1,10 @@
-"""In the supervisor: the process above one run, which ends all other processes of the run.
+"""In the supervisor: watch over the processes of one run, and end them all.
 
-Each run has one supervisor, in a session of its own. It is the parent of the launcher (torchrun's
-own elastic agent, or accelerate's) and of every rank, and on Linux the "child subreaper" that
-adopts whatever they leave behind, so the tree below it holds every process of the run. When the
-client (a notebook's kernel) hangs up, dies or asks, when the time limit comes, or when the launcher
-dies, that tree is ended. `supervisor.md` says how this fails.
+Each run has one supervisor, in its own session. It is the parent of the launcher (torchrun's
+elastic agent, or accelerate's) and of every rank. On Linux it is also the "child subreaper", which
+adopts whatever they leave behind, so every process of the run is below it. The supervisor ends this
+tree when the client (a notebook's kernel) asks for it, hangs up or dies, when the time limit is
+reached, or when the launcher dies. `supervisor.md` lists how this can fail.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ TICK_S = 0.02  # how often to look for ended children
 class Supervisor:
     """Runs one request of a client from start to end.
 
-    `warm` is the environment with which the warm server started; None: there is none to fork.
+    `warm` is the environment with which the warm server started, or None if nothing can be forked.
     """
 
     request: StartRun  # the client's first message
@@ -60,14 +60,14 @@ class Supervisor:
     def __init__(self, client: Channel, warm: dict[str, str] | None = None) -> None:
         self.client, self.warm = client, warm
         self.selector = selectors.DefaultSelector()
-        self.peer: int | None = None  # a descriptor of the client's process
+        self.peer: int | None = None  # a pidfd of the client's process
         self.phases = Phases()
-        self.began = self.looked = 0.0  # when the run began, and when its processes were looked at
-        self.spared = 0.0  # seconds by which the limit is put off
+        self.began = self.waits_checked = 0.0  # when the run began; when waits were last measured
+        self.extension = 0.0  # seconds by which the limit is extended
         self.code = 0
 
     def run(self) -> None:
-        """Serve the client's request; raises `Forked` in a fork that must become a child."""
+        """Serve the client's request; raises `Forked` in a fork that becomes a launcher or rank."""
         process_tree.adopt_orphans()
         no_core_files = (0, resource.getrlimit(resource.RLIMIT_CORE)[1])
         resource.setrlimit(resource.RLIMIT_CORE, no_core_files)
@@ -75,7 +75,7 @@ class Supervisor:
             self.request, *rest = self._first_messages()
         except EOFError:
             return  # the client has withdrawn its request
-        self._move_in(self.request)
+        self._set_up(self.request)
         self._tell(SupervisorStarted(os.getpid(), psutil.Process().create_time()))
         if sentence := warmth.sentence():
             self._tell(Note(sentence, once=True))
@@ -89,13 +89,13 @@ class Supervisor:
         self._finish()
 
     def _first_messages(self) -> list[Any]:
-        """The request, and any messages after it, such as one to stop."""
+        """The request, and any messages that came with it, such as one to stop."""
         while not (messages := self.client.receive()):
             pass
         return messages
 
-    def _move_in(self, request: StartRun) -> None:
-        """Take on the place that the request names; every process of the run inherits it."""
+    def _set_up(self, request: StartRun) -> None:
+        """Enter the requested host and folder, which every process inherits; set up the run."""
         if request.host:
             netns.enter(request.host)
         os.chdir(request.cwd)
@@ -105,13 +105,13 @@ class Supervisor:
         self.pipes = Pipes(self.selector, self.log, self._tell)
         self.temporary = folder / "launcher"  # for the launcher's temporary files
         self.processes = Processes(request, self.warm, self.pipes, self._tell, self._close_all)
-        self.began = self.looked = time.monotonic()
+        self.began = self.waits_checked = time.monotonic()
         if request.limit:
-            self.phases.limit(self.began + request.limit)
+            self.phases.set_limit(self.began + request.limit)
 
     def _watch_client(self) -> None:
         self.selector.register(self.client, selectors.EVENT_READ, self._on_client)
-        # A forked child of the client may hold its end of the channel: watch the process as well.
+        # A fork of the client may keep its end of the channel open, so watch the client as well.
         peer = self.client.peer()
         if peer and hasattr(os, "pidfd_open"):
             try:
@@ -131,7 +131,7 @@ class Supervisor:
         self.selector.register(launcher, selectors.EVENT_READ, on_launcher)
 
     def _close_all(self) -> None:
-        """Close every descriptor of the supervisor, in a fork that is to become something else."""
+        """Close every descriptor of the supervisor, in a fork that becomes another process."""
         self.selector.close()
         self.log.close()
         self.client.close()
@@ -147,22 +147,22 @@ class Supervisor:
         self.pipes.show_progress()
         self._reap()
         now = time.monotonic()
-        if self.request.patient and now > self.looked + POLL_S:
-            self.looked = now
-            self._put_the_limit_off()
-        if self.phases.over(now) and self.phases.phase == Phase.STACKS:
+        if self.request.patient and now > self.waits_checked + POLL_S:
+            self.waits_checked = now
+            self._extend_limit()
+        if self.phases.advance(now) and self.phases.phase == Phase.STACKS:
             self._ask_for_stacks()
         if self.phases.phase == Phase.KILLING:
             process_tree.kill_below()
 
-    def _put_the_limit_off(self) -> None:
-        """Put the limit off by the longest time for which a process waited for a core."""
+    def _extend_limit(self) -> None:
+        """Extend the limit by the longest time for which a process has waited for a core."""
         below = psutil.Process().children(recursive=True)
         waited = max(
             (process_tree.waited_for_a_core(process.pid) for process in below), default=0.0
         )
-        self.spared = max(self.spared, min(waited, PATIENCE * self.request.limit))
-        self.phases.limit(self.began + self.request.limit + self.spared)
+        self.extension = max(self.extension, min(waited, PATIENCE * self.request.limit))
+        self.phases.set_limit(self.began + self.request.limit + self.extension)
 
     def _on_client(self) -> None:
         try:
@@ -208,13 +208,13 @@ class Supervisor:
         self._tell(RankStarted(rank, pid, psutil.Process(pid).create_time()))
 
     def _answer(self, message: Message) -> None:
-        with contextlib.suppress(OSError):  # the launcher is gone, which `_reap` sees
+        with contextlib.suppress(OSError):  # the launcher is gone, as `_reap` will notice
             if self.processes.channel:
                 self.processes.channel.send(message)
 
     def _reap(self) -> None:
-        # The system tells those that ended since the last look by their age. A killed rank comes
-        # first: others are likely to fail because of it, and hardly the other way round.
+        # The system reports ended children by age, not in the order of their ends. Killed ranks
+        # go first: other ranks often fail because one was killed, and hardly ever the reverse.
         ended = sorted(process_tree.ended_children(), key=lambda child: child[1] >= 0)
         for pid, code in ended:
             if pid == self.processes.launcher:
@@ -240,8 +240,8 @@ class Supervisor:
     # -- its end -----------------------------------------------------------------------------------
 
     def stop(self, reason: Reason) -> None:
-        """Ask the processes to end as Ctrl-C does; `GRACE_S` later the whole tree is killed."""
-        if not self.phases.ask(reason, time.monotonic()):
+        """Ask the processes to end, as Ctrl-C does; after `GRACE_S` the whole tree is killed."""
+        if not self.phases.begin_ending(reason, time.monotonic()):
             return
         if self.processes.launcher:  # it passes the signal on to its ranks
             process_tree.send(self.processes.launcher, signal.SIGINT)
@@ -250,18 +250,18 @@ class Supervisor:
 
     def _ask_for_stacks(self) -> None:
         """Have the ranks' fault handlers write their stacks, which ends the ranks."""
-        if self.processes.launcher:  # or it would end the ranks before they have written
+        if self.processes.launcher:  # else it would end the ranks before they have written
             process_tree.send(self.processes.launcher, signal.SIGKILL)
         self.processes.signal_ranks(signal.SIGABRT)
 
     def _finish(self) -> None:
-        """End what the run left behind, hand over the last output, and say how it ended."""
+        """Kill what the run left behind, send the last output, and report how the run ended."""
         left: list[psutil.Process] = []
-        if process_tree.has_children():  # or no process is left below: orphans are adopted
+        if process_tree.has_children():  # if not, nothing is left, since orphans are adopted
             children = psutil.Process().children(recursive=True)
             left = psutil.wait_procs(children, timeout=SETTLE_S)[1]
-        patience = time.monotonic() + GRACE_S
-        while process_tree.has_children() and time.monotonic() < patience:
+        deadline = time.monotonic() + GRACE_S
+        while process_tree.has_children() and time.monotonic() < deadline:
             process_tree.kill_below()
             self._reap()
             time.sleep(TICK_S)

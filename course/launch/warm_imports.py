@@ -1,7 +1,7 @@
-"""In the warm server: import what its forks need, in the environment that this requires.
+"""In the warm server: import what its forks need, in an environment that keeps forks safe.
 
-This also recognises a run that needs new interpreters, because it changes a variable that was
-already read.
+This also detects a run that changes a variable that was already read, and so needs new
+interpreters.
 """
 
 import atexit
@@ -12,8 +12,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-# In the environment while the libraries are imported, so that none starts a thread: a process with
-# threads cannot be forked safely. Nor may CUDA be touched: the check for GPUs goes through NVML.
+# Set while libraries are imported, so that none starts a thread: a process with threads cannot be
+# forked safely. CUDA must not be touched either, so torch looks for GPUs through NVML.
 SINGLE_THREADED = {
     "OPENBLAS_NUM_THREADS": "1",
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
@@ -28,7 +28,7 @@ FIRST = (
     "torch.distributed.run",
     "torch.distributed.elastic.rendezvous.c10d_rendezvous_backend",
     "torch.distributed.elastic.rendezvous.static_tcp_rendezvous",
-    "encodings.idna",  # of the names of hosts
+    "encodings.idna",  # which encodes host names
     "torch.nn.parallel",
     "torch.utils.data",
     "course.launch.launcher",
@@ -40,7 +40,7 @@ THEN = (
     "accelerate.commands.accelerate_cli",
     SENTENCES,
     "course.models",
-    # What checks need: how an exercise was handed out, and what their ranks begin with.
+    # What checks need: exercises as handed out, and the modules that their ranks import first.
     "course.lessons",
     "course.checks.runner.plain_data",
     "course.checks.tools.loose_ends",
@@ -48,10 +48,10 @@ THEN = (
 )
 
 
-def make_no_table_that_nobody_reads() -> None:
-    """Let torch make its table of compile times at exit only if its log shows it.
+def skip_unread_compile_times() -> None:
+    """Let torch make its table of compile times at exit only if its log will show it.
 
-    Otherwise torch makes the table in any case, which takes each rank 3 ms.
+    By default torch always makes the table, which takes each rank 3 ms.
     """
     compiler: Any = sys.modules.get(COMPILER)
     if write := getattr(compiler, "dump_compile_times", None):
@@ -61,16 +61,17 @@ def make_no_table_that_nobody_reads() -> None:
 
 @dataclass
 class Warmth:
-    """What this process has in memory because the warm server had; a fork has its parent's.
+    """What the warm server has imported; a fork inherits the state of its parent.
 
-    `growing`: a later fork will have more. `failed` says why a module could not be imported.
+    `growing` is true while later forks will have more. `failed` has, by module, why it could not be
+    imported.
     """
 
     growing: bool = False
     failed: dict[str, str] = field(default_factory=dict)
 
     def import_rest(self) -> None:
-        """Import each of THEN; a module that this machine cannot import is only not warm."""
+        """Import the modules in THEN; one that cannot be imported here is noted in `failed`."""
         for module in THEN:
             try:
                 importlib.import_module(module)
@@ -78,11 +79,11 @@ class Warmth:
                 self.failed[module] = f"{type(error).__name__}: {error}".split("\n")[0]
         if sentences := sys.modules.get(SENTENCES):
             sentences.pairs()  # or each rank would draw them, in a tenth of a second
-        make_no_table_that_nobody_reads()
+        skip_unread_compile_times()
         self.growing = False
 
     def sentence(self) -> str:
-        """What a learner should know of it, "" if nothing."""
+        """A note for the learner on modules that could not be imported, "" if there are none."""
         if not self.failed:
             return ""
         why = "; ".join(f"{module} ({error})" for module, error in self.failed.items())
@@ -91,14 +92,14 @@ class Warmth:
 
 warmth = Warmth()
 
-# Variables read once, when Python or a library starts: the warm server has read them already, so a
-# run that changes one of them gets new interpreters.
+# Python or a library reads these variables once, at its start. The warm server has read them
+# already, so a run that changes one of them gets new interpreters.
 READ_AT_START = (
     "PYTHON", "TORCH", "PYTORCH_", "HF_", "TRANSFORMERS_", "DATASETS_", "TOKENIZERS_",
     "OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "LD_", "MALLOC_", "LC_", "LANG", "TZ", "HOME",
     "XDG_", "HUGGING", "TQDM_", "TMPDIR",
 )  # fmt: skip
-# ... but these of them are read late by the libraries, or read again by `forked.enter`.
+# The exceptions: libraries read these later, or `forked.enter` makes them read them again.
 READ_LATE = (
     "PYTHONUNBUFFERED", "PYTHONFAULTHANDLER", "PYTHON_COLORS", "TORCHELASTIC_", "TORCH_ELASTIC_",
     "TORCH_NCCL_", "TORCH_GLOO_", "TORCH_FR_", "TORCH_DISTRIBUTED_DEBUG", "TRANSFORMERS_VERBOSITY",
@@ -112,13 +113,13 @@ ENTRY = "sitecustomize.py"
 
 
 def path_without_entry(env: dict[str, str]) -> str:
-    """PYTHONPATH without a first folder that has a module for Python's start (`forked.begin`)."""
+    """PYTHONPATH without its first folder if that has a ``sitecustomize.py`` (`forked.begin`)."""
     first, mark, rest = env.get(PATH, "").partition(os.pathsep)
     return rest if os.path.isfile(os.path.join(first, ENTRY)) else first + mark + rest
 
 
 def changed_at_start(before: dict[str, str], after: dict[str, str]) -> set[str]:
-    """The variables that differ and that were read when the warm server started."""
+    """The variables that differ, among those that were read when the warm server started."""
     after = {**after, PATH: path_without_entry(after)}
     before = {**before, PATH: path_without_entry(before)}
     names = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}

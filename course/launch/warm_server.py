@@ -1,11 +1,11 @@
-"""In the warm server: import what the labs import, and fork each run's supervisor from there.
+"""In the warm server: import what the labs import, and fork each run's supervisor.
 
-A rank started from here begins with torch, transformers and datasets in memory instead of spending
-seconds on their import. The process does nothing else: it runs no tensor operation, starts no
-thread, never touches CUDA, and never imports a module of the learner's.
+A rank forked from here begins with torch, transformers and datasets in memory, instead of spending
+seconds on importing them. The process does nothing else: it runs no tensor operation, starts no
+thread, never touches CUDA, and never imports a learner's module.
 
-It works in two generations. The first has torch alone and serves after two seconds. It forks a
-second one, which imports the rest and then takes over. `warm_server.md` says how this fails.
+There are two generations. The first has only torch and serves after two seconds. It forks a second
+one, which imports the rest and then takes over. `warm_server.md` lists how this can fail.
 """
 
 import functools
@@ -39,7 +39,7 @@ class Generation:
         self.selector = selectors.DefaultSelector()
         self.serving = True
         self.successor: int | None = None
-        self.ready: int | None = None  # a descriptor on which the successor says that it serves
+        self.ready: int | None = None  # the pipe on which the successor reports that it serves
         self.supervisors: set[int] = set()
         self.strays = False  # whether a supervisor that was killed may have left processes behind
 
@@ -50,7 +50,7 @@ class Generation:
         gc.freeze()  # what is imported stays in pages that all forks share
         huge_pages.collapse()
         if warmth.growing:
-            self._raise_successor()
+            self._fork_successor()
         self.selector.register(0, selectors.EVENT_READ, self._end)
         self.selector.register(self.listener, selectors.EVENT_READ, self._accept)
         while self.serving:
@@ -59,7 +59,7 @@ class Generation:
             self._reap()
 
     def _end(self) -> None:
-        """Stop serving: the client has gone, which every supervisor sees for itself."""
+        """Stop serving, because the client is gone; every supervisor notices that by itself."""
         self.serving = False
         if self.successor:
             os.kill(self.successor, signal.SIGKILL)
@@ -69,7 +69,7 @@ class Generation:
         try:
             connection, _ = self.listener.accept()
         except OSError:
-            return  # the client has gone, or the other generation was faster
+            return  # the client is gone, or the other generation was faster
         connection.setblocking(True)
         pid = os.fork()
         if pid == 0:
@@ -81,20 +81,20 @@ class Generation:
         connection.close()
         self.supervisors.add(pid)
 
-    def _raise_successor(self) -> None:
-        """Fork the next generation, which serves in this one's place once it has imported more."""
+    def _fork_successor(self) -> None:
+        """Fork the next generation, which takes over once it has imported the rest."""
         read, write = os.pipe()
         pid = os.fork()
         if pid == 0:
             self.selector.close()
             os.close(read)
-            raise Forked(lambda: self._succeed(write))
+            raise Forked(lambda: self._become_successor(write))
         os.close(write)
         self.successor, self.ready = pid, read
         hand_over = functools.partial(self._hand_over, read)
         self.selector.register(read, selectors.EVENT_READ, hand_over)
 
-    def _succeed(self, ready: int) -> None:
+    def _become_successor(self, ready: int) -> None:
         process_tree.end_with_parent()
         warmth.import_rest()
         os.write(ready, b".")
@@ -102,7 +102,7 @@ class Generation:
         Generation(self.listener, self.started_with).serve()
 
     def _hand_over(self, ready: int) -> None:
-        """Stop accepting clients if the successor has said that it does (it may have died)."""
+        """Stop accepting clients if the successor now accepts them; it may have died instead."""
         self.selector.unregister(ready)
         if os.read(ready, 1) and self.successor:
             self.selector.unregister(self.listener)
@@ -110,13 +110,13 @@ class Generation:
         self.ready = None
 
     def _take_back(self) -> None:
-        """Accept clients again: the successor has died, and there is no other one."""
+        """Accept clients again, because the successor has died; no other one is forked."""
         self.successor, warmth.growing = None, False
         if self.listener not in self.selector.get_map():
             self.selector.register(self.listener, selectors.EVENT_READ, self._accept)
 
     def _reap(self) -> None:
-        """Forget supervisors that have ended, and end what a killed supervisor has left behind."""
+        """Forget supervisors that have ended, and kill what a failed one has left behind."""
         for pid, code in process_tree.ended_children():
             self.supervisors.discard(pid)
             if pid == self.successor:
@@ -131,11 +131,11 @@ class Generation:
 
 
 def _leave_finalizers_to_this_process() -> None:
-    """Let no fork run, when it ends, the finalizers that the libraries have registered so far.
+    """Keep forks from running, at exit, the finalizers that libraries have registered so far.
 
-    torch has a finalizer for each of its operator libraries. To run them all takes a fork longer
-    than the rest of its end, and frees nothing that does not end with the process. Finalizers that
-    a script registers do run.
+    torch has one for each of its operator libraries. Running them all would take a fork longer than
+    the rest of its exit, and would free nothing that the end of the process does not free.
+    Finalizers that a script registers still run.
     """
     for finalizer in getattr(weakref.finalize, "_registry", ()):
         finalizer.atexit = False
@@ -156,8 +156,8 @@ def _serve(descriptor: int) -> None:
         name: value for name, value in os.environ.items() if name not in SINGLE_THREADED
     }
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # All later runs come from here: the code of an earlier one must not change anything here.
-    process_tree.let_others_look_inside(False)
+    # Later runs are forked from here, so the code of an earlier one must not change this memory.
+    process_tree.set_dumpable(False)
     for module in FIRST:
         importlib.import_module(module)
     warmth.growing = True
@@ -168,7 +168,7 @@ def _serve(descriptor: int) -> None:
 def main() -> None:
     """Serve the listening socket whose descriptor is `sys.argv[1]` until standard input ends.
 
-    A fork that is to become something else (supervisor, launcher, rank) unwinds to here.
+    A fork that becomes a supervisor, a launcher or a rank unwinds its stack to here.
     """
     task: Callable[[], None] | None = functools.partial(_serve, int(sys.argv[1]))
     while task:

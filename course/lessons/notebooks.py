@@ -18,10 +18,10 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from course.core import lesson_marks, write_whole
+from course.core import KEPT, lesson_marks, write_atomically
 from course.lessons.compared import WIDGET, have_same_outputs
 from course.lessons.lesson import Cell, Lesson
-from course.lessons.scripts import KEPT, move_to_kept
+from course.lessons.scripts import move_to_kept
 
 STARTUP_TIMEOUT_S = 180  # for a kernel on a busy machine
 CELL_TIMEOUT_S = 300  # nbval has the same limit, so a notebook that builds also validates
@@ -74,7 +74,7 @@ def text(node: NotebookNode) -> str:
 def write_figures(root: Path, figures: Mapping[str, str]) -> None:
     """Write the figures, SVG by file name, to images/."""
     for name, svg in figures.items():
-        write_whole(root / "images" / name, svg)
+        write_atomically(root / "images" / name, svg)
 
 
 def build(root: Path, chosen: list[Lesson], say: Callable[[str], None]) -> list[str]:
@@ -100,7 +100,7 @@ def build(root: Path, chosen: list[Lesson], say: Callable[[str], None]) -> list[
             rewrite_prose(root, [lesson])
             say(f"  its outputs say the same as before, so they stay; for new ones, remove {path}")
         else:
-            write_whole(path, text(solved))
+            write_atomically(path, text(solved))
     return failures
 
 
@@ -109,7 +109,7 @@ def _write_lab(root: Path, lesson: Lesson) -> None:
     path = root / "labs" / f"{lesson.name}.ipynb"
     if path.exists() and _was_worked_in(path):
         move_to_kept(root, path)
-    write_whole(path, text(notebook(lesson, solved=False)))
+    write_atomically(path, text(notebook(lesson, solved=False)))
 
 
 def _was_worked_in(path: Path) -> bool:
@@ -150,7 +150,7 @@ def rewrite_prose(root: Path, chosen: list[Lesson]) -> list[str]:
             cell.outputs, cell.execution_count = before.outputs, before.execution_count
             _replace_questions(cell, reworded)
         _write_lab(root, lesson)
-        write_whole(path, text(solved))
+        write_atomically(path, text(solved))
     return failures
 
 

@@ -3,10 +3,8 @@
 from datetime import datetime
 from pathlib import Path
 
-from course.core import write_whole
+from course.core import KEPT, write_atomically
 from course.lessons.lesson import Lesson
-
-KEPT = "kept"  # next to the scripts, for a learner's work; `course.notebook.store` has it as well
 
 
 def write_scripts(root: Path, chosen: list[Lesson]) -> None:
@@ -19,9 +17,9 @@ def write_scripts(root: Path, chosen: list[Lesson]) -> None:
             path = root / "labs" / target
             if path.exists() and path.read_bytes() != script.encode():
                 move_to_kept(root, path)
-            write_whole(path, script)
+            write_atomically(path, script)
         for target, script in lesson.scripts(solved=True).items():
-            write_whole(root / "solutions" / target, script)
+            write_atomically(root / "solutions" / target, script)
 
 
 def move_to_kept(root: Path, path: Path) -> None:

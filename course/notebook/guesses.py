@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from course.core import CourseError, lesson_marks, words
+from course.core import KEPT, CourseError, lesson_marks, words
 from course.notebook import store
 
 FOLDER = "guesses"  # in the folder `kept`
@@ -177,7 +177,7 @@ def _valid_answer(answer: object, unit: str) -> Answer | None:
 
 def path(name: str, src: Path) -> Path:
     """The file that stores a question."""
-    return src / store.FOLDER / FOLDER / f"{name}.json"
+    return src / KEPT / FOLDER / f"{name}.json"
 
 
 def read(name: str, src: Path) -> Guess | None:
@@ -199,7 +199,7 @@ def recall(question: Guess, src: Path) -> Guess:
 
 def read_all(src: Path) -> list[Guess]:
     """All stored guesses, sorted by name."""
-    names = sorted(path.stem for path in (src / store.FOLDER / FOLDER).glob("*.json"))
+    names = sorted(path.stem for path in (src / KEPT / FOLDER).glob("*.json"))
     return [guess for name in names if NAME.fullmatch(name) and (guess := read(name, src))]
 
 

@@ -25,7 +25,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magics import NamespaceMagics
 
-from course.core import CourseError, write_whole
+from course.core import CourseError, write_atomically
 from course.diagnostics import (
     NUMERICS,
     RightAnswer,
@@ -240,7 +240,7 @@ def _launch_and_judge(
 def _write(path: Path, text: str) -> None:
     existed = path.exists()
     try:
-        write_whole(path, text)
+        write_atomically(path, text)
     except OSError as error:
         raise CourseError(
             f"{path} cannot be written: {error.strerror}. Its old content, if any, is unharmed."

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from course import hardware
-from course.core import ROOT, CourseError, installed, words, write_whole
+from course.core import ROOT, CourseError, installed, words, write_atomically
 from course.drawing import palette
 from course.lessons import Lesson, labs
 from course.notebook import guesses, progress
@@ -49,7 +49,7 @@ def write(name: str = "", src: Path = SRC) -> Prose:
     """Write the page of `name` into `src`, and return a link; raises `CourseError` if it cannot."""
     path = src / NAME
     try:
-        write_whole(path, page(name, src))
+        write_atomically(path, page(name, src))
     except OSError as error:
         raise CourseError(f"{path} cannot be written: {error.strerror}.") from None
     return Prose(f"Your page is [{path.as_posix()}]({path.as_posix()}). Open it in a browser.")

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from course.core import KEPT
 from course.exercises import Outcome, Report
 from course.notebook import store
 
@@ -51,7 +52,7 @@ def passed(exercises: Iterable[str], src: Path) -> set[str]:
 
 
 def _path(exercise: str, src: Path) -> Path:
-    return src / store.FOLDER / f"{exercise}.json"
+    return src / KEPT / f"{exercise}.json"
 
 
 def _parse(text: str) -> Record | None:

@@ -9,10 +9,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
-from course.core import write_whole
+from course.core import write_atomically
 
 SRC = Path("src")  # the learner's scripts, next to the notebook
-FOLDER = "kept"  # in the folder of the scripts; git ignores it
 Record = TypeVar("Record")
 
 
@@ -58,7 +57,7 @@ def write(path: Path, record: dict, lost: str) -> None:
     because the learner's cell has already done its own work.
     """
     try:
-        write_whole(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        write_atomically(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     except (OSError, UnicodeEncodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "its text is not UTF-8"
         print(f"{lost}: {path} cannot be written: {reason}.")

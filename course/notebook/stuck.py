@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from course.core import CourseError, lesson_marks, todo, write_whole
+from course.core import KEPT, CourseError, lesson_marks, todo, write_atomically
 from course.exercises import Exercise
-from course.notebook import progress, store
+from course.notebook import progress
 from course.notebook.diff import Diff
 from course.notebook.store import SRC
 
@@ -87,13 +87,13 @@ class Attempt:
         """
         blank = self.exercise.script(solved=False)
         stamp = f"{datetime.now():%Y-%m-%d-%H%M%S}"
-        backup = self.src / store.FOLDER / f"{self.name}-{stamp}.py"
+        backup = self.src / KEPT / f"{self.name}-{stamp}.py"
         changed = self.path.is_file() and self.written() != blank
         try:
             if changed:
                 backup.parent.mkdir(parents=True, exist_ok=True)
                 self.path.rename(backup)
-            write_whole(self.path, blank)
+            write_atomically(self.path, blank)
         except OSError as error:
             if backup.exists():
                 backup.rename(self.path)

@@ -1,11 +1,11 @@
 """Pretended GPUs for a box without any: a process can switch them on, so that GPU code runs there.
 
-The tensors are CPU tensors that remember a pretended device. Anything that CUDA and NCCL refuse
-raises an error; anything that is only slow or wrong on GPUs gives a warning. Streams, timing,
-memory and numerics are not modelled, nor are DataParallel, autocast, `ZeroRedundancyOptimizer`, and
-layers that `parallelize_module` splits. Only `pretend_gpus` switches them on, for good, in its own
-process; checks of labs 03 and 11c call it. `pretend_torch_cuda` lets `torch.cuda` alone answer for
-GPUs, for tensors that know no devices.
+The tensors are CPU tensors that remember a pretended device. Anything that CUDA or NCCL would
+refuse raises an error; anything that is only slow or wrong on GPUs gives a warning. Streams,
+timing, memory and numerics are not modelled, nor are DataParallel, autocast,
+`ZeroRedundancyOptimizer`, and layers that `parallelize_module` splits. `pretend_gpus` switches the
+GPUs on in its own process, for good; checks of labs 03 and 11c call it. `pretend_torch_cuda` only
+makes `torch.cuda` report GPUs, and leaves tensors as they are.
 """
 
 from course.pretended.entry import pretend_gpus, pretend_torch_cuda

@@ -1,4 +1,4 @@
-"""The start of pretending, or an error if this torch is not as expected."""
+"""Switch the pretended GPUs on, or raise an error if this torch is not as expected."""
 
 import threading
 
@@ -7,7 +7,7 @@ from torch.distributed import ProcessGroup, distributed_c10d
 
 from course.core import UnknownTorch, insides
 
-# Names used later, where a missing one would give a traceback; `replace` checks the others.
+# Names used later, where a missing one would give a traceback; `tensors.replace` checks others.
 USED = (
     (torch.ScriptObject, "_type"),
     (torch._C._nn, "_parse_to"),
@@ -36,12 +36,12 @@ def pretend_gpus(count: int) -> None:
     tensors.install()
     torch_cuda.install()
     nccl.install()
-    threading.Thread.run = tensors.everywhere(threading.Thread.run)
+    threading.Thread.run = tensors.watching_thread(threading.Thread.run)
     tensors.Devices().__enter__()
 
 
 def pretend_torch_cuda(count: int) -> None:
-    """Make `torch.cuda` say that there are `count` GPUs, from now on; tensors stay as they are."""
+    """Make `torch.cuda` report `count` GPUs from now on; tensors stay as they are."""
     from course.pretended import tensors, torch_cuda
 
     tensors.gpus.count = count

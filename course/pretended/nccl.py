@@ -1,4 +1,4 @@
-"""NCCL made of Gloo: it refuses what NCCL would refuse. `nccl.md` says how this fails."""
+"""NCCL made of Gloo: it refuses what NCCL would refuse. `nccl.md` lists how this can fail."""
 
 import functools
 import os
@@ -17,19 +17,19 @@ from course.core import UnknownTorch
 from course.pretended.tensors import (
     CPU,
     Devices,
-    complain,
     device_of,
     gpus,
     name_of,
     replace,
+    warn,
 )
 
 CUDA = torch.device("cuda")
 MESSAGES = ("c10d::send", "c10d::recv_")
-communicators: dict[str, torch.device] = {}  # of this rank, by name of the group
-broken: set[str] = set()  # the groups that lost a connection, by name
-# Every group, so that none is destructed: Gloo's destructor waits for its threads and holds the
-# interpreter's lock, which they need to free a tensor that has a pretended device.
+communicators: dict[str, torch.device] = {}  # the GPU that this rank uses, by the group's name
+broken: set[str] = set()  # the names of groups that have lost a connection
+# Keeps every group alive: Gloo's destructor waits for its threads while it holds the GIL, which
+# they need to free a tensor that has a pretended device.
 every_group: list[ProcessGroup] = []
 batched = False  # whether a `batch_isend_irecv` is in progress
 
@@ -46,13 +46,13 @@ class Nccl(ProcessGroupGloo):
         rank: int,
         size: int,
         options: Options,
-        device: torch.device | None = None,  # passed by torch 2.15; earlier ones ask the group
+        device: torch.device | None = None,  # only torch 2.15 and later pass it
     ) -> None:
         super().__init__(store, rank, size, timeout=options._timeout)
 
 
 def backends(group: ProcessGroup) -> dict[str, str]:
-    """The name of a group's backend for each type of device."""
+    """The name of a group's backend, by the type of device."""
     return dict(pair.split(":") for pair in dist.get_backend_config(group).split(","))
 
 
@@ -72,15 +72,15 @@ def collective(function: Any, args: tuple, tensors: list[Tensor]) -> None:
         raise RuntimeError(f"{name}: tensors on {device} and {', '.join(map(str, devices))}")
     if backend == "gloo" and device.type == "cuda" and name in MESSAGES:
         broken.add(group.group_name)
-        complain("Gloo sends what lies on a GPU, and its thread may end the process for it")
+        warn("Gloo sends what lies on a GPU, and its thread may end the process for it")
         raise RuntimeError("writev [127.0.0.1]: Bad address")  # Linux gets a GPU's address
     if backend == "nccl":
         if device.index != gpus.current:
-            complain(f"NCCL is given a tensor on {device} while cuda:{gpus.current} is current")
+            warn(f"NCCL is given a tensor on {device} while cuda:{gpus.current} is current")
         if name not in MESSAGES or batched:
             connect(group, device)
         elif group.bound_device_id:
-            complain("An unbatched P2P op (send/recv) was called on this ProcessGroup")
+            warn("An unbatched P2P op (send/recv) was called on this ProcessGroup")
 
 
 def _group(args: tuple) -> ProcessGroup:
@@ -113,7 +113,7 @@ def connect(group: ProcessGroup, device: torch.device) -> None:
 
 
 def with_cpu_route(make_group: Callable) -> Callable:
-    """Wrap torch's maker of groups: Gloo carries NCCL's tensors, which are really CPU tensors."""
+    """Wrap torch's function that makes groups, so that Gloo takes NCCL's tensors, on the CPU."""
 
     @functools.wraps(make_group)
     def make(*args: Any, **kwargs: Any) -> tuple:
@@ -135,7 +135,7 @@ def with_cpu_route(make_group: Callable) -> Callable:
 
 
 def for_objects(real: Callable) -> Callable:
-    """Wrap torch's choice of the device through which a group sends objects."""
+    """Wrap torch's function that chooses the device through which a group sends objects."""
     return lambda group=None: (
         "cuda" if "cpu" not in backends(group or dist.group.WORLD) else real(group)
     )
@@ -149,7 +149,7 @@ def split_group(parent_pg: ProcessGroup, split_ranks: list[list[int]], **options
 
 
 def in_a_batch(send_all: Callable) -> Callable:
-    """Wrap `batch_isend_irecv`, which NCCL takes as one operation."""
+    """Wrap `batch_isend_irecv`, whose messages NCCL takes as one operation."""
 
     @functools.wraps(send_all)
     def call(*args: Any, **kwargs: Any) -> list:
@@ -165,7 +165,7 @@ def in_a_batch(send_all: Callable) -> Callable:
 
 def install() -> None:
     """Make torch.distributed believe that it has NCCL, from now on."""
-    # A build for the CPU has neither; the second is what torch 2.15 makes for "nccl".
+    # A CPU build has neither; the second is the one that torch 2.15 makes for "nccl".
     c10d.ProcessGroupNCCL = c10d.ProcessGroupNCCL2 = Nccl
     replace(torch.cuda.nccl, version=lambda: (2, 28, 9))  # errors of torch.distributed name it
     replace(

@@ -1,7 +1,8 @@
 """CPU tensors with a pretended device, and the rule that an operation needs all on one device.
 
-The device is kept on the storage, so views share it. A tensor that torch's C++ code made has no
-device until something is written into it, and fits every device. `tensors.md` says how this fails.
+The device is an attribute of the storage, so views share it. A tensor that torch's C++ code made
+has no device until something is written into it, and fits every device. `tensors.md` lists how this
+can fail.
 """
 
 import os
@@ -22,12 +23,12 @@ from course.core import UnknownTorch
 CPU = torch.device("cpu")
 # Operations that may read from one device and write to another, or take CPU indices on a GPU.
 MAY_MIX = {"aten::copy_", "aten::_foreach_copy_", "aten::index", "aten::index_put_"}
-# Called by autograd's C++ code when it copies a gradient, with the device that it sees there: CPU.
+# autograd's C++ code calls these when it copies a gradient, with the device that C++ sees: CPU.
 FROM_C = {"aten::new_empty_strided"}
 
 
 class PretendedGpus:
-    """The GPUs of this process: how many, whether one was used, and each thread's current one."""
+    """The GPUs of this process: their number, whether one was used, each thread's current one."""
 
     def __init__(self) -> None:
         self.count, self.initialized, self._thread = 0, False, threading.local()
@@ -43,7 +44,7 @@ class PretendedGpus:
         self._thread.chosen = True
 
     def use(self, device: torch.device | str | int) -> torch.device:
-        """The device, with an index, that CUDA would use; CUDA counts as initialized.
+        """The device that CUDA would use, with its index; from then on CUDA counts as initialized.
 
         Raises `AcceleratorError`, as CUDA does, for a GPU that is not there.
         """
@@ -53,7 +54,7 @@ class PretendedGpus:
         if device.index is None:
             device = torch.device("cuda", self.current)
             if int(os.environ.get("LOCAL_RANK", 0)) and not hasattr(self._thread, "chosen"):
-                complain("this rank uses cuda:0: call torch.cuda.set_device(local_rank) before")
+                warn("this rank uses cuda:0: call torch.cuda.set_device(local_rank) before")
         if device.index >= self.count:
             raise torch.AcceleratorError("CUDA error: invalid device ordinal")
         self.initialized = True
@@ -63,16 +64,16 @@ class PretendedGpus:
 gpus = PretendedGpus()
 
 
-def complain(text: str) -> None:
-    """Warn of code that would raise no error on a real box, but be slow, wasteful or wrong."""
+def warn(text: str) -> None:
+    """Warn about code that raises no error on real GPUs but is slow, wasteful or wrong."""
     warnings.warn(f"Pretended GPUs: {text}.", stacklevel=3)
 
 
-ours: list[Any] = []  # what stands in the place of torch's own
+ours: list[Any] = []  # our replacements of torch's functions
 
 
 def replace(home: Any, **names: Any) -> None:
-    """Replace what `home` has under these names; raises `UnknownTorch` if it lacks one."""
+    """Replace these attributes of `home`; raises `UnknownTorch` if it lacks one of them."""
     for name, new in names.items():
         if not hasattr(home, name):
             where = f"{getattr(home, '__name__', home)}.{name}"
@@ -84,7 +85,7 @@ def replace(home: Any, **names: Any) -> None:
 
 
 def name_of(function: Any) -> str:
-    """The name of an operation without that of its overload, such as ``aten::copy_``."""
+    """The name of an operation without its overload, such as ``aten::copy_``."""
     return f"{function.namespace}::{function.overloadpacket.__name__}"
 
 
@@ -92,12 +93,12 @@ def name_of(function: Any) -> str:
 
 
 def device_of(tensor: Tensor) -> torch.device | None:
-    """The pretended device, None if it is open."""
+    """The pretended device of a tensor, None if it has none yet."""
     return getattr(_storage(tensor), "pretended", None)
 
 
 def put(tensor: Tensor, device: torch.device | None) -> Tensor:
-    """The same tensor, whose storage now counts as being on this device."""
+    """Mark the storage of a tensor as being on this device; return the same tensor."""
     storage = _storage(tensor)
     if device is not None and storage is not None:
         storage.pretended = device
@@ -112,8 +113,8 @@ def _storage(tensor: Tensor) -> torch.UntypedStorage | None:
     return None if storage.device.type == "meta" else storage  # it has a shape, but no memory
 
 
-def agreed(name: str, tensors: list[Tensor]) -> torch.device | None:
-    """The device on which an operation takes place; raises `RuntimeError` as torch does."""
+def common_device(name: str, tensors: list[Tensor]) -> torch.device | None:
+    """The device of an operation; raises `RuntimeError`, as torch does, if its tensors disagree."""
     devices = [device_of(tensor) for tensor in tensors]
     strict = {
         device
@@ -130,36 +131,36 @@ def agreed(name: str, tensors: list[Tensor]) -> torch.device | None:
 
 
 class Devices(TorchDispatchMode):
-    """Watches every operation of a thread; `collective` looks at those of torch.distributed."""
+    """Watches every operation of a thread; calls `collective` for those of torch.distributed."""
 
     collective: Callable[[Any, tuple, list[Tensor]], None] = staticmethod(lambda *_: None)
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # or the first operation would import torch._dynamo, which takes seconds
+        return False  # else the first operation would import torch._dynamo, which takes seconds
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
         if any(hasattr(kind, "__tensor_flatten__") for kind in types):
-            return NotImplemented  # a DTensor: what it does with its parts comes here again
+            return NotImplemented  # a DTensor, whose operations on its parts come here again
         kwargs = dict(kwargs or {})
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         if function.namespace == "c10d":
             device = None
             self.collective(function, args, tensors)
         else:
-            device = agreed(name_of(function), tensors)
+            device = common_device(name_of(function), tensors)
         target = kwargs.get("device")
         if target == CPU and name_of(function) in FROM_C:
             target = None
         if target is not None and (tensors or target.type == "cuda"):
             device, kwargs["device"] = gpus.use(target), CPU
-        made = function(*args, **kwargs)
-        for tensor in tree_leaves(made):
+        result = function(*args, **kwargs)
+        for tensor in tree_leaves(result):
             if isinstance(tensor, Tensor) and device and device_of(tensor) is None:
                 put(tensor, device)
-        return made
+        return result
 
 
 # -- what Python sees of tensors -------------------------------------------------------------------
@@ -169,12 +170,12 @@ real_array, real_deepcopy, real_new = Tensor.__array__, Tensor.__deepcopy__, Ten
 
 
 def shown(tensor: Tensor) -> torch.device:
-    """What `tensor.device` says."""
+    """Stand in for `tensor.device`."""
     return device_of(tensor) or real_device(tensor)
 
 
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """`Tensor.to`."""
+    """Stand in for `Tensor.to`."""
     if args and isinstance(args[0], Tensor):
         other, *args = args
         args = (shown(other), other.dtype, *args)
@@ -209,7 +210,7 @@ def on_host(function: Callable) -> Callable:
 
 
 def constructor(function: Callable) -> Callable:
-    """Wrap a function that makes tensors: without a device, it makes them on the CPU."""
+    """Wrap a function that makes tensors; without a device, it makes them on the CPU."""
 
     @wraps(function)
     def make(*args: Any, device: Any = None, **kwargs: Any) -> Tensor:
@@ -226,12 +227,12 @@ def constructor(function: Callable) -> Callable:
 
 
 def like_itself(self: Tensor, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
-    """`Tensor.new_tensor`."""
+    """Stand in for `Tensor.new_tensor`."""
     return put(real_new(self, *args, **kwargs), shown(self) if device is None else gpus.use(device))
 
 
-def everywhere(run: Callable) -> Callable:
-    """`Thread.run` that watches the operations of its thread."""
+def watching_thread(run: Callable) -> Callable:
+    """Wrap `Thread.run` to watch the operations of its thread."""
 
     @wraps(run)
     def watched(self: threading.Thread) -> None:

@@ -13,19 +13,19 @@ PROPERTIES = SimpleNamespace(name="Pretended GPU", major=9, minor=0, total_memor
 
 
 def index_of(device: Any = None) -> int:
-    """The index of a device that is used from now on: the current one if it has none."""
+    """The index of a device, or of the current one without an index; CUDA counts as initialized."""
     return gpus.use("cuda" if device is None else device).index
 
 
 def set_device(device: Any) -> None:
-    """`torch.cuda.set_device`."""
+    """Stand in for `torch.cuda.set_device`."""
     index = _get_device_index(device)
     if index >= 0:
         gpus.current = index
 
 
 class DeviceContext:
-    """`torch.cuda.device`."""
+    """Stands in for `torch.cuda.device`."""
 
     def __init__(self, device: Any) -> None:
         self.idx = _get_device_index(device, optional=True)
@@ -39,7 +39,7 @@ class DeviceContext:
 
 
 class Event:
-    """`torch.cuda.Event`: it has always happened."""
+    """Stands in for `torch.cuda.Event`; the event has always happened."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass
@@ -58,7 +58,7 @@ class Event:
 
 
 class Stream:
-    """`torch.cuda.Stream`: its work is done at once."""
+    """Stands in for `torch.cuda.Stream`; its work is done at once."""
 
     # From torch 2.15 on, FSDP reads these two, the default stream and CUDA, and `device_index`.
     stream_id, device_type = 0, 1
@@ -85,20 +85,20 @@ class Stream:
 
 
 class OnStream(DeviceContext):
-    """`torch.cuda.stream`: the stream's device is the current one within the block."""
+    """Stands in for `torch.cuda.stream`; within the block, the stream's device is current."""
 
     def __init__(self, stream: Stream | None) -> None:
         super().__init__(stream.device if stream else gpus.current)
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Reset nothing; raise an error, as CUDA does, before it is initialized."""
+    """Reset nothing; raises `RuntimeError`, as torch does, if CUDA is not initialized."""
     if not gpus.initialized:
         raise RuntimeError("Invalid device argument : did you call init?")
 
 
 def begin() -> None:
-    """`torch.cuda.init`."""
+    """Stand in for `torch.cuda.init`."""
     gpus.initialized = True
 
 
@@ -108,7 +108,7 @@ def synchronize(device: Any = None) -> None:
 
 
 def install() -> None:
-    """Let `torch.cuda` and `torch.accelerator` answer for the pretended GPUs, from now on."""
+    """From now on, let `torch.cuda` and `torch.accelerator` answer for the pretended GPUs."""
     on_both = {
         "is_available": lambda: True,
         "device_count": lambda: gpus.count,

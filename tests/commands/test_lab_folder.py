@@ -66,7 +66,7 @@ def test_where_nothing_can_be_written_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(lab_folder, "ROOT", tmp_path)
     notebook = tmp_path / "start.ipynb"
     notebook.write_text("")
-    monkeypatch.setattr(installed, "brought", lambda: {"labs/start.ipynb": notebook})
+    monkeypatch.setattr(installed, "shared_files", lambda: {"labs/start.ipynb": notebook})
     (tmp_path / "file").write_text("")
     with pytest.raises(CourseError, match="Start this command in a folder of your own"):
         lab_folder.lab_folder(tmp_path / "file")
@@ -74,7 +74,7 @@ def test_where_nothing_can_be_written_one_sentence(tmp_path, monkeypatch):
 
 def test_without_labs_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(lab_folder, "ROOT", tmp_path)
-    monkeypatch.setattr(installed, "brought", dict)
+    monkeypatch.setattr(installed, "shared_files", dict)
     with pytest.raises(CourseError, match="has no labs: install the course"):
         lab_folder.lab_folder(tmp_path)
 
@@ -103,7 +103,7 @@ def test_in_a_clone_what_git_has_unchanged_is_as_brought(tmp_path, monkeypatch, 
 def test_of_a_wheel_what_is_as_in_the_wheel_is_as_brought(tmp_path, monkeypatch):
     wheel = solved(tmp_path / "wheel")
     files = {f"solutions/{path.name}": path for path in wheel.iterdir()}
-    monkeypatch.setattr(installed, "brought", lambda: {"labs/start.ipynb": wheel} | files)
+    monkeypatch.setattr(installed, "shared_files", lambda: {"labs/start.ipynb": wheel} | files)
     mine = solved(tmp_path / "mine")
     (mine / "changed.ipynb").write_text("by somebody")
     (mine / "new.ipynb").write_text("by somebody")

@@ -11,7 +11,7 @@ from support.web_pages import WALKED, served
 
 from course.commands.web import build
 from course.commands.web.ring import trial
-from course.core import ROOT, write_whole
+from course.core import ROOT, write_atomically
 
 STUBS = ("index", "start", "02_all_reduce")  # pages that it links to
 CONF = ROOT / "course" / "commands" / "web" / "conf.py"
@@ -28,10 +28,10 @@ def address(tmp_path_factory):
     pytest.importorskip("furo")
     sources, pages = (tmp_path_factory.mktemp(name) for name in ("sources", "pages"))
     for name in STUBS:
-        write_whole(sources / f"{name}.md", f"---\norphan: true\n---\n\n# {name}\n")
-    write_whole(sources / "glossary.md", "---\norphan: true\n---\n\n# Glossary\n")
+        write_atomically(sources / f"{name}.md", f"---\norphan: true\n---\n\n# {name}\n")
+    write_atomically(sources / "glossary.md", "---\norphan: true\n---\n\n# Glossary\n")
     text = trial.trial_page().replace("(02_all_reduce.ipynb)", "(02_all_reduce.md)")
-    write_whole(sources / f"{trial.PAGE}.md", f"---\norphan: true\n---\n\n{text}")
+    write_atomically(sources / f"{trial.PAGE}.md", f"---\norphan: true\n---\n\n{text}")
     shutil.copyfile(CONF, sources / "conf.py")
     build.write_static(ROOT, sources)
     build.write_pages(sources, pages)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from course.core.files import write_whole
+from course.core.files import write_atomically
 
 
 def mode(path: Path) -> int:
@@ -17,9 +17,9 @@ def mode(path: Path) -> int:
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.ipynb"
-    write_whole(path, "old")
+    write_atomically(path, "old")
     with pytest.raises(UnicodeEncodeError):
-        write_whole(path, "new \udc00")
+        write_atomically(path, "new \udc00")
     assert [file.name for file in tmp_path.iterdir()] == ["a.ipynb"] and path.read_text() == "old"
 
 
@@ -28,8 +28,8 @@ def test_an_old_file_keeps_its_mode_and_a_new_one_has_that_of_the_umask(tmp_path
     path.touch(0o600)
     before = os.umask(0o027)
     try:
-        write_whole(path, "ada")
-        write_whole(new, "bob")
+        write_atomically(path, "ada")
+        write_atomically(new, "bob")
     finally:
         os.umask(before)
     assert (mode(path), mode(new)) == (0o600, 0o640)
@@ -41,7 +41,7 @@ def test_an_old_file_keeps_its_owner(tmp_path):
     if os.geteuid() == 0:
         os.chown(path, 1234, 5678)
     before = path.stat()
-    write_whole(path, "ada")
+    write_atomically(path, "ada")
     assert (path.stat().st_uid, path.stat().st_gid) == (before.st_uid, before.st_gid)
 
 
@@ -52,7 +52,7 @@ def test_a_link_stays_a_link(tmp_path, old):
     if old:
         path.write_text(old)
     link.symlink_to(path)
-    write_whole(link, "new")
+    write_atomically(link, "new")
     assert link.readlink() == path and path.read_text() == "new"
 
 
@@ -60,7 +60,7 @@ def test_what_is_no_file_is_written_to_and_stays_what_it_is(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
     with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as reader:
-        write_whole(path, "new")
+        write_atomically(path, "new")
         assert reader.communicate()[0] == b"new"
     assert path.is_fifo()
 
@@ -70,9 +70,9 @@ def test_a_file_that_we_print_to_keeps_what_was_and_will_be_printed(tmp_path):
     code = """if True:
         import sys
         from pathlib import Path
-        from course.core.files import write_whole
+        from course.core.files import write_atomically
         print("before", flush=True)
-        write_whole(Path(sys.argv[1]), "{}\\n")
+        write_atomically(Path(sys.argv[1]), "{}\\n")
         print("after")
     """
     with path.open("w") as log:

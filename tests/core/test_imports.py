@@ -1,4 +1,4 @@
-"""A library that can do without a module is imported without it, and that changes nothing."""
+"""A library that can do without a module is imported without it, and nothing else changes."""
 
 import importlib.util
 import subprocess
@@ -23,7 +23,7 @@ def test_what_is_imported_already_stays():
 
 
 def test_lessons_are_read_without_a_grammar_of_addresses():
-    """It takes jsonschema a second; the first check in a notebook would wait for it."""
+    """jsonschema takes a second to load it, which the first check in a notebook would wait for."""
     assert imported_by("import course.lessons") == set()
 
 
@@ -44,7 +44,7 @@ def test_a_notebook_begins_without_torch():
 
 
 def imported_by(code):
-    """Which of the slow modules the code imports."""
+    """The slow modules that the code imports."""
     show = f"import sys; print(*{{{SLOW}}} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", f"{code}\n{show}"], capture_output=True, text=True)
     assert not done.returncode, done.stderr

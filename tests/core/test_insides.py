@@ -1,4 +1,4 @@
-"""One sentence says what another library no longer has."""
+"""If another library has lost a name that we use, one sentence says so."""
 
 from types import ModuleType, SimpleNamespace
 

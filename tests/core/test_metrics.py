@@ -1,4 +1,4 @@
-"""Metrics when the disk refuses: they are printed, and a sentence says so once."""
+"""If the disk refuses metrics, they are printed, and a sentence says so once."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from course.core import METRICS_FILE, log, metrics
 
 @pytest.fixture(autouse=True)
 def no_file_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "_refused", set())
+    monkeypatch.setattr(metrics, "_unwritable", set())
 
 
 def test_a_file_that_cannot_be_written_is_named_once(tmp_path, monkeypatch, capsys) -> None:
@@ -24,7 +24,7 @@ def test_a_file_that_cannot_be_written_is_named_once(tmp_path, monkeypatch, caps
 
 
 def test_a_row_that_was_cut_short_does_not_spoil_the_next(tmp_path, monkeypatch, capsys) -> None:
-    """On an almost full disk a write may take a part of a row; later there is space again."""
+    """On an almost full disk only part of a row may be written; later there is space again."""
     path, write = tmp_path / "metrics.jsonl", os.write
     monkeypatch.setenv(METRICS_FILE, str(path))
     log(step=0)

@@ -39,10 +39,12 @@ def test_todos_in_sentences_are_split_into_todos_again() -> None:
 def test_only_a_todo_counts_as_one() -> None:
     place = '  File "/labs/src/mine.py", line 3, in f\n    raise Not\n'
     frame = f"Traceback (most recent call last):\n{place}"
-    assert todo.met(frame + "NotImplementedError: TODO 2: average") == Path("/labs/src/mine.py")
-    assert todo.met(frame + "NotImplementedError: something else") is None
-    assert todo.met(frame + "ValueError: TODO 2: average") is None
-    assert todo.met("") is None
+    assert todo.script_of_open_todo(frame + "NotImplementedError: TODO 2: average") == Path(
+        "/labs/src/mine.py"
+    )
+    assert todo.script_of_open_todo(frame + "NotImplementedError: something else") is None
+    assert todo.script_of_open_todo(frame + "ValueError: TODO 2: average") is None
+    assert todo.script_of_open_todo("") is None
 
 
 def test_a_todo_that_python_cannot_read_is_told_as_it_is_written(tmp_path: Path) -> None:
@@ -65,12 +67,12 @@ def test_a_todo_that_python_cannot_read_is_told_as_it_is_written(tmp_path: Path)
     ids=lambda text: f"{text[:12]!r} and so on",
 )
 def test_no_text_takes_long(tmp_path: Path, text: str) -> None:
-    """The learner writes it, and the process that judges reads it: no search is quadratic.
+    """A learner writes the text and the judging process searches it, so no search is quadratic.
 
     The limit is processor time, a hundred times what it takes.
     """
     (tmp_path / "mine.py").write_text(text)
     start = time.process_time()
     todo.open_todos(tmp_path / "mine.py")
-    todo.met(text)
+    todo.script_of_open_todo(text)
     assert time.process_time() - start < 30

@@ -1,4 +1,4 @@
-"""Settings of the tests of the data."""
+"""Fixtures for the tests of the data."""
 
 from pathlib import Path
 
@@ -8,5 +8,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `datasets` prepares goes into the test's own folder."""
+    """Let `datasets` write its cache into the test's own folder."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")

@@ -1,4 +1,4 @@
-"""What a script imports for its data and its model."""
+"""A script imports no more than its data and its model need."""
 
 import pytest
 from support.python import run_python

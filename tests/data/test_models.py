@@ -1,4 +1,4 @@
-"""The models have the shapes and sizes they promise, repeat exactly, and learn."""
+"""The models have the shapes and sizes that they promise, repeat exactly, and learn."""
 
 import pytest
 import torch

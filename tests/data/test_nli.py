@@ -56,7 +56,7 @@ def test_labels_agree_with_truth_in_every_scene():
 
 
 def specific(sentence: str) -> int:
-    """How many of its words stand for one thing only."""
+    """How many words of a sentence stand for one thing only."""
     return sum(word not in KINDS and word != "the" for word in sentence.split())
 
 
@@ -97,7 +97,7 @@ def test_one_sentence_alone_says_next_to_nothing(segment):
 def _bag(batch: dict[str, torch.Tensor], segment: int) -> torch.Tensor:
     """One row per pair and one column per token, 1 where that sentence has it.
 
-    The column of the padding is always 1.
+    The column of the padding token is always 1.
     """
     ids = batch["input_ids"] * (batch["token_type_ids"] == segment)
     return torch.zeros(len(ids), 64).scatter_(1, ids, 1.0)

@@ -1,4 +1,4 @@
-"""Real pairs come in through the same door: from folders in the Hub's shape."""
+"""Real pairs are loaded from folders with the layout of a Hub repository."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Lab 03b's script for a job of your own: with real names, as folders in the Hub's shape."""
+"""Lab 03b's script for your own job, run with real names as folders with the Hub's layout."""
 
 import subprocess
 import sys

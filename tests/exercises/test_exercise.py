@@ -1,4 +1,4 @@
-"""The exercises by name: which one was meant, and what comes after each."""
+"""Exercises are found by name, with a suggestion for a typo, and each says what comes next."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def report(name: str, outcome: Outcome) -> Report:
 
 
 def test_a_pass_says_what_comes_next():
-    """The next exercise of the lab; after the last one the lab goes on, and names the next lab."""
+    """It names the next exercise; after the last one the lab goes on, and names the next lab."""
     following = {name: next_step(name) for name in exercises()}
     for lab in labs(ROOT):
         *most, last = lab.exercises
@@ -48,7 +48,7 @@ def test_what_comes_next_has_not_passed_yet():
 
 
 def next_step(name: str, *passed: str) -> str:
-    """What a terminal says after the verdict that all checks hold."""
+    """The words in a terminal after the verdict that all checks hold."""
     known = replace(report(name, Outcome.PASSED), passed=passed)
     verdict, _, step = repr(known).splitlines()[0].partition(" hold. ")
     assert verdict == f"{name}: 1 of 1 checks"

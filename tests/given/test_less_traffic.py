@@ -100,14 +100,14 @@ def test_messages_and_bytes_are_counted_while_it_is_entered(group_of_one):
     assert (total.messages, total.nbytes) == (4, 20 + 10 + 2 * 8)
 
 
-@pytest.mark.parametrize("name", [name for name in dist_names.GIVES if hasattr(dist, name)])
+@pytest.mark.parametrize("name", [name for name in dist_names.CONTRIBUTIONS if hasattr(dist, name)])
 def test_each_function_that_is_counted_gives_the_bytes_of_its_own_tensor(group_of_one, name):
     own, room = torch.zeros(5), torch.zeros(5)
     gathered = {"all_reduce": (), "all_gather": ([room],)}.get(name, (room,))
     call = getattr(dist, name)
     with sent.counted() as total:
         getattr(dist, name)(*gathered, own)
-        getattr(dist, name)(*gathered, **{dist_names.GIVES[name]: own})
+        getattr(dist, name)(*gathered, **{dist_names.CONTRIBUTIONS[name]: own})
     assert (total.messages, total.nbytes) == (2, 2 * 20)
     assert getattr(dist, name) is call
 

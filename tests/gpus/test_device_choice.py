@@ -1,4 +1,4 @@
-"""On any box, the course, its launcher, torch and a script agree on which rank computes where."""
+"""On any box, the course, its launcher, torch and a script agree where each rank computes."""
 
 import os
 import sys
@@ -52,7 +52,7 @@ def uuids(count: int) -> list[str]:
 def enter(
     monkeypatch: pytest.MonkeyPatch, count: int, variable: str | None, mig: dict | None = None
 ) -> None:
-    """Pretend to be on such a box, with a torch built for CUDA that counts the GPUs itself."""
+    """Pretend to be on this box, with a torch built for CUDA that counts the GPUs itself."""
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(*[H100] * count, mig=mig))
     monkeypatch.setattr(hardware.box, "torch_build", lambda: ("2.13.0", "13.0"))
     monkeypatch.setattr(torch.cuda, "_is_compiled", lambda: True)
@@ -67,7 +67,7 @@ def enter(
 
 
 def chosen(monkeypatch: pytest.MonkeyPatch, ranks: int) -> str:
-    """What a script chooses on one of these ranks, by the test that all scripts have."""
+    """The device that a script chooses on one of these ranks, by the test in every script."""
     monkeypatch.setenv("LOCAL_WORLD_SIZE", str(ranks))
     return "cuda" if eval(THE_TEST, {"os": os, "torch": torch}) else "cpu"
 

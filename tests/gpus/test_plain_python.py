@@ -1,4 +1,4 @@
-"""Scripts that want a launcher answer plain `python SCRIPT`: as a world of one, or in words."""
+"""Scripts for a launcher also work as plain `python SCRIPT`, with one rank, or say why not."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Every script of the lessons keeps to what is right on GPUs, as far as its syntax tree shows."""
+"""Every script of the lessons follows the rules for GPUs, as far as its syntax tree shows."""
 
 import pytest
 from support.gpu_rules import RULES, faults
@@ -21,7 +21,7 @@ GLOO = 'dist.init_process_group("gloo")\n'
 
 
 def sample(text: str, **modules: str) -> Program:
-    """A program of one script, and the modules that lie beside it."""
+    """A program of one script, and the modules next to it."""
     scripts = {f"{name}.py": source for name, source in modules.items()}
     return Program.of("sample.py", {"sample.py": text} | scripts)
 
@@ -155,7 +155,7 @@ def cases(samples: dict) -> list:
 
 
 def faults_of(rule: str, program: Program) -> list[str]:
-    """What one rule says about a program."""
+    """The faults that one rule finds in a program."""
     (function,) = (function for function in RULES if function.__name__ == rule)
     return [text for _, _, text in function(program)]
 

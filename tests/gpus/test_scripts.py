@@ -1,4 +1,4 @@
-"""The scripts of the lessons that may use NCCL run on pretended GPUs, without a complaint.
+"""The scripts of the lessons that may use NCCL run on pretended GPUs without a warning.
 
 They run at small sizes, each with its arguments in `SMALL`.
 """

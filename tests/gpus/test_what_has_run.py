@@ -1,4 +1,4 @@
-"""What README and lessons say about real GPUs is recorded in h200.toml and h100.toml."""
+"""Whatever README and lessons say about real GPUs is recorded in h200.toml and h100.toml."""
 
 import re
 import sys
@@ -31,7 +31,7 @@ def test_what_the_readme_counts():
 
 
 def test_what_ran_is_a_command_of_the_course():
-    """One whose script has changed so that its command is another has to run again."""
+    """If a script has changed so that its command is another, it has to run again."""
     known = {command.text for command in report_scripts.commands(lessons(ROOT))}
     ran = set(H200["ran"]["one_process"])
     assert known >= ran.union(*(run["several_ranks"] + run["unknown"] for run in RUNS))
@@ -63,7 +63,7 @@ def test_what_lab_04_says_of_pinned_memory():
 
 
 def test_ranks_that_share_a_gpu_find_one_another():
-    """Shown over Gloo: how `tests/tools/run_on_one_gpu.py` starts them."""
+    """Over Gloo, this shows how `tests/tools/run_on_one_gpu.py` starts them."""
     script = (
         "import torch.distributed as dist; dist.init_process_group('gloo'); dist.barrier(); "
         "raise SystemExit(3 * dist.get_rank())"

@@ -80,7 +80,7 @@ atexit.register(own.stop)  # or Python ends with a segmentation fault, watched o
 
 
 def answer_on(folder: Path, before: str = "", steps: int = 60) -> WhyAnswer:
-    """What `why` says about the script, with something done before it."""
+    """The answer of `why` about the script, with something done before it."""
     script = folder / "train.py"
     script.write_text(before + SCRIPT.replace("STEPS", str(steps)))
     words = ["torchrun", "--standalone", "--nproc-per-node", "2", runner.__file__, "2"]

@@ -1,4 +1,4 @@
-"""What the course knows about a box, and what the labs make of it, here and on other boxes."""
+"""The facts of a box, and how the labs use it, for this box and for others."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The filter of system calls, run here by hand as the kernel would, for both kinds of machine."""
+"""The filter of system calls, run here as the kernel would run it, for both architectures."""
 
 import errno
 import mmap
@@ -21,11 +21,11 @@ BOTH = pytest.mark.parametrize("name", confined.MACHINES)
 
 
 def verdict(name: str, number: int, *arguments: int, audit: int | None = None) -> int:
-    """What the filter for a machine says about a call."""
+    """The verdict of the filter for a machine on a call."""
     machine = confined.MACHINES[name]
     numbers = [*arguments, *[0] * 6][:6]
     call = struct.pack("=IIQ6Q", number, machine.audit if audit is None else audit, 0, *numbers)
-    lines = list(struct.iter_unpack("=HBBI", confined.program(machine)))
+    lines = list(struct.iter_unpack("=HBBI", confined.seccomp_filter(machine)))
     at = register = 0
     while True:
         code, if_so, if_not, operand = lines[at]

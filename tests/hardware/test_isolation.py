@@ -77,7 +77,7 @@ def test_another_system_is_refused(monkeypatch):
 
 @pytest.mark.parametrize("user", [0, 1000])
 def test_root_and_others_show_the_same(monkeypatch, user):
-    """Root's command is that of an ordinary user, with a change of user before it."""
+    """Root's command is an ordinary user's command, with a change of user before it."""
     monkeypatch.setattr(isolation.os, "getuid", lambda: user)
     words = isolation.command(["true"], Path("/handed/in"), Path("/src"), [Path("/here/rank0")])
     *before, inside = " ".join(words).split("bwrap ")[1:]
@@ -88,7 +88,7 @@ def test_root_and_others_show_the_same(monkeypatch, user):
 
 
 def test_what_isolated_code_can_write_outside_is_limited_too():
-    """The letters of eight ranks, the most that a check has, are no more than its other disks."""
+    """The letters of eight ranks, the most in a check, take no more than its other disks."""
     assert 8 * isolation.LARGEST_FILE <= isolation.DISK
 
 
@@ -136,7 +136,7 @@ def test_the_solutions_are_nowhere(way, tmp_path):
 
 
 def test_a_clone_in_a_folder_that_is_seen_is_empty_but_for_the_course(monkeypatch):
-    """As when it lies below `/usr`: its notebooks, its tests and its history are not seen."""
+    """For example in `/usr`: its notebooks, its tests and its history are not visible."""
     monkeypatch.setattr(isolation, "SYSTEM", (*isolation.SYSTEM, str(ROOT.parent)))
     view = isolation._view()
     order = [view.index(str(path)) for path in (ROOT.parent, ROOT, ROOT / "course")]

@@ -1,4 +1,4 @@
-"""What a process may use of a machine: cores and memory, container limits counted."""
+"""The cores and the memory that a process may use, within a container's limits."""
 
 import psutil
 import pytest

@@ -1,4 +1,4 @@
-"""A warm server that cannot be started as usual costs its warmth at most."""
+"""If the warm server cannot be started, ranks only start more slowly."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ def nothing_warm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_temporary_folder_with_a_long_name(tmp_path, monkeypatch) -> None:
-    """A socket's name may have 107 bytes; that of the folder here has more."""
+    """A socket's path may have 107 bytes, and the path of this folder has more."""
     long = tmp_path / ("a batch job's own folder " * 4) / "ä" / "and below"
     long.mkdir(parents=True)
     monkeypatch.setattr(tempfile, "tempdir", str(long))
@@ -41,7 +41,7 @@ def test_a_temporary_folder_with_a_long_name(tmp_path, monkeypatch) -> None:
 
 
 def test_no_process_for_it(tmp_path, monkeypatch, capsys) -> None:
-    """A sentence says so, and ranks are new processes."""
+    """A sentence reports it, and ranks are new processes."""
 
     def refuse(*args: object, **kwargs: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))

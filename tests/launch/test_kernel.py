@@ -1,4 +1,4 @@
-"""What a real kernel does to a run: interrupt it, restart under it, or die."""
+"""A real kernel interrupts a run, restarts during one, or dies."""
 
 import os
 import signal
@@ -43,7 +43,7 @@ class Kernel:
         return self.client.execute(code)
 
     def outputs(self, cell: str) -> dict[str, str]:
-        """What a cell showed: its stdout and stderr, and its error or None."""
+        """The output of a cell: its stdout and stderr, and its error or None."""
         shown = {"stdout": "", "stderr": "", "error": None}
         evidence.keep("a cell of the kernel showed", lambda: "\n".join(map(str, shown.values())))
         while True:
@@ -98,14 +98,14 @@ class Kernel:
 def kernel(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Kernel]:
-    """One for all tests of this file, since its start takes seconds; the last one kills it."""
+    """One kernel for all tests of this file, since a start takes seconds; the last one kills it."""
     kernel = Kernel(tmp_path_factory.mktemp(request.param), request.param)
     yield kernel
     kernel.close()
 
 
 def test_kernel_interrupted(kernel: Kernel) -> None:
-    """With healthy ranks and with a hung one: the cell says where they stood, and ends."""
+    """With healthy ranks and with a hung one, the cell says where they were, and ends."""
     for source in (HEALTHY, HUNG):
         cell = kernel.hold(source)
         kernel.manager.interrupt_kernel()

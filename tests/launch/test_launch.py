@@ -1,4 +1,4 @@
-"""What a launch does when all goes well, again and again."""
+"""A launch works when nothing goes wrong, again and again."""
 
 import re
 import signal
@@ -125,7 +125,7 @@ def test_folder_of_a_killed_client_is_marked(tmp_path: Path) -> None:
     client.process.kill()
     client.close()
     (folder,) = (tmp_path / RUNS).iterdir()
-    assert run_folder.may_go(folder)
+    assert run_folder.may_delete(folder)
 
 
 # -- many runs -------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def on(monkeypatch: pytest.MonkeyPatch, gpus: int, visible: str | None = None, *
 
 
 def too_few(count: int, gpus: str) -> list[str]:
-    """What is said where there are more ranks than GPUs."""
+    """The note for a run with more ranks than GPUs."""
     why = "NCCL needs one for each, so they run on the CPU with Gloo."
     return [f"{count} ranks on a box with {gpus}: {why}"]
 
@@ -77,21 +77,21 @@ def test_gpus_asked_for_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "gpu_count", lambda: 0)
     message = "This box has no GPU that can be used: give --nproc-per-node a number"
     with pytest.raises(SystemExit, match=message):
-        launcher._need_gpus("gpu")
-    assert launcher._need_gpus("2") is None
+        launcher._requested_gpus("gpu")
+    assert launcher._requested_gpus("2") is None
     monkeypatch.setattr(hardware, "gpu_count", lambda: 3)
-    assert launcher._need_gpus("gpu") == 3
+    assert launcher._requested_gpus("gpu") == 3
 
 
 def accelerated(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[list[str], Notes]:
-    """The command line with which accelerate itself is called, and what the learner is told."""
+    """The command line with which accelerate itself is called, and the notes for the learner."""
     from accelerate.commands import accelerate_cli, launch
 
-    monkeypatch.setattr(launcher, "_need_script", lambda script: None)
+    monkeypatch.setattr(launcher, "_require_script", lambda script: None)
     monkeypatch.setattr(accelerate_cli, "main", lambda: None)
     monkeypatch.setattr(launch, "simple_launcher", None)
     monkeypatch.setattr(torchrun, "run", torchrun.run)
-    monkeypatch.setattr(launcher.loopback, "stay_there", lambda: None)
+    monkeypatch.setattr(launcher.loopback, "restrict_to_loopback", lambda: None)
     monkeypatch.setattr("sys.argv", [])
     monkeypatch.setenv("ACCELERATE_USE_CPU", "")
     notes = Notes()
@@ -178,13 +178,13 @@ def test_a_missing_name_ends_the_launch_with_one_sentence(monkeypatch) -> None:
 
 
 def test_ranks_that_start_beside_the_supervisor_are_told_of(monkeypatch) -> None:
-    """Where torch has the name and no longer calls it."""
+    """This happens if torch has the name but no longer calls it."""
     on(monkeypatch, 0)
     ranks = SimpleNamespace(started=0, note=print)
     monkeypatch.setattr(launcher.preflight, "missing", lambda script: None)
     monkeypatch.setattr(torchrun, "run", lambda args: None)
     monkeypatch.setattr(dynamic_rendezvous, "_delay", dynamic_rendezvous._delay)
-    monkeypatch.setattr(launcher.loopback, "stay_there", lambda: None)
+    monkeypatch.setattr(launcher.loopback, "restrict_to_loopback", lambda: None)
     words = ["--standalone", "--nproc-per-node", "2", "script.py"]
     with pytest.raises(CourseError, match="starts ranks in another way than by SubprocessHandler"):
         launcher._torchrun(ranks, words)

@@ -1,4 +1,4 @@
-"""The protocol of a run: what the processes tell one another, and which process runs which file."""
+"""The protocol of a run: the messages between its processes, and which process runs which file."""
 
 import ast
 import re
@@ -75,14 +75,14 @@ def test_every_message_has_a_sample() -> None:
 
 @pytest.mark.parametrize("message", SAMPLES, ids=lambda message: type(message).__name__)
 def test_message_survives_the_channel(message: Message) -> None:
-    """It is one line, whatever its text holds, and comes out as what went in."""
+    """It is one line, whatever its text holds, and is decoded to what was encoded."""
     line = encode(message)
     assert line.count(b"\n") == 1 and line.endswith(b"\n")
     assert decode(line) == message
 
 
 def test_types_inside_of_messages_survive() -> None:
-    """JSON knows no classes: the host of a request, and the reason for an end."""
+    """JSON has no classes for the host of a request and the reason of an end."""
     assert isinstance(decode(encode(REQUEST)).host, Host)
     for reason in Reason:
         ended = decode(encode(RunEnded(reason, 0, 0)))
@@ -122,7 +122,7 @@ def test_messages_that_arrive_in_pieces_are_whole() -> None:
     ids=lambda sent: repr(sent[:12]),
 )
 def test_what_is_no_message_ends_the_conversation(sent: bytes) -> None:
-    """Whoever sends that is not one of ours; it is not a traceback for a learner."""
+    """Such a sender is not one of our processes, and the learner must not see a traceback."""
     sender, receiver = socket.socketpair()
     channel = Channel(receiver)
     writer = threading.Thread(target=sender.sendall, args=(sent,))

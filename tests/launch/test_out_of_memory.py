@@ -1,4 +1,4 @@
-"""The system's own count of processes that it killed because memory had run out."""
+"""The system counts the processes that it killed because memory had run out."""
 
 from pathlib import Path
 
@@ -11,29 +11,22 @@ from course.launch.run import Run
 from course.notebook import run_ending
 
 
-@pytest.fixture
-def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in the place of /proc and /sys, without any file."""
-    monkeypatch.setattr(out_of_memory, "GROUPS", tmp_path / "cgroup")
-    monkeypatch.setattr(out_of_memory, "MOUNT", tmp_path / "sys")
-    monkeypatch.setattr(out_of_memory, "MACHINE", tmp_path / "vmstat")
-    return tmp_path
-
-
-def test_the_count_of_the_group_before_that_of_the_machine(system: Path) -> None:
-    assert out_of_memory.kills() == 0
-    (system / "vmstat").write_text("nr_free_pages 5\noom_kill 7\n")
-    assert out_of_memory.kills() == 7
-    (system / "cgroup").write_text("0::/user/ana\n")
-    assert out_of_memory.kills() == 7  # the group does not count
-    (system / "sys" / "user" / "ana").mkdir(parents=True)
-    (system / "sys" / "user" / "ana" / "memory.events").write_text("oom 3\noom_kill 2\n")
-    assert out_of_memory.kills() == 2
-    (system / "cgroup").write_text("4:cpu,memory:/job\n0::/\n")
-    (system / "sys" / "memory" / "job").mkdir(parents=True)
-    control = system / "sys" / "memory" / "job" / "memory.oom_control"
+def test_the_count_of_the_group_before_that_of_the_machine(tmp_path: Path) -> None:
+    (tmp_path / "proc" / "self").mkdir(parents=True)
+    group, mount = tmp_path / "proc" / "self" / "cgroup", tmp_path / "sys" / "fs" / "cgroup"
+    assert out_of_memory.kills(tmp_path) == 0
+    (tmp_path / "proc" / "vmstat").write_text("nr_free_pages 5\noom_kill 7\n")
+    assert out_of_memory.kills(tmp_path) == 7
+    group.write_text("0::/user/ana\n")
+    assert out_of_memory.kills(tmp_path) == 7  # the group does not count
+    (mount / "user" / "ana").mkdir(parents=True)
+    (mount / "user" / "ana" / "memory.events").write_text("oom 3\noom_kill 2\n")
+    assert out_of_memory.kills(tmp_path) == 2
+    group.write_text("4:cpu,memory:/job\n0::/\n")
+    (mount / "memory" / "job").mkdir(parents=True)
+    control = mount / "memory" / "job" / "memory.oom_control"
     control.write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n")
-    assert out_of_memory.kills() == 1
+    assert out_of_memory.kills(tmp_path) == 1
 
 
 @pytest.mark.parametrize(

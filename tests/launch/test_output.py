@@ -1,4 +1,4 @@
-"""What becomes of the bytes that ranks write: all on disk, lines to the client within limits."""
+"""All bytes that ranks write go to disk, and lines go to the client within limits."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ class Events(list):
 
 
 class Stream:
-    """A pipe, its reading end an `Output`."""
+    """A pipe whose read end is an `Output`."""
 
     def __init__(self, folder: Path) -> None:
         self.events, self.folder = Events(), folder

@@ -1,4 +1,4 @@
-"""What is recorded of a run: metrics, exit codes, and the rank in which the trouble began."""
+"""The record of a run: metrics, exit codes, and the rank that failed first."""
 
 import signal
 from pathlib import Path
@@ -86,7 +86,7 @@ def test_processes_of_a_rank_that_are_ended_while_they_write_do_not_hide_its_tod
 def test_a_supervisor_that_cannot_start_is_tried_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where the notebook finds the course on a path that new processes do not have."""
+    """For example, the notebook finds the course on a path that new processes do not have."""
     started = tmp_path / "started"
     (tmp_path / "script.py").touch()
     monkeypatch.setattr(interpreter, "BEGIN", f"print('{{module}}', file=open('{started}', 'a'))")

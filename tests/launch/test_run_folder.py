@@ -1,4 +1,4 @@
-"""The folders of runs: old ones go, and nothing that is not certainly the course's."""
+"""Old folders of runs are deleted, and nothing that is not certainly the course's."""
 
 import os
 import shutil
@@ -47,9 +47,9 @@ def test_the_oldest_folders_of_finished_runs_are_deleted() -> None:
     left = {path.name for path in RUNS.iterdir()}
     assert len(left) == run_folder.KEPT_RUNS + 1
     assert left == {path.name for path in (old[1], *old[5:], new)}
-    assert not run_folder.may_go(new)
+    assert not run_folder.may_delete(new)
     run_folder.mark_finished(new)
-    assert run_folder.may_go(new)
+    assert run_folder.may_delete(new)
 
 
 def test_what_a_folder_holds_beside_our_files_keeps_it() -> None:
@@ -72,7 +72,7 @@ def test_a_renamed_or_copied_folder_stays() -> None:
     outside = (RUNS / OURS.format(1)).rename("elsewhere")
     (RUNS / OURS.format(1)).symlink_to(outside.resolve())
     for path in (copy, RUNS / OURS.format(9001), RUNS / "best", RUNS / OURS.format(1)):
-        assert not run_folder.may_go(path), path
+        assert not run_folder.may_delete(path), path
 
 
 @pytest.mark.parametrize("place", ["runs", str(RUNS)])

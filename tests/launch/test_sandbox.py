@@ -1,4 +1,4 @@
-"""What a sandbox takes in before anything runs: a copy of the learner's folder, and no more."""
+"""Before anything runs, a sandbox takes in a copy of the learner's folder, and no more."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def possible(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a box that can isolate; nothing is started here."""
+    """Pretend that this box can isolate; nothing is started here."""
     monkeypatch.setattr(isolation, "missing", lambda: None)
 
 

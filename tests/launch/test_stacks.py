@@ -1,4 +1,4 @@
-"""Where ranks stood when the time limit ended a run, read from what their fault handlers wrote."""
+"""Where ranks were when the time limit ended a run, read from their fault handlers' output."""
 
 import sysconfig
 from pathlib import Path
@@ -171,7 +171,7 @@ def test_a_rank_that_failed_inside_the_call_is_not_said_to_have_missed_it(script
 
 
 def test_a_message_is_no_collective(script: str) -> None:
-    """Who waits for a message waits for its sender; the others need not come."""
+    """A rank that waits for a message waits for its sender; the others need not call anything."""
     report = stacks.report(run_of(receives(script), elsewhere(script), None), 20).splitlines()
     assert report[1] == "  rank 0 waits in recv at ddp.py:6   dist.recv(x, src=1)"
     assert len(report) == 4

@@ -62,7 +62,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 
 
 def probed(watch: Callable = lambda run, event: None) -> str:
-    """What a rank says of the memory that it began with."""
+    """A rank's report on the memory that it began with."""
     Path("probe.py").write_text(PROBE)
     return launch(["python", "probe.py"], watch=watch).text(0)
 
@@ -101,7 +101,7 @@ def test_checks_do_not_wait_for_a_generation_that_has_died(server, monkeypatch) 
 
 
 def test_a_module_with_the_name_of_a_library_is_worth_one_sentence(server, tmp_path) -> None:
-    """Also where the script that is launched runs another one, from another folder."""
+    """This holds too if the launched script runs another one from another folder."""
     server()
     until(lambda: "True" in probed().split()[1:], every=0.5)
     (tmp_path / "there").mkdir()

@@ -1,4 +1,4 @@
-"""What makes forks of the warm server cheap changes nothing that a script can see."""
+"""The measures that make forks of the warm server cheap are invisible to a script."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""On a system that has not what only Linux has, ranks start, fail and end as they should.
+"""On a system that is not Linux, ranks start, fail and end as they should.
 
 There is no macOS here, so its lacks are made: no /proc, no prctl, no pidfd, no credentials of a
 socket's other end, no affinity, no forked ranks, no forked workers. What Apple's own torch does is
@@ -92,7 +92,7 @@ def test_a_hang_shows_where_each_rank_is_and_leaves_nothing(client: Client) -> N
 
 
 def test_when_the_client_is_killed_no_rank_stays(client: Client) -> None:
-    """The last test: its client is gone. The ranks ignore what they are asked."""
+    """This must be the last test, because its client is gone. The ranks ignore requests to end."""
     client.hold(IGNORING)
     ranks = [client.rank(0), client.rank(1)]
     client.process.kill()

@@ -26,7 +26,7 @@ from support.lesson_samples import (
 )
 from support.patience import PATIENCE_S
 
-from course.core.files import write_whole
+from course.core.files import write_atomically
 from course.lessons import lesson as lesson_module
 from course.lessons import notebooks
 from course.lessons.rules import select
@@ -127,7 +127,7 @@ def test_a_question_of_a_guess_is_prose(tmp_path):
     card = "<div>How <em>much</em> is <code>x</code>, really?</div>It was 3 times."
     solved.cells[1].outputs = [nbformat.v4.new_output("display_data", {"text/html": card})]
     path = root / "solutions" / f"{lesson.name}.ipynb"
-    write_whole(path, notebooks.text(solved))
+    write_atomically(path, notebooks.text(solved))
     rewrite(lesson.path, "How *much* is `x`", "How *large* is `y`")
     assert notebooks.rewrite_prose(root, lesson_module.lessons(root)) == []
     [output] = notebook(root, "solutions", lesson.name).cells[1].outputs
@@ -189,7 +189,7 @@ def test_a_lab_in_which_somebody_has_worked_is_kept(copied, worked):
     path, lab = copied / "labs" / f"{NAME}.ipynb", notebook(copied, "labs")
     blank = path.read_text()
     worked(lab)
-    write_whole(path, notebooks.text(lab))
+    write_atomically(path, notebooks.text(lab))
     rewrite(copied / "course" / "lessons" / f"{NAME}.md", "Now a third one.", "A third one.")
     for _ in range(2):
         assert notebooks.rewrite_prose(copied, lesson_module.lessons(copied)) == []

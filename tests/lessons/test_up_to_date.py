@@ -19,7 +19,7 @@ from support.lesson_samples import (
     rewrite,
 )
 
-from course.core.files import ROOT, write_whole
+from course.core.files import ROOT, write_atomically
 from course.lessons import notebooks
 
 pytestmark = pytest.mark.slow
@@ -115,7 +115,7 @@ def test_missing_and_surplus_files_are_seen(copied):
 def validate(root: Path, *arguments: str) -> str:
     """The report of ``pytest --nbval`` with this repository's settings, in another folder."""
     for name in ("pyproject.toml", "tests/nbval_sanitize.cfg"):
-        write_whole(root / name, (ROOT / name).read_text())
+        write_atomically(root / name, (ROOT / name).read_text())
     pytest_nbval = [sys.executable, "-m", "pytest", "--nbval", "-p", "no:cacheprovider"]
     options = ["-p", "support.kernels", "--numprocesses=0", "-q", "-rA", "--color=no"]
     return subprocess.run(
@@ -130,8 +130,8 @@ def validate(root: Path, *arguments: str) -> str:
 @pytest.mark.rest
 def test_what_is_built_validates_and_a_changed_output_does_not(copied):
     fails = "def test_{}(): assert False\n"
-    write_whole(copied / "course" / "checks" / "check_sum.py", fails.format("sum"))
-    write_whole(copied / "labs" / "src" / "test_mine.py", fails.format("mine"))
+    write_atomically(copied / "course" / "checks" / "check_sum.py", fails.format("sum"))
+    write_atomically(copied / "labs" / "src" / "test_mine.py", fails.format("mine"))
     report = validate(copied)
     assert "14 passed" in report and "failed" not in report, report
     rewrite(copied / "solutions" / f"{NAME}.ipynb", "a sum of 2\\n", "a sum of 3\\n")

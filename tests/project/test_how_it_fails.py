@@ -20,7 +20,7 @@ def test_there_is_one_for_each_hard_part_and_its_code_names_it() -> None:
     assert there == set(PAGES.values())
     for name, page in PAGES.items():
         code = (ROOT / "course" / f"{name}.py").read_text()
-        assert f"`{page.name}` says how this fails" in " ".join(code.split())
+        assert f"`{page.name}` lists how this can fail" in " ".join(code.split())
 
 
 @pytest.mark.parametrize("name", HARD)

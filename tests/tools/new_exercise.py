@@ -17,7 +17,7 @@ from pathlib import Path
 
 from support import exercise_frame as frame
 
-from course.core import CourseError, write_whole
+from course.core import CourseError, write_atomically
 from course.exercises import exercises
 from course.lessons import Lesson, labs
 
@@ -105,7 +105,7 @@ def main(root: Path, name: str, lesson: str) -> None:
     }
     files = _files(root, fields, [name for lab in earlier for name in lab.exercises], is_new)
     for path, text in files.items():
-        write_whole(path, text)
+        write_atomically(path, text)
     print(WRITTEN.format(**fields), end="")
     for number, step in enumerate(_steps(is_new, every[-1].name < lesson), 1):
         print(f"{number}. " + step.format(**fields).replace("\n", "\n   "))

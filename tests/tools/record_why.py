@@ -14,7 +14,7 @@ from support import solutions
 from support.watching import watch_ranks
 
 from course.checks.runner.on_ranks import await_warm_ranks
-from course.core import write_whole
+from course.core import write_atomically
 from course.diagnostics import WhyAnswer
 from course.explore.stills.why import FILE
 from course.launch import warm_up
@@ -30,7 +30,7 @@ def main() -> None:
         words = ["torchrun", "--standalone", "--nproc-per-node", "2", "slow.py", "lengths"]
         _, reports = watch_ranks(words)
     answer = WhyAnswer(reports)
-    write_whole(FILE, json.dumps(answer.plain(), indent=1) + "\n")
+    write_atomically(FILE, json.dumps(answer.plain(), indent=1) + "\n")
     print(answer)
 
 

@@ -225,7 +225,7 @@ def _failure(run: Run, limit: float, src: Path, function_file: str) -> Exception
         )
     traceback = run.traceback(first)
     # A forged traceback can name any file, so only the learner's own files are read.
-    if (script := todo.met(traceback)) and script.parent == src:
+    if (script := todo.script_of_open_todo(traceback)) and script.parent == src:
         return Unwritten(todo.in_sentences(todo.open_todos(script)))
     if (raised := run.raised(first)).startswith(UNKNOWN_TORCH):
         return UnfitMachine(f"not judged on this torch: {raised.removeprefix(UNKNOWN_TORCH)}")

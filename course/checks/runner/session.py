@@ -28,7 +28,7 @@ from course.checks.runner.outcomes import (
     hint_fits,
     outcome,
 )
-from course.core import CourseError, todo, write_whole
+from course.core import CourseError, todo, write_atomically
 from course.exercises import Outcome, Report, Result, exercise, exercises
 from course.hardware import isolation
 from course.launch import Sandbox
@@ -238,5 +238,5 @@ if __name__ == "__main__":
         isolated=args.isolated,
         thorough=args.thorough,
         announce=lambda text: print(f"\r{text}", end="", flush=True),
-        save=lambda report: write_whole(args.report, json.dumps(report.as_dict())),
+        save=lambda report: write_atomically(args.report, json.dumps(report.as_dict())),
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from course.core import CourseError, write_whole
+from course.core import CourseError, write_atomically
 
 HEADER = """\
 # Your remarks, and points of yours. `grade` reads this file each time and never changes it.
@@ -39,7 +39,7 @@ def read(path: Path, learners: Iterable[str], names: Sequence[str]) -> dict[str,
     learners = list(learners)
     if not path.exists():
         tables = "".join(f"\n[{json.dumps(learner, ensure_ascii=False)}]\n" for learner in learners)
-        write_whole(path, HEADER + tables)
+        write_atomically(path, HEADER + tables)
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -11,7 +11,7 @@ from threading import Event
 from course.checks import check, digest
 from course.commands.grading.names import slug
 from course.commands.grading.submissions import Submission
-from course.core import CourseError, Interrupted, todo, words, write_whole
+from course.core import CourseError, Interrupted, todo, words, write_atomically
 from course.exercises import Outcome, Report, Result, exercises
 
 INTERRUPTED = "the command was interrupted before"
@@ -95,7 +95,7 @@ class Judge:
             self._spent[learner] = self._spent.get(learner, 0.0) + time.monotonic() - start
         if report.judged:
             record = {"judged": self._inputs(submission), "report": report.as_dict()}
-            write_whole(self._path(submission, name), json.dumps(record, indent=1))
+            write_atomically(self._path(submission, name), json.dumps(record, indent=1))
         return report
 
 

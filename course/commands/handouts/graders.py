@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course.core import lesson_marks, write_whole
+from course.core import lesson_marks, write_atomically
 from course.lessons import Lesson, notebooks
 
 HERE = Path(__file__).with_name("files")
@@ -29,7 +29,7 @@ def write_nbgrader(root: Path, chosen: Sequence[Lesson], out: Path) -> None:
         if not any("nbgrader" in cell.metadata for cell in node.cells):
             continue
         folder = out / "source" / f"lab_{lesson.number}"
-        write_whole(folder / f"{lesson.name}.ipynb", notebooks.text(node))
+        write_atomically(folder / f"{lesson.name}.ipynb", notebooks.text(node))
         shutil.copyfile(root / "labs" / "glossary.md", folder / "glossary.md")
         for name in {name for cell in node.cells for name in IMAGE.findall(cell.source)}:
             (folder / "images").mkdir(exist_ok=True)

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from nbformat import NotebookNode
 
 from course.charts import live_curves
-from course.core import lesson_marks, write_whole
+from course.core import lesson_marks, write_atomically
 from course.lessons import Lesson
 
 HERE = Path(__file__).with_name("files")
@@ -33,9 +33,11 @@ def write(root: Path, labs: Sequence[Lesson], out: Path) -> None:
     links = []
     for lab in labs:
         solved = nbformat.read(root / "solutions" / f"{lab.name}.ipynb", 4)
-        write_whole(out / f"{lab.name}.html", deck(lab, solved))
+        write_atomically(out / f"{lab.name}.html", deck(lab, solved))
         links.append(f'<li><a href="{lab.name}.html">{_title(lab)}</a></li>')
-    write_whole(out / "index.html", _page("Slides", [f"<h1>Slides</h1><ol>{''.join(links)}</ol>"]))
+    write_atomically(
+        out / "index.html", _page("Slides", [f"<h1>Slides</h1><ol>{''.join(links)}</ol>"])
+    )
 
 
 def deck(lab: Lesson, solved: NotebookNode) -> str:

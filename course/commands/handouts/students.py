@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from course.core import RUNS, write_whole
-from course.lessons import Lesson, notebooks, opened, scripts
+from course.core import KEPT, RUNS, write_atomically
+from course.lessons import Lesson, notebooks, opened
 
 FILES = (
     "LICENSE",
@@ -23,7 +23,7 @@ FILES = (
 FOLDERS = ("course", "images", "labs")
 SITE = ("commands", "web")  # it shows a solution, and only a clone can build it
 GENERATED = (
-    scripts.KEPT,
+    KEPT,
     "__pycache__",
     ".ipynb_checkpoints",
     "*.egg-info",
@@ -64,9 +64,9 @@ def write(root: Path, chosen: Sequence[Lesson], out: Path) -> None:
         shutil.copyfile(root / name, out / name)
     for name in TEXTS:
         text = SOLVED_LINK.sub("", (root / name).read_text(encoding="utf-8"))
-        write_whole(out / name, ABSENT_LINE.sub("", SECTION.sub("", text)))
+        write_atomically(out / name, ABSENT_LINE.sub("", SECTION.sub("", text)))
     for lesson in chosen:
         (blank,) = opened(["\n".join(lesson.lines)])
-        write_whole(out / "course" / "lessons" / lesson.path.name, blank + "\n")
+        write_atomically(out / "course" / "lessons" / lesson.path.name, blank + "\n")
         lab = notebooks.text(notebooks.notebook(lesson, solved=False))
-        write_whole(out / "labs" / f"{lesson.name}.ipynb", lab)
+        write_atomically(out / "labs" / f"{lesson.name}.ipynb", lab)

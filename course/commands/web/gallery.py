@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from course.commands.web.living import living, state
-from course.core import lesson_marks, write_whole
+from course.core import lesson_marks, write_atomically
 from course.drawing import Picture
 from course.lessons import Lesson
 
@@ -122,7 +122,7 @@ def gallery_page() -> str:
 def write_stills(out: Path) -> None:
     """Write the picture of each explorable into the folder `out`, for an <img>."""
     for exhibit in exhibits():
-        write_whole(out / f"{exhibit.page}.svg", TIP.sub("", exhibit.picture.still))
+        write_atomically(out / f"{exhibit.page}.svg", TIP.sub("", exhibit.picture.still))
 
 
 def _title(exhibit: Exhibit) -> str:

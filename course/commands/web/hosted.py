@@ -13,7 +13,7 @@ from urllib.parse import quote
 import nbformat
 from nbformat import NotebookNode
 
-from course.core import CourseError, write_whole
+from course.core import CourseError, write_atomically
 from course.lessons import Lesson, labs
 
 BRANCH = "hosted"
@@ -98,7 +98,7 @@ def write_hosted(root: Path, out: Path, repository: Repository) -> None:
     for lesson in labs(root):
         lab = nbformat.read(root / "labs" / f"{lesson.name}.ipynb", 4)
         copy = hosted(root, lab, lesson.name, repository)
-        write_whole(out / f"{lesson.name}.ipynb", nbformat.writes(copy))
+        write_atomically(out / f"{lesson.name}.ipynb", nbformat.writes(copy))
 
 
 def hosted(root: Path, lab: NotebookNode, name: str, repository: Repository) -> NotebookNode:

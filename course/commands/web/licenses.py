@@ -3,7 +3,7 @@
 from importlib import metadata
 from pathlib import Path
 
-from course.core import CourseError, write_whole
+from course.core import CourseError, write_atomically
 
 # The packages whose scripts and styles Sphinx copies into the pages.
 COPIED = ("sphinx", "furo", "sphinx-basic-ng", "myst-nb", "pygments", "accessible-pygments")
@@ -13,9 +13,9 @@ OURS = ("LICENSE", "NOTICE")
 def write_licenses(root: Path, out: Path) -> None:
     """Write our license files and theirs into the folder `out`, each as a text file."""
     for name in OURS:
-        write_whole(out / f"{name}.txt", (root / name).read_text(encoding="utf-8"))
+        write_atomically(out / f"{name}.txt", (root / name).read_text(encoding="utf-8"))
     for package in COPIED:
-        write_whole(out / f"{package}.txt", license_of(package))
+        write_atomically(out / f"{package}.txt", license_of(package))
 
 
 def license_of(package: str) -> str:

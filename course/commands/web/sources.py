@@ -11,7 +11,7 @@ from course.commands.web.hosted import Repository
 from course.commands.web.lab_page import links, page
 from course.commands.web.references import read_sources, references
 from course.commands.web.ring.trial import PAGE, trial_page
-from course.core import write_whole
+from course.core import write_atomically
 from course.lessons import labs
 
 HERE = Path(__file__).parent
@@ -36,10 +36,10 @@ def write_sources(root: Path, out: Path, repository: Repository | None = None) -
     }
     texts |= {exhibit.page: exhibit_page(exhibit, every) for exhibit in exhibits()}
     for name, text in texts.items():
-        write_whole(out / f"{name}.md", text)
+        write_atomically(out / f"{name}.md", text)
     for lab in every:
         node = page(lab, solved[lab.number], repository)
-        write_whole(out / f"{lab.name}.ipynb", nbformat.writes(node))
+        write_atomically(out / f"{lab.name}.ipynb", nbformat.writes(node))
     shutil.copytree(root / "images", out / "images")
     shutil.copytree(root / "course" / "given", out / "course" / "given", ignore=UNREAD)
     shutil.copyfile(HERE / "conf.py", out / "conf.py")

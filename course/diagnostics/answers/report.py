@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from course.core import CourseError, write_whole
+from course.core import CourseError, write_atomically
 from course.diagnostics.answers.paragraph import paragraph
 from course.diagnostics.finding import Finding
 from course.diagnostics.run.ending import RunEnding
@@ -68,7 +68,7 @@ def write(path: Path, tool: str, command: Sequence[str], findings: Sequence[Find
         **more,
     }  # fmt: skip
     try:
-        write_whole(path, json.dumps(report, indent=1) + "\n")
+        write_atomically(path, json.dumps(report, indent=1) + "\n")
     except OSError as error:
         raise CourseError(
             f"The answer as JSON cannot be written to {path}: {error.strerror}."

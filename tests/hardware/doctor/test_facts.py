@@ -1,4 +1,4 @@
-"""What the doctor reads from a machine, and what it makes of a machine that does not answer."""
+"""The doctor reads facts from a machine, and copes with a machine that does not answer."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ from course.hardware.doctor.facts import Torch
 
 
 def says(*command):
-    """What the doctor makes of a stand-in for the process that reports on torch."""
+    """The doctor's finding on a stand-in for the process that reports on torch."""
     return facts.torch_says(subprocess.Popen(command, stdout=-1, stderr=-1, text=True))
 
 

@@ -1,4 +1,4 @@
-"""A script run by warm ranks behaves as in a terminal.
+"""Scripts run by warm ranks behave as in a terminal.
 
 Each script here runs both ways, and the outcomes are compared. Known and accepted differences: the
 stack below a script's first frame is not empty (`sys._getframe().f_back`), `hash` of text is the

@@ -14,14 +14,14 @@ pytestmark = pytest.mark.slow
 
 
 def test_forks_are_forks(client: Client) -> None:
-    """What is imported at the start tells them apart; so these tests compare two things."""
+    """The modules imported at the start tell them apart, so these tests do compare two ways."""
     client.script("both", "import sys; print('torch' in sys.modules)")
     assert client.run("python", "both.py")["stdout"][0] == "True"
     assert client.run("python", "both.py", env={"PYTHONHASHSEED": "0"})["stdout"][0] == "False"
 
 
 def test_warm_ranks_share_the_seed_of_hash(client: Client) -> None:
-    """The one difference that a lab speaks of."""
+    """The only difference that a lab mentions."""
     says("04c_wrong_numbers", "copies of one Python")
     client.script("seed", "print(hash(b'a'))")
     output = client.run(*torchrun(), "seed.py")["stdout"]
@@ -46,7 +46,7 @@ def test_warm_ranks_share_the_seed_of_hash(client: Client) -> None:
     ],
 )
 def test_variable_of_the_run(client: Client, name: str, value: str, expression: str) -> None:
-    """Seen as in a terminal; a variable that is read at the start takes a new interpreter."""
+    """A script sees it as in a terminal; one that is read at the start needs a new interpreter."""
     shown = f"{expression}, signal.getsignal(signal.SIGINT)"
     client.script("both", f"import os, signal, sys\nprint({shown})")
     answer = client.run("python", "both.py", env=ADDED | {name: value})
@@ -86,7 +86,7 @@ def test_script_through_a_link(client: Client) -> None:
 
 
 def test_module_and_program_instead_of_a_script(client: Client) -> None:
-    """`-m` and `--no-python` take new interpreters by themselves."""
+    """`-m` and `--no-python` always start new interpreters."""
     client.script("package/asking", "import sys; print(__name__, __package__, sys.argv[1:])")
     answer = client.run(*torchrun(), "-m", "package.asking", "a")
     assert answer["ok"] and answer["stdout"][1] == "__main__ package ['a']"

@@ -1,6 +1,6 @@
-"""While a run on one box goes on, nothing of it can be reached from another box.
+"""While a run on one box goes on, no other box can reach any of it.
 
-That differs from a terminal, and no script sees it.
+In a terminal this is different, but a script cannot notice it.
 """
 
 import os
@@ -25,7 +25,7 @@ ACCELERATE = ("accelerate", "launch", "--num_processes", "2")
 
 
 def listening(process: psutil.Process) -> list[str]:
-    """The addresses at which a process waits for others to connect (/proc/net/tcp and tcp6)."""
+    """The addresses at which a process listens for connections (/proc/net/tcp and tcp6)."""
     inet = process.net_connections(kind="tcp")
     return [connection.laddr.ip for connection in inet if connection.status == psutil.CONN_LISTEN]
 
@@ -55,7 +55,7 @@ STORES = """
 import os, sys, torch, psutil
 import torch.distributed as dist
 from course.launch import loopback
-loopback.stores_on_loopback()
+loopback.bind_stores_to_loopback()
 store = dist.TCPStore(sys.argv[1], int(sys.argv[2]), is_master=True, multi_tenant=True)
 other = dist.TCPStore(sys.argv[1], store.port, is_master=False)
 same = dist.TCPStore(sys.argv[1], store.port, is_master=True, multi_tenant=True)
@@ -68,7 +68,7 @@ for each in psutil.Process().net_connections(kind="tcp"):
 
 
 def stores(host: str, port: int) -> subprocess.CompletedProcess:
-    """A process that makes a store, two more that reach it, and tells where it listens."""
+    """Run a process that makes a store, reaches it twice, and prints where it listens."""
     words = [sys.executable, "-c", STORES, host, str(port)]
     return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
 
@@ -111,7 +111,7 @@ def test_only_where_the_host_means_loopback(monkeypatch, addresses, bound) -> No
     if bound == "::1" and not socket.has_dualstack_ipv6():
         pytest.skip("this box has no IPv6")
     resolves(monkeypatch, *addresses)
-    listener = loopback._listening("host", 0)
+    listener = loopback._loopback_listener("host", 0)
     assert (listener and listener.getsockname()[0]) == bound
     if listener:
         listener.close()
@@ -127,19 +127,19 @@ def test_without_ipv6_a_name_that_means_both_is_bound_to_ipv4(monkeypatch) -> No
         return real(address, family=family)
 
     monkeypatch.setattr(loopback.socket, "create_server", create)
-    with loopback._listening("localhost", 0) as listener:
+    with loopback._loopback_listener("localhost", 0) as listener:
         assert listener.getsockname()[0] == "127.0.0.1"
 
 
 def test_gloo_is_told_the_interface_by_the_name_that_this_system_has(monkeypatch) -> None:
-    monkeypatch.setattr(loopback, "stores_on_loopback", lambda: None)
+    monkeypatch.setattr(loopback, "bind_stores_to_loopback", lambda: None)
     for names, interface in ((["lo", "eth0"], "lo"), (["en0", "lo0"], "lo0"), (["en0"], None)):
         monkeypatch.setenv("GLOO_SOCKET_IFNAME", "one that is set")
-        loopback.stay_there()
+        loopback.restrict_to_loopback()
         assert os.environ["GLOO_SOCKET_IFNAME"] == "one that is set"
         monkeypatch.delenv("GLOO_SOCKET_IFNAME")
         monkeypatch.setattr(
             loopback.socket, "if_nameindex", lambda names=names: list(enumerate(names))
         )
-        loopback.stay_there()
+        loopback.restrict_to_loopback()
         assert os.environ.get("GLOO_SOCKET_IFNAME") == interface

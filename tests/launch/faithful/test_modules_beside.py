@@ -46,7 +46,7 @@ CASES = {
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
-    """Files in a folder, by their names there."""
+    """Write files into a folder, by their names there."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ def test_a_module_as_the_script(client: Client, tmp_path: Path) -> None:
 
 
 def test_a_script_through_a_link(client: Client, tmp_path: Path) -> None:
-    """What lies beside the real file counts."""
+    """The folder of the real file counts."""
     write(tmp_path / "real", {"queue.py": MINE, "script.py": "import queue; print(queue.whose)"})
     (tmp_path / "link.py").symlink_to(tmp_path / "real" / "script.py")
     assert client.run("python", "link.py", cwd=tmp_path)["stdout"][0] == "mine"
@@ -107,7 +107,7 @@ def test_python_path(client: Client, tmp_path: Path) -> None:
 def test_a_folder_with_a_module_for_the_start(
     client: Client, tmp_path: Path, beside: str, forked: bool
 ) -> None:
-    """A magic puts such a folder before PYTHONPATH in every run, which is to stay warm."""
+    """A magic puts such a folder first in PYTHONPATH for every run, and ranks must stay warm."""
     at_start = f"{MINE}import sys; words = [*sys.argv, *sys.orig_argv[1:]]\n"
     write(tmp_path, {"there/sitecustomize.py": at_start, f"there/{beside}": MINE})
     source = f"import sitecustomize, sys, {beside[:-3]} as beside\n"
@@ -122,12 +122,12 @@ def test_a_folder_with_a_module_for_the_start(
 
 def test_a_file_is_compared_with_the_origin_of_what_is_in_memory(tmp_path: Path) -> None:
     write(tmp_path, {"json.py": "", "queue/__init__.py": "", "__main__.py": "", "new.py": ""})
-    held = {name: ModuleType(name) for name in ("json", "queue", "__main__", "sys")}
+    loaded = {name: ModuleType(name) for name in ("json", "queue", "__main__", "sys")}
     names = {"json.py", "queue/__init__.py"}
-    assert set(shadowed.files([str(tmp_path)], held)) == {str(tmp_path / name) for name in names}
+    assert set(shadowed.files([str(tmp_path)], loaded)) == {str(tmp_path / name) for name in names}
     (tmp_path / "link").symlink_to(tmp_path)
-    held["json"].__spec__ = type("Spec", (), {"origin": str(tmp_path / "link" / "json.py")})
-    (file,) = shadowed.files([str(tmp_path), str(tmp_path / "nowhere")], held)
+    loaded["json"].__spec__ = type("Spec", (), {"origin": str(tmp_path / "link" / "json.py")})
+    (file,) = shadowed.files([str(tmp_path), str(tmp_path / "nowhere")], loaded)
     assert file == str(tmp_path / "queue" / "__init__.py")
 
 

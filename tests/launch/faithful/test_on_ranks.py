@@ -1,4 +1,4 @@
-"""Scripts on ranks: tracebacks, processes inside of ranks, restarts, and fresh imports."""
+"""Scripts on ranks: tracebacks, processes inside ranks, restarts, and fresh imports."""
 
 from pathlib import Path
 
@@ -133,7 +133,7 @@ def test_sibling_is_fresh_in_each_run(client: Client) -> None:
 
 
 def test_a_process_group_is_not_destroyed_at_the_end(client: Client) -> None:
-    """Objects of a script are finalized, but a group's threads may need Python's lock just then."""
+    """Objects of a script are finalized, but a group's threads may need the GIL just then."""
     source = """
     import os
     import torch

@@ -1,4 +1,4 @@
-"""What a script sees around it: arguments, paths, signals, limits, variables, random numbers."""
+"""The environment of a script: arguments, paths, signals, limits, variables, random numbers."""
 
 import json
 import os

@@ -12,7 +12,7 @@ from support.launching import WAYS, Client
 
 @pytest.fixture(scope="package")
 def clients() -> Iterator[dict[str, Client]]:
-    """One client of each way for the whole folder, since its start takes seconds.
+    """A warm and a cold client for the whole folder, since a start takes seconds.
 
     A test that kills it leaves the next one a new client.
     """

@@ -69,7 +69,7 @@ def test_time_limit(client: Client, source: str, lines: list[str]) -> None:
 
 @once
 def test_time_limit_with_a_rank_that_was_stopped(client: Client) -> None:
-    """It cannot write its stacks, and the supervisor's own SIGKILL is not told as its end."""
+    """It cannot write its stacks, and the supervisor's own SIGKILL is not reported as its end."""
     source = """
     import os, signal, sys, time
     if os.environ["RANK"] == "1":
@@ -89,7 +89,7 @@ def test_time_limit_with_a_rank_that_was_stopped(client: Client) -> None:
 def test_time_limit_with_a_rank_that_never_stops_printing(client: Client) -> None:
     """Its output must not keep the supervisor from its other work.
 
-    That is when another rank ends, and at the time limit.
+    That work comes when another rank ends, and at the time limit.
     """
     flood = "import os\nwhile os.environ['RANK'] == '1': os.write(1, b'flood\\n' * 1000)\n"
     limit, answer = 1.5, {"codes": {}}

@@ -44,7 +44,7 @@ def test_rank_killed(client: Client, source: str) -> None:
 
 @once
 def test_rank_killed_when_nobody_looks(client: Client) -> None:
-    """On a busy machine both ranks can end between two looks: still it is known which was first."""
+    """On a busy machine both ranks can end between two polls; still the first one is known."""
     client.hold(HUNG)
     supervisor, survivor = client.supervisor(), client.rank(0)
     supervisor.suspend()

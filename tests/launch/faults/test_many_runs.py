@@ -56,7 +56,7 @@ def test_daemon_of_a_rank_that_hangs(client: Client) -> None:
 
 
 def test_children_of_ranks_whose_supervisor_is_killed(client: Client) -> None:
-    """A daemon and loader workers: nobody is left who knows them but the system."""
+    """A daemon and loader workers: only the system still knows about them."""
     source = """
     import torch
     from torch.utils.data import DataLoader

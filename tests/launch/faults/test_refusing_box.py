@@ -1,4 +1,4 @@
-"""What the box refuses: a port that is taken, a folder that is read-only, a disk that is full."""
+"""The box refuses: a port is taken, a folder is read-only, or a disk is full."""
 
 import contextlib
 import socket
@@ -41,7 +41,7 @@ def test_usual_port_is_taken(client: Client, words: tuple[str, ...]) -> None:
 
 
 def _listens(listener: socket.socket, port: int) -> bool:
-    """Whether it listens at the port now."""
+    """Make the socket listen at the port; return whether that worked."""
     with contextlib.suppress(OSError):
         listener.bind(("", port))
         listener.listen()

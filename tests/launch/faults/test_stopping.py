@@ -1,4 +1,4 @@
-"""The user stops a run: by an interrupt, by several, or by closing the notebook."""
+"""The user stops a run by one interrupt, by several, or by closing the notebook."""
 
 import contextlib
 import signal
@@ -49,7 +49,7 @@ def test_interrupt_before_the_supervisor_is_there(client: Client) -> None:
 @once
 @pytest.mark.parametrize("served", [False, True], ids=["not served yet", "served"])
 def test_interrupt_where_nothing_answers(client: Client, served: bool) -> None:
-    """A server or a supervisor that was stopped, or is swapped out, does not keep the cell."""
+    """A server or a supervisor that is suspended or swapped out does not block the cell."""
     if served:
         client.hold(HEALTHY)
         still = [client.supervisor()]
