@@ -1,8 +1,8 @@
-"""Does one process compute the same gradients from the batches of all ranks? For `right --deep`.
+"""For `right --deep`: does one process compute the same gradients from the batches of all ranks?
 
-A script can be compared if the mean of what its ranks compute themselves is what one process
-computes, up to a factor. So whatever makes the runs differ in another way, such as batch norm or
-noise, hinders the comparison and is never a fault.
+A script can be compared if the mean of the ranks' own gradients equals the gradient of one process,
+up to a factor. Anything else that makes the two runs differ, such as batch norm or noise, prevents
+the comparison and is never a fault.
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ from course.diagnostics.right.rules.losses import near
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 from course.diagnostics.right.thresholds import CLOSER, ROUNDING_16_BIT, ROUNDING_OF_ZERO, UNEVEN
 
-STEPS = 2  # that are watched: the first one is judged
+STEPS = 2  # watched steps, of which only the first is judged
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A parameter's gradient: `times` one process's, and how far it is from that, relatively."""
+    """The ranks' gradient of a parameter: `times` one process's, at a relative `difference`."""
 
     name: str
     times: float
@@ -40,7 +40,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class DeepOutcome:
-    """The finding, its row, and each parameter that has a gradient, those that differ first."""
+    """The row, its findings, and the parameters that have a gradient, largest difference first."""
 
     row: Row
     findings: list[Finding] = field(default_factory=list)
@@ -48,9 +48,9 @@ class DeepOutcome:
 
 
 def hindrance(ranks: Sequence[TrainingReport], batches: int) -> str:
-    """Why no run on one process could be compared with these ranks; "" if one could.
+    """Why no run on one process can be compared with these ranks; "" if one can.
 
-    `batches` is the number of batches that the ranks have kept.
+    `batches` is the number of batches that the ranks saved.
     """
     evidence = Evidence(ranks)
     if not evidence.steps:
@@ -66,7 +66,7 @@ def hindrance(ranks: Sequence[TrainingReport], batches: int) -> str:
 
 
 def of(ranks: Sequence[TrainingReport], alone: TrainingReport) -> DeepOutcome:
-    """Compare the ranks' gradients in the first step with those of the process that was `alone`."""
+    """Compare the ranks' gradients in the first step with those of one process, `alone`."""
     evidence = Evidence(ranks)
     pairs = list(zip(evidence.optimizers, alone.optimizers, strict=False))
     if not pairs or any(not o.watched or o.counts != c.on_rank[0].counts for c, o in pairs):
@@ -83,12 +83,12 @@ def of(ranks: Sequence[TrainingReport], alone: TrainingReport) -> DeepOutcome:
 
 
 def not_compared(why: str) -> DeepOutcome:
-    """The outcome if nothing can be said, with the reason."""
+    """The outcome of a comparison that is not possible, with the reason."""
     return DeepOutcome(Row(table.ONE, NOT_SEEN, f"not compared: {why}"))
 
 
 class _Pair:
-    """An optimizer on all ranks, and on one process."""
+    """The same optimizer on all ranks and on one process."""
 
     def __init__(
         self,
@@ -102,13 +102,13 @@ class _Pair:
         self._row, self._step = ranks.steps[0], report.watched[0]
         self._passes = [backward_pass for step in self._row for backward_pass in step.latest]
         clips = any(step.clips for step in self._row) or any(p.scaled for p in self._passes)
-        # Before what depends on the size of a gradient.
+        # Clipping and scaling depend on the size of a gradient, so compare what came before them.
         self._place = "first" if clips else "used"
         self._own = ranks.samples(self._row, "own")
         self._used, self._one = self._both(0)
 
     def _both(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """The gradients of a step that the ranks use, and those of one process."""
+        """The gradients that the ranks use in a step (from 0), and those of one process."""
         used, one = (
             optimizer.samples(optimizer.steps[number], self._place)
             for optimizer in (self._ranks, self._of_one)
@@ -116,7 +116,7 @@ class _Pair:
         return used, one[0]
 
     def outcome(self) -> DeepOutcome:
-        """Compare, and return the outcome."""
+        """Compare the two, and return the outcome."""
         mean = self._own.mean(0)
         if not all(np.isfinite(values).all() for values in (self._own, self._used, self._one)):
             return not_compared("the gradients of the first step are not finite")
@@ -135,10 +135,10 @@ class _Pair:
             return not_compared(self._why_apart(residual))
         return self._used_against(scale)
 
-    # -- the mean of the ranks' own gradients is another one --------------------------------------
+    # -- the mean of the ranks' own gradients differs from one process's ---------------------------
 
     def _mean_of_means(self, mean: np.ndarray, residual: float) -> DeepOutcome | None:
-        """Find that one process has the mean over all targets, and the ranks the mean of means."""
+        """Find that one process uses the mean over all targets, and the ranks the mean of means."""
         passes = [step.latest for step in self._row]
         if any(len(latest) != 1 or len(latest[0].parts) != 1 for latest in passes):
             return None
@@ -156,7 +156,7 @@ class _Pair:
         by = f"by {100 * residual:.1f} %"
         says = f"{by}: each rank divides by its own number of targets ({counts})"
         row = Row(table.ONE, DIFFERS, says)
-        if not all(map(_is_uneven, self._ranks.steps)):  # else it may be chance
+        if not all(map(_is_uneven, self._ranks.steps)):  # it may be chance
             return DeepOutcome(row, [], self._differences())
         finding = causes.MEAN_OF_MEANS.finding(
             f"One process on the same samples has the mean over all targets, the ranks have the "
@@ -167,7 +167,7 @@ class _Pair:
         return DeepOutcome(row, [finding], self._differences())
 
     def _why_apart(self, residual: float) -> str:
-        """Possible reasons why one process computes something else."""
+        """A possible reason why one process computes another gradient."""
         ranks = self._evidence.ranks
         if why := self._alone.unseen.get(KEPT_BATCHES):
             return why
@@ -186,10 +186,13 @@ class _Pair:
             "The loss may depend on a batch as a whole, or on random numbers"
         )
 
-    # -- it is the same, up to a factor ------------------------------------------------------------
+    # -- it is the same as one process's, up to a factor -------------------------------------------
 
     def _used_against(self, scale: float) -> DeepOutcome:
-        """Compare what the ranks use, given that their own gradients fit those of one process."""
+        """Compare the gradients that the ranks use, now that their own fit those of one process.
+
+        `scale` times one process's gradient is the mean of the ranks' own.
+        """
         differences = self._differences()
         apart = [parameter for parameter in differences if parameter.difference > ROUNDING_16_BIT]
         most = max(parameter.difference for parameter in differences)
@@ -215,10 +218,10 @@ class _Pair:
         return DeepOutcome(Row(table.ONE, DIFFERS, says), [self._factor(times, scale)], differences)
 
     def _not_averaged(self) -> list[Finding]:
-        """What `right` finds of unaveraged gradients, if the model is called past DDP.
+        """The findings of `right` on gradients that are not averaged, if the call bypasses DDP.
 
-        Otherwise two steps are too few to decide: the ranks may average their weights later, or
-        have parts of their own, which are equal at the start only because of our seed.
+        Otherwise two steps are too few to decide. The ranks may average their weights later, or
+        hold different parts of a model, which are equal at the start only because of our seed.
         """
         if not any(backward_pass.bypassed for backward_pass in self._passes):
             return []
@@ -231,9 +234,10 @@ class _Pair:
     def _why_by_design(self, scale: float) -> str:
         """Why a factor of N or 1/N may be intended; "" if it cannot be.
 
-        If the ranks' own gradients equal those of one process, the loss is a mean, and combining
-        the gradients multiplies them. Otherwise the loss must be a mean on one process: a sum, or
-        a loss that is divided by a fixed number, grows with the batch.
+        If the ranks' own gradients equal those of one process, the loss is a mean, and the step
+        that combines the gradients must have multiplied them. Otherwise, the factor is a fault only
+        if the loss is a mean on one process: a sum, or a loss that is divided by a fixed number,
+        grows with the batch.
         """
         if self._row[0].rates != self._step.rates:
             return "the learning rate also depends on the number of ranks, so this is not judged"
@@ -261,7 +265,7 @@ class _Pair:
         )
 
     def _second_step(self) -> str:
-        """Compare the next step, which depends on what the optimizer has changed."""
+        """A clause on the second step, which also depends on what the optimizer did; "" if none."""
         rates, alone = self._row[0].rates, self._step.rates
         if rates != alone:
             return f"; the learning rate is {rates[0]:g}, and {alone[0]:g} on one process"
@@ -274,7 +278,7 @@ class _Pair:
     # -- each parameter ----------------------------------------------------------------------------
 
     def _differences(self) -> list[Difference]:
-        """The difference of each parameter whose gradient is more than rounding."""
+        """The differences of all parameters whose gradient is more than rounding error."""
         parts = zip(
             self._ranks.names, self._ranks.parts(self._used), self._ranks.parts(self._one),
             strict=True,

@@ -1,4 +1,4 @@
-"""What a gradient is on all ranks: the mean of the ranks' own, each rank's own, or neither."""
+"""Classify a gradient across the ranks: the mean of their own, each rank's own, or neither."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,12 @@ MEAN, OWN, APART, OTHER, NONE, BROKEN = "mean", "own", "apart", "other", "none",
 
 @dataclass(frozen=True)
 class GradientKind:
-    """What a gradient, at one place among its parameters, is on all ranks.
+    """How one parameter's gradient compares across the ranks.
 
-    ``mean``: equal on all ranks, and `factors` times the mean of their own. ``own``: each rank has
-    its own, times its factor. ``apart``: unequal, and neither. ``other``: equal, and not the mean.
-    ``none``: there is none. `residuals` say how far each rank is from a multiple of the mean.
+    ``mean``: equal on all ranks, `factors` times the mean of the ranks' own. ``own``: each rank
+    has its own, times its factor. ``apart``: unequal, and neither of the two. ``other``: equal, but
+    not the mean. ``none``: there is no gradient. ``not finite``: a value is infinite or NaN.
+    `residuals` are each rank's distance from a multiple of the mean, relative to its norm.
     """
 
     name: str
@@ -30,7 +31,7 @@ class GradientKind:
 
 
 def gradient_kind(own: np.ndarray, now: np.ndarray) -> GradientKind:
-    """Compare the ranks' own gradients with the current ones; both have a row for each rank."""
+    """Compare the ranks' own gradients with the current ones; both have shape (ranks, values)."""
     if not (np.isfinite(own).all() and np.isfinite(now).all()):
         return GradientKind(BROKEN)
     size = np.linalg.norm(own, axis=1)
@@ -50,7 +51,7 @@ def gradient_kind(own: np.ndarray, now: np.ndarray) -> GradientKind:
 
 
 def multiple(now: np.ndarray, of: np.ndarray) -> tuple[float, float]:
-    """Which multiple of `of` a gradient is, and how far from it, relative to its size."""
+    """Fit a gradient by a multiple of `of`; return the factor and the relative residual."""
     square, size = float(of @ of), float(np.linalg.norm(now))
     factor = float(now @ of) / square if square else 0.0
     return factor, float(np.linalg.norm(now - factor * of)) / size if size else 0.0

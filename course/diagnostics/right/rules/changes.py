@@ -1,4 +1,4 @@
-"""Rules on what changes gradients before the step: early clipping, or changes on one rank."""
+"""Rules on changes of gradients before the step: clipping too early, or changes on one rank."""
 
 from collections.abc import Callable, Sequence
 
@@ -29,7 +29,7 @@ from course.diagnostics.right.thresholds import (
 
 
 def between(evidence: Evidence) -> Result:
-    """Does anything change gradients on one rank, or clip before it may?"""
+    """Does anything change gradients on one rank only, or clip them too early?"""
     finding = None
     for optimizer in evidence.optimizers:
         finding = finding or _early_clip(evidence, optimizer) or _clips_before(evidence, optimizer)
@@ -61,7 +61,7 @@ def _early_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | No
 
 
 def _clips_before(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
-    """Find that each rank clips its own gradient, and that the clipped ones are then combined."""
+    """Find that each rank clips its own gradient, and that the ranks then combine these."""
     clipped = changed = 0
     where = ""
     for (_, first, used), (_, row) in zip(optimizer.kinds, optimizer.whole, strict=True):
@@ -87,7 +87,7 @@ def _clips_before(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | 
 
 
 def _hooks_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
-    """Find hooks of the script that clip each rank's own gradient, before DDP sends it."""
+    """Find hooks of the script that clip each rank's own gradient before DDP sends it."""
     averaged = set(optimizer.mostly(MEAN) + optimizer.mostly(OTHER))
     looked = [
         (number, {p: gradients for p, gradients in optimizer.hooked(row).items() if p in averaged})
@@ -112,11 +112,11 @@ def _hooks_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | No
 
 
 def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
-    """Whether gradients are cut down, by factors that differ between ranks.
+    """Whether a hook makes gradients smaller, by factors that differ between ranks and values.
 
-    A hook has another purpose if it makes gradients equal (then it averages them), zeroes values,
-    makes one larger, or has a single factor for all gradients of a rank, which may be the rank's
-    share of the samples.
+    A hook does not clip if it makes gradients equal on all ranks (then it averages them), sets
+    values to zero, makes one larger, or scales all gradients of a rank by one factor, which may be
+    the rank's share of the samples.
     """
     factors = []
     for _, before, after in hooked:
@@ -136,7 +136,7 @@ def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
 
 
 def _changed(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
-    """Find that one rank changes its own gradients, which are equal at first, or should be."""
+    """Find that some ranks change gradients that were averaged, or should be."""
     changes: list[tuple[int, list[int]]] = []
     looked = 0
     for number, first, used in optimizer.kinds:
@@ -179,7 +179,7 @@ def _changed(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
 def _who(
     places: list[int], first: list[GradientKind], used: list[GradientKind], count: int
 ) -> list[int]:
-    """The places of ranks whose gradient changed, or is not what the others have."""
+    """The places of the ranks whose gradients changed, or differ from the mean."""
     wrong: set[int] = set()
     for place in places:
         now, then = used[place], first[place]
@@ -191,7 +191,7 @@ def _who(
 
 
 def _others_have_the_mean(places: list[int], used: list[GradientKind]) -> bool:
-    """Whether at least one rank uses the mean, so that the ranks do average."""
+    """Whether at least one rank uses the mean of each parameter, so that the ranks do average."""
     return all(
         any(r <= ROUNDING_16_BIT and abs(f - 1) <= FACTOR
             for r, f in zip(used[p].residuals, used[p].factors, strict=True))
@@ -200,7 +200,7 @@ def _others_have_the_mean(places: list[int], used: list[GradientKind]) -> bool:
 
 
 def _shards_scaled(evidence: Evidence) -> Finding | None:
-    """Find that each rank scales its shard by its own factor, so the norm was not of all shards."""
+    """Find that each rank scales its shard by its own factor: it used the norm of its shard."""
     for optimizer in evidence.optimizers:
         factors = optimizer.shard_factors
         unlike = [number for number, row in factors if max(row) > (1 + FACTOR) * min(row)]

@@ -1,4 +1,4 @@
-"""Rules on which rank computes on which samples, and on the random numbers of its workers."""
+"""Rules on the samples that each rank computes on, and on the random numbers of its workers."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def samples(evidence: Evidence) -> Result:
 
 
 def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
-    """The share of steps in which two ranks have the same samples, and of how many."""
+    """The share of steps in which two ranks have the same samples, and the number compared."""
     same = looked = 0
     for row in evidence.step_rows:
         ours, theirs = (
@@ -47,7 +47,7 @@ def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
 
 
 def _works_alike(evidence: Evidence) -> bool:
-    """Whether two ranks' own gradients are the same, bit by bit, in all steps looked at."""
+    """Whether the ranks' own gradients are the same in all sampled steps."""
     return len(evidence.used) > 2 and not any(kind.distinct for kind in evidence.used)
 
 
@@ -81,7 +81,7 @@ def _called(evidence: Evidence) -> str:
 
 
 def _same_noise(evidence: Evidence) -> Result:
-    """Do the workers of two ranks draw the same random numbers for their samples?"""
+    """Do the loader workers of two ranks draw the same random numbers for their samples?"""
     seen: dict[tuple[int, str, int], set[int]] = {}
     for rank in evidence.ranks:
         for worker in rank.workers:

@@ -1,4 +1,4 @@
-"""Rules on which rank draws which samples in an epoch, and on the order of each epoch."""
+"""Rules on the samples that each rank draws in an epoch, and on the order of each epoch."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,11 +11,11 @@ from course.diagnostics.right.rules import overlaps
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
 from course.diagnostics.right.thresholds import ENOUGH, SAME
 
-DEALERS = ("RandomSampler", "DistributedSampler")  # each gives a sample once
+DEALERS = ("RandomSampler", "DistributedSampler")  # samplers that give each sample once
 
 
 def share(evidence: Evidence) -> Result:
-    """Does each sample come once in an epoch?"""
+    """Does each sample come exactly once in an epoch?"""
     if evidence.is_split:
         yield Row(table.SHARE, NOT_SEEN, evidence.is_split)
         return
@@ -40,7 +40,7 @@ def share(evidence: Evidence) -> Result:
 
 
 def _repeats(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
-    """Find a loader of which each worker gives the whole stream."""
+    """Find a loader whose workers each return the whole stream."""
     for loader_pass in rows:
         if not loader_pass.stream or loader_pass.workers < 2:
             continue
@@ -108,7 +108,7 @@ def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | 
 
 
 def _samples_by_index(rows: Sequence[LoaderPass]) -> dict[int, int] | None:
-    """What each index gives on a rank; None if that is unknown, or changes by chance."""
+    """The sample that each index gives on a rank; None if unknown, or if it changes by chance."""
     samples: dict[int, int] = {}
     again = 0
     for loader_pass in rows:
@@ -159,7 +159,7 @@ def _overlaps(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
                 continue
             if mine.seed != theirs.seed or not mine.shuffles or mine.replicas is None:
                 if mine.epoch != theirs.epoch:
-                    continue  # the order of epochs says so
+                    continue  # the rule on the order of epochs names it
                 return causes.REPEATED_DATA.finding(
                     f"Ranks {evidence.rank_ids[first]} and {evidence.rank_ids[second]} have "
                     f"{words.plural(len(common), 'sample')} of the same epoch in common"
@@ -178,7 +178,7 @@ def _by_seed(mine: LoaderPass, theirs: LoaderPass) -> str:
 
 
 def order(evidence: Evidence) -> Result:
-    """Has each epoch an order of its own, which is the same on all ranks?"""
+    """Does each epoch have a new order, the same on all ranks?"""
     mine = evidence.training_passes(0)
     shuffled = [
         loader_pass

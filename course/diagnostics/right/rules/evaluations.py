@@ -1,4 +1,4 @@
-"""Rules on what an evaluation counts: each sample once, a share as the whole, or repeats."""
+"""Rules on what an evaluation counts: each sample once, only a share, or repeated samples."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,7 +14,7 @@ ACCELERATE = "accelerate"
 
 
 def evaluation(evidence: Evidence) -> Result:
-    """How many of the samples does an evaluation count, and how often?"""
+    """Does an evaluation count each sample exactly once?"""
     by_rank = [list(filter(_is_one, rank.loader_passes)) for rank in evidence.ranks]
     if not any(by_rank):
         yield Row(table.EVALUATION, NOT_SEEN, "no pass over a loader was seen that only evaluates")
@@ -36,7 +36,7 @@ def evaluation(evidence: Evidence) -> Result:
 
 
 def _is_one(loader_pass: LoaderPass) -> bool:
-    """Whether a pass came to its end, and a model was called only without gradients."""
+    """Whether a pass is a whole evaluation: it ended, and models ran only without gradients."""
     return bool(loader_pass.evaluation.calls and loader_pass.is_over and not loader_pass.batches)
 
 
@@ -56,7 +56,7 @@ def _share(evidence: Evidence, loader_pass: LoaderPass) -> str:
 
 
 def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
-    """Find that only one rank evaluates, and only the share that was dealt to it."""
+    """Find that only one rank evaluates, and only the share that its sampler gave it."""
     places = [place for place, rows in enumerate(by_rank) if rows]
     if len(places) > 1:
         return None
@@ -74,7 +74,7 @@ def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fin
 
 
 def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
-    """Find that all ranks evaluate shares and send nothing, and one rank reports its own result."""
+    """Find that each rank evaluates a share, none sends anything, and one reports its result."""
     rows = list(zip(*by_rank, strict=False))
     reporters = []
     for row in rows:
@@ -99,7 +99,7 @@ def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fi
 
 
 def _repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
-    """Find that the ranks add up a count that includes the repeated samples."""
+    """Find that the ranks sum a count that includes repeated samples."""
     for rows in by_rank:
         for loader_pass in rows:
             more = loader_pass.total - loader_pass.length
@@ -120,7 +120,7 @@ def _repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding
 
 
 def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
-    """Find that the ranks gather what each has, and the script counts all of it, repeats too."""
+    """Find that the ranks gather their results, and the script counts repeated samples too."""
     for row in zip(*by_rank, strict=False):
         loader_pass, total = row[0], sum(rank.given for rank in row)
         if any(rank.stream or rank.evaluation.cuts or not rank.evaluation.messages for rank in row):
@@ -145,7 +145,7 @@ def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> 
 
 
 def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
-    """The row for an evaluation with which nothing is wrong."""
+    """The row for an evaluation without a finding."""
     firsts = [rows[0] for rows in by_rank if rows]
     loader_pass = firsts[0]
     if loader_pass.library:

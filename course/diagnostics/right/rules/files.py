@@ -1,4 +1,4 @@
-"""Rules on what lies outside the gradients and weights: files, and random numbers."""
+"""Rules on files that several ranks write, and on random numbers that ranks have in common."""
 
 import os
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def files(evidence: Evidence) -> Result:
 
 
 def noise(evidence: Evidence) -> Result:
-    """Do models of several ranks draw the same random numbers?"""
+    """Do the models of all ranks draw the same random numbers?"""
     rows = [passes for row in evidence.step_rows for passes in evidence.backward_passes(row)]
     drawn = [[backward_pass.noise for backward_pass in passes] for passes in rows]
     drawn = [marks for marks in drawn if all(marks)]

@@ -1,4 +1,4 @@
-"""Rules on what becomes of each rank's gradient: is it averaged, and did it begin at zero?"""
+"""Rules on each rank's gradient: is it its own, is it averaged, and did it begin at zero?"""
 
 from collections.abc import Callable, Sequence
 
@@ -14,7 +14,7 @@ from course.diagnostics.right.thresholds import MAJORITY
 
 
 def own(evidence: Evidence) -> Result:
-    """Does each rank compute a gradient of its own?"""
+    """Does each rank compute a different gradient before the average?"""
     if not evidence.used:
         yield Row(table.OWN, NOT_SEEN, why_no_gradients(evidence))
     elif any(kind.distinct for kind in evidence.used):
@@ -103,7 +103,7 @@ def _not_waited_for(evidence: Evidence) -> str:
 def _not_averaged(
     evidence: Evidence, optimizer: OptimizerOnRanks, alone: list[int]
 ) -> Finding | None:
-    """Why each rank has its own gradients of these parameters; None if it may have."""
+    """Find why each rank uses its own gradients of these parameters; None if that may be right."""
     wraps = evidence.ranks[0].wrapped
     ignored = {name for wrap in wraps for name in wrap.ignored}
     if evidence.averages_weights or all(optimizer.names[place] in ignored for place in alone):
@@ -124,7 +124,7 @@ def _not_averaged(
 
 
 def _steps_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> str:
-    """The number of steps in which none of these gradients was combined."""
+    """The number of steps in which the ranks combined none of these gradients, as text."""
     steps = [
         step
         for step in optimizer.kinds
@@ -134,7 +134,7 @@ def _steps_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> str:
 
 
 def _some_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> Finding | None:
-    """Find that some parameters are averaged, and these are not."""
+    """Find that these parameters are not averaged, while others are."""
     if not optimizer.starts_equal:
         return None
     names = some([optimizer.names[place] for place in alone])
@@ -148,7 +148,7 @@ def _some_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> Finding | None
 
 
 def _past_ddp(steps: str, bypassed: str) -> Finding:
-    """Find that the script calls the module inside DDP, at the line `bypassed`."""
+    """Find that the script calls the module inside DDP instead of DDP, at the line `bypassed`."""
     return causes.NOT_AVERAGED.finding(
         f"No gradient is averaged in {steps}: the model is called at {bypassed} past DDP, "
         "on the module inside, so DDP never learns of the backward pass. Each rank trains "
@@ -162,7 +162,7 @@ def _past_ddp(steps: str, bypassed: str) -> Finding:
 
 
 def _in_ddp(steps: str, passes: Sequence[BackwardPass]) -> Finding:
-    """Find that the model is in DDP, which averages in none of the passes."""
+    """Find that DDP wraps the model, but averages in none of the passes."""
     if passes and not any(backward_pass.syncs for backward_pass in passes):
         return causes.NOT_AVERAGED.finding(
             f"No gradient is averaged in {steps}: DDP's no_sync was on in every forward pass, "
@@ -183,7 +183,7 @@ def _in_ddp(steps: str, passes: Sequence[BackwardPass]) -> Finding:
 def _nothing_averaged(
     evidence: Evidence, optimizer: OptimizerOnRanks, passes: Sequence[BackwardPass]
 ) -> Finding:
-    """Find that nothing averages the gradients, or that the average misses the optimizer."""
+    """Find that nothing averages the gradients, or that the optimizer does not use the average."""
     sent = sum(evidence.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
     says = (
         "The ranks send messages, but each optimizer uses its rank's own gradients"
@@ -231,7 +231,7 @@ def zeroed(evidence: Evidence) -> Result:
 
 
 def _is_dirty(step: OptimizerStep) -> bool:
-    """Whether most gradients of a rank were not zero when the step began."""
+    """Whether most of a rank's gradients were not zero when the step began."""
     return step.gradients.clean.count(False) > MAJORITY * max(1, sum(step.got))
 
 

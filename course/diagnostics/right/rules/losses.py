@@ -1,4 +1,4 @@
-"""Rules on what one target counts in the gradient, by the graphs of the losses."""
+"""Rules on how much each target counts in the gradient, as the graphs of the losses show."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ DIVIDE_ONCE = "Divide once: DDP and ReduceOp.AVG do it already."
 
 
 def targets(evidence: Evidence) -> Result:
-    """Does each target count as much as any other, and do all together count once?"""
+    """Does each target count as much as any other, and do the gradients have the right scale?"""
     optimizer = next((candidate for candidate in evidence.optimizers if candidate.steps), None)
     if optimizer is None or evidence.is_split:
         yield Row(table.TARGET, NOT_SEEN, evidence.is_split or NO_STEP)
@@ -59,15 +59,15 @@ def targets(evidence: Evidence) -> Result:
 
 
 def _divisor(part: LossTerm) -> str:
-    """By how much a part is divided: a mean by its terms, a sum by the script's number."""
+    """The number that a part is divided by: a mean's terms, or the script's divisor of a sum."""
     return f"{1 / part.weight:.4g}" if part.name == "sum" else str(part.terms)
 
 
 def _weights(row: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]:
-    """What a target counts in all passes, relative to the first; empty if unread.
+    """How much a target counts in each pass, relative to the first; empty if a loss is unread.
 
-    There is a list for each line: losses of several lines, such as those of a GAN, are not parts
-    of one batch. `several` allows losses that have several parts.
+    Each line of the script has a list of its own, because losses of different lines, such as a
+    GAN's, do not share a batch. `several` allows losses that have several parts.
     """
     by_line: dict[str, list[BackwardPass]] = {}
     for step in row:
@@ -82,10 +82,10 @@ def _weights(row: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]
 
 
 def _relative(backward_pass: BackwardPass, first: BackwardPass, several: bool) -> float:
-    """How many times as much a target counts in a pass as in another.
+    """How much a target counts in a pass, relative to another pass (1.0 = equal).
 
-    It is 0 if a loss was not read, or if the answer differs between its parts: each of these may
-    then be divided by another number.
+    It is 0 if a loss was not read, or if its parts disagree: then each part may be divided by
+    another number.
     """
     ours, theirs = backward_pass.parts, first.parts
     if [part.name for part in ours] != [part.name for part in theirs]:
@@ -99,19 +99,19 @@ def _relative(backward_pass: BackwardPass, first: BackwardPass, several: bool) -
 
 
 def _times(weights: list[list[float]]) -> float:
-    """How many times as much one target counts as another of the same line."""
+    """The largest ratio between what two targets of the same line count."""
     return max(max(group) / min(group) for group in weights)
 
 
 def _weight(backward_pass: BackwardPass) -> float:
-    """What a target counts; 0 if the loss was not read, or has several parts."""
+    """How much a target counts; 0 if the loss was not read or has several parts."""
     if len(backward_pass.parts) != 1 or not backward_pass.parts[0].terms:
         return 0.0
     return backward_pass.parts[0].weight
 
 
 def _factor(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
-    """Find whether the gradients are N, 1/N or k times those of the mean, and why."""
+    """Find that the gradients are N, 1/N or k times those of the mean, for N ranks and k passes."""
     if not optimizer.kinds:
         return None
     factors = [
@@ -161,16 +161,17 @@ def near(value: float, other: float) -> bool:
 
 
 def sum_of_weights(step: OptimizerStep) -> float:
-    """What all targets of a step count together; 0 if that is unread, or scaled."""
+    """How much all targets of a step count together; 0 if a loss is unread or scaled."""
     if not step.latest or any(p.scaled or not _weight(p) for p in step.latest):
         return 0.0
     return sum(_weight(p) * p.parts[0].terms for p in step.latest)
 
 
 def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
-    """What all targets of a step count together on a rank, its passes, and their line.
+    """How much all targets of a step count together on a rank, its number of passes, their line.
 
-    It is 0 if the losses were not read, are scaled, come from several lines, or are not means.
+    The result is `(0.0, 0, "")` if a loss was not read or is scaled, if the losses come from
+    several lines, or if the number of passes changes.
     """
     totals: list[float] = []
     counts: set[int] = set()
@@ -189,7 +190,7 @@ def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
 
 
 def _fed_again(optimizer: OptimizerOnRanks) -> bool:
-    """Whether each pass of a step has its own samples, so that they share one batch."""
+    """Whether each pass of a step has its own samples, as when a large batch is split."""
     for row in optimizer.steps:
         for step in row:
             fed = [tuple(backward_pass.rows) for backward_pass in step.latest]

@@ -1,4 +1,4 @@
-"""Rules on what a training resumes, on all ranks alike: weights, optimizer's state, epoch."""
+"""Rules on resuming: all ranks load the same weights, optimizer state and epoch."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
 
 
 def resume(evidence: Evidence) -> Result:
-    """Do all ranks continue from the same state, and from all of it?"""
+    """Do all ranks resume from the same state, and from all of it?"""
     if not evidence.is_tied:
         yield Row(table.RESUME, NOT_SEEN, evidence.why_untied)
         return
@@ -51,7 +51,7 @@ def _some_ranks(evidence: Evidence) -> Finding | None:
 
 
 def _parts(optimizer: OptimizerOnRanks) -> bool:
-    """Whether equal weights diverge in the first step."""
+    """Whether weights that are equal before the first step differ after it."""
     return optimizer.starts_equal and len({tuple(step.after) for step in optimizer.steps[0]}) > 1
 
 
@@ -79,12 +79,12 @@ def _other_steps(evidence: Evidence) -> Finding | None:
 
 
 def _of_training(loads: list[LoadedFile]) -> list[LoadedFile]:
-    """The files read before the first step that have an optimizer's state."""
+    """The files with an optimizer's state that were read before the first backward pass."""
     return [load for load in loads if load.optimizer and not load.passes]
 
 
 def _no_state(evidence: Evidence) -> Finding | None:
-    """Find that the script saves an optimizer's state, reads that file, and does not load it."""
+    """Find that no optimizer loads the state that the script saves and reads again."""
     optimizers = [report for optimizer in evidence.optimizers for report in optimizer.on_rank]
     if any(report.restored for report in optimizers):
         return None
@@ -105,7 +105,7 @@ def _no_state(evidence: Evidence) -> Finding | None:
 
 
 def _first_epoch(evidence: Evidence) -> Finding | None:
-    """Find that the optimizer continues in a later epoch, and the sampler begins with the first."""
+    """Find that the optimizer continues from a later epoch, but the sampler begins with epoch 0."""
     if not evidence.optimizers or not all(
         optimizer.on_rank[0].restored for optimizer in evidence.optimizers
     ):

@@ -1,4 +1,4 @@
-"""Rules on how ranks train: the mode, the precision, the optimizer's settings and rates."""
+"""Rules on how ranks train: the mode, the precision, the optimizer's settings, learning rates."""
 
 from collections.abc import Callable, Generator
 
@@ -9,7 +9,7 @@ from course.diagnostics.right.thresholds import SINCE
 
 
 def modes(evidence: Evidence) -> Result:
-    """Do the ranks train in the same mode, and does none stay in evaluation?"""
+    """Do the ranks train in the same mode, and do they return to it after an evaluation?"""
     difference = yield from _described(evidence, "modes", table.MODE)
     if difference:
         step, values, line = difference
@@ -37,7 +37,7 @@ def modes(evidence: Evidence) -> Result:
 
 
 def _stays_in_evaluation(evidence: Evidence) -> int:
-    """The step from which on all are in evaluation, if the first were not; else 0."""
+    """The step from which all passes run in evaluation mode, after training mode; else 0."""
     modes = [
         row[0].latest[0].modes if row[0].latest else "" for row in evidence.optimizers[0].steps
     ]
@@ -65,7 +65,10 @@ def precision(evidence: Evidence) -> Result:
 def _described(
     evidence: Evidence, what: str, name: str
 ) -> Generator[Row, None, tuple[int, list[str], str] | None]:
-    """Yield a row; return the first step that differs, the value of each rank, and the line."""
+    """Compare a field of the backward passes, called `what`, and yield the row called `name`.
+
+    Returns the first step that differs, the value of each rank, and the line; None if none does.
+    """
     if not evidence.is_tied:
         yield Row(name, NOT_SEEN, evidence.why_untied)
         return None
@@ -89,7 +92,7 @@ def _described(
 
 
 def settings(evidence: Evidence) -> Result:
-    """Do the optimizers have the same settings and rates?"""
+    """Do the optimizers have the same settings and learning rates on all ranks?"""
     yield from _settings(evidence)
     yield from _rates(evidence)
 

@@ -1,4 +1,4 @@
-"""Rules on the weights with which ranks begin: of the trained model, and of other models."""
+"""Rules on the weights that ranks begin with: those of the trained model and of other models."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
 
 
 def weights(evidence: Evidence) -> Result:
-    """Are the weights equal at the start, if something ties the ranks?"""
+    """Are the weights equal at the start, if something ties the ranks together?"""
     if evidence.is_split:
         yield Row(table.START, NOT_SEEN, evidence.is_split)
         return
@@ -33,7 +33,7 @@ def weights(evidence: Evidence) -> Result:
 
 
 def _row_of_start(evidence: Evidence) -> Row:
-    """The row for a start with which nothing is wrong."""
+    """The row for a start without a finding."""
     optimizers = evidence.optimizers
     if not evidence.steps:
         return Row(table.START, NOT_SEEN, NO_STEP)
@@ -48,7 +48,7 @@ def _row_of_start(evidence: Evidence) -> Row:
 
 
 def _unlike_in_ddp(evidence: Evidence, wraps: Sequence[DdpModel]) -> Result:
-    """Find that weights were changed after DDP had made them equal."""
+    """Find that the script changed weights after DDP had made them equal."""
     names = _unlike(wraps[0].names, [wrap.first for wrap in wraps])
     ranks = [
         rank for rank, wrap in zip(evidence.rank_ids, wraps, strict=True) if wrap.first != wrap.then
@@ -73,7 +73,7 @@ def _unlike_in_ddp(evidence: Evidence, wraps: Sequence[DdpModel]) -> Result:
 
 
 def _unlike_start(evidence: Evidence, optimizer: OptimizerOnRanks) -> Result:
-    """Find that an optimizer begins with weights that differ, though its ranks train together."""
+    """Find that an optimizer begins with different weights on ranks that train together."""
     names = _unlike(optimizer.names, [step.before for step in optimizer.steps[0]])
     yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
     line, ranks = evidence.changed(
@@ -86,7 +86,7 @@ def _unlike_start(evidence: Evidence, optimizer: OptimizerOnRanks) -> Result:
 
 
 def _changed_by_some(names: list[str], line: str, ranks: list[int]) -> Finding:
-    """Find that only some ranks came through a line that changes weights."""
+    """Find that only some ranks executed a line that changes weights."""
     return causes.START.finding(
         f"The weights differ before the first step of an optimizer ({some(names)}), since only "
         f"{listed(ranks)} changed them at {line}. Equal gradients then train different models.",
@@ -98,7 +98,7 @@ def _changed_by_some(names: list[str], line: str, ranks: list[int]) -> Finding:
 
 
 def _never_equal(evidence: Evidence, optimizer: OptimizerOnRanks, names: list[str]) -> Finding:
-    """Find that nothing has made the weights equal."""
+    """Find that nothing made the weights equal before the first step."""
     first = optimizer.on_rank[0]
     made_at = first.made[optimizer.unlike[0]] if first.made else ""
     befores = [tuple(step.before) for step in optimizer.steps[0]]
@@ -114,7 +114,7 @@ def _never_equal(evidence: Evidence, optimizer: OptimizerOnRanks, names: list[st
 
 
 def _equal_until(evidence: Evidence, optimizer: OptimizerOnRanks) -> list[int]:
-    """How many backward passes each rank had made when weights were last equal, or 0."""
+    """How many backward passes each rank had made when all weights were last equal, or 0."""
     rows = [
         row
         for other in evidence.optimizers
@@ -129,7 +129,7 @@ def _equal_until(evidence: Evidence, optimizer: OptimizerOnRanks) -> list[int]:
 
 
 def _changed_at(evidence: Evidence, ranks: list[int]) -> str:
-    """The last line that changed weights before the first pass, if possible here alone."""
+    """The last line that changed weights before the first pass, preferably on these ranks alone."""
     ours = [r for r in evidence.ranks if r.rank in ranks]
     theirs = {change.line for r in evidence.ranks if r.rank not in ranks for change in r.changes}
     lines = [change.line for change in ours[0].changes if change.passes == 0]
@@ -144,7 +144,7 @@ def _unlike(names: list[str], marks: list[list[int]]) -> list[str]:
 
 
 def drifted(evidence: Evidence) -> int:
-    """The first step after which weights differ that the ranks should keep equal."""
+    """The first step after which the weights differ between the ranks; 0 if they never do."""
     for optimizer in evidence.optimizers:
         for number, row in enumerate(optimizer.steps, 1):
             if len({tuple(step.after) for step in row}) > 1:
@@ -183,7 +183,7 @@ def others(evidence: Evidence) -> Result:
 
 
 def _called_alike(evidence: Evidence) -> list[list[InferenceModel]]:
-    """The models that all ranks first called at the same line after the same step."""
+    """The models that all ranks first called at the same line after the same step, rank by rank."""
     by_rank = []
     for rank in evidence.ranks:
         models: dict[tuple[str, str, int, int], InferenceModel] = {}

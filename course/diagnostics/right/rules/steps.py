@@ -1,4 +1,4 @@
-"""Rules on each step: which ranks take it, with which numbers, and whether weights stay equal."""
+"""Rules on each step: do all ranks take it, is it finite, and do weights and buffers stay equal?"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ def taken(evidence: Evidence) -> Result:
 
 
 def finite(evidence: Evidence) -> Result:
-    """Are all gradients finite?"""
+    """Are all losses, gradients and weights finite?"""
     looked = False
     for optimizer in evidence.optimizers:
         for number, row in enumerate(optimizer.steps, 1):
@@ -143,7 +143,7 @@ def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: 
 
 
 def buffers(evidence: Evidence) -> Result:
-    """Are the buffers equal when a step begins, if they are saved or used to evaluate?"""
+    """Are the buffers equal when a step begins, if the model is saved or evaluated?"""
     wraps = [wrap for rank in evidence.ranks for wrap in rank.wrapped]
     rows = evidence.step_rows
     marks = [[p.buffers for step in row for p in step.latest[:1]] for row in rows]
