@@ -1,6 +1,6 @@
 """On a rank: note the files that the script overwrites or loads, by audit events and torch.
 
-They tell whether several ranks write one file, and whether a training goes on from its own state.
+They show whether several ranks write the same file, and whether a run resumes from its own state.
 """
 
 import os
@@ -15,36 +15,36 @@ from course.diagnostics.numerics.training import LoadedFile, WrittenFile
 from course.diagnostics.watch import frames
 from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
 
-NEAR = 5  # frames from the opening of a file to the user's line: further in, a library opens it
-MOST = 200  # files that are kept
-NUMBERS = ("epoch", "step", "global_step", "iteration", "iter")  # where a training stood
+NEAR = 5  # frames between open() and the user's line; if there are more, a library opens the file
+MOST = 200  # loaded files that are kept, and as many written ones
+NUMBERS = ("epoch", "step", "global_step", "iteration", "iter")  # the progress of a run
 NOT_FILES = ("/dev/", "/proc/", "/sys/")
 
 
 class Files:
-    """Notes which files are opened to be overwritten, and not to append, create (`x`) or patch.
+    """Notes files that are loaded, or opened to be overwritten (not to append, create or patch).
 
-    `on_write` is called for each of them.
+    `on_write` is called each time that a file is overwritten.
     """
 
     def __init__(self, context: RankContext, on_write: Callable[[], None]) -> None:
         self._report, self._lines, self._fence = context
         self._on_write = on_write
-        self._kinds: dict[int, tuple[str, list[str]]] = {}  # of loads: their folder and keys
+        self._kinds: dict[int, tuple[str, list[str]]] = {}  # by load: folder and keys
         self._known: dict[tuple[str, str], WrittenFile] = {}
         self._active = True
 
     def install(self, hooks: HookSet) -> None:
-        """Begin."""
+        """Install the hooks."""
         hooks.around(self._save, ("save",), torch)
         hooks.around(self._load, ("load",), torch)
         hooks.on_import(
             "safetensors.torch", lambda module: hooks.around(self._store, ("save_file",), module)
         )
-        sys.addaudithook(self._event)  # it cannot be taken away, and costs little
+        sys.addaudithook(self._event)  # it cannot be removed, and costs little
 
     def remove(self) -> None:
-        """End the watch."""
+        """Stop noting files."""
         self._active = False
 
     def _event(self, event: str, args: Args) -> None:
@@ -110,11 +110,11 @@ class Files:
 
 
 def _kind(path: str | os.PathLike[str], content: object) -> tuple[str, list[str]]:
-    """The mark of a file that a script loads or saves: its folder and what is in it."""
+    """What makes two files of the same kind: their folder and the keys of their content."""
     keys = sorted(map(str, content)) if isinstance(content, Mapping) else [type(content).__name__]
     return os.path.dirname(os.path.realpath(os.fsdecode(path))), keys
 
 
 def _is_optimizers(value: object) -> bool:
-    """Whether a value is the state of an optimizer that has some, such as momentum."""
+    """Whether a value is the state of an optimizer, and not an empty one."""
     return isinstance(value, Mapping) and "param_groups" in value and bool(value.get("state"))

@@ -24,30 +24,30 @@ from course.diagnostics.watch import frames, samples
 from course.diagnostics.watch.hook_set import Args, Around, Function, HookSet, Kwargs
 from course.diagnostics.watch.loader_facts import length, sampler_of
 
-FIRST = 64  # indices of a pass that are kept
-BATCHES = 8  # of a pass whose samples are kept
-KEPT = 64  # passes of a run
-LOOKED = 2  # batches of a worker
-ALL = 2**20  # samples of a batch
+FIRST = 64  # indices that are kept from each pass
+BATCHES = 8  # batches of a pass whose samples are kept
+KEPT = 64  # passes that are kept from a run
+LOOKED = 2  # batches of a worker that are watched for random numbers
+ALL = 2**20  # samples of a batch: more than any batch has
 TORCHS = ("RandomSampler", "SequentialSampler", "DistributedSampler", "WeightedRandomSampler")
 LIBRARIES = {"accelerate.data_loader": "accelerate", "transformers.trainer": "Trainer"}
 
 
 class Loaders:
-    """Watches every DataLoader until the script ends."""
+    """Watches every DataLoader until the script ends; workers write to `folder`."""
 
     def __init__(self, context: RankContext, folder: Path) -> None:
         self._report, self._lines, self._fence = context
         self._folder = folder
         self._made: dict[int, str] = {}
-        self._numbers: dict[int, tuple[weakref.ref[Any], int]] = {}  # of loaders and samplers
+        self._numbers: dict[int, tuple[weakref.ref[Any], int]] = {}  # loaders and samplers
         self._count = self._fetches = 0
         self._by_iterator: dict[int, LoaderPass] = {}
         self._last: LoaderPass | None = None
-        self._counts: dict[int, Counts] = {}  # by loader pass: what was counted before it
+        self._counts: dict[int, Counts] = {}  # by loader pass: before it
 
     def install(self, hooks: HookSet) -> None:
-        """Begin."""
+        """Install the hooks."""
         hooks.around(self._print, ("print",), builtins)
         hooks.around(self._make, ("__init__",), DataLoader)
         hooks.loaders(self._open, self._draw, self._choose)
@@ -62,24 +62,24 @@ class Loaders:
             hooks.on_import(name, partial(_hook_method, hooks, ours, home, method))
 
     def note_training(self) -> None:
-        """Note that a backward pass begins, on what was drawn last."""
+        """Note that a backward pass begins, which uses the batch drawn last."""
         if self._last is not None:
             self._last.batches += 1
             self._last = None
 
     def note_inference(self) -> None:
-        """Note that a model is called without gradients, on what was drawn last."""
+        """Note that a model is called without gradients, which uses the batch drawn last."""
         if self._last is not None:
             self._last.evaluation.calls += 1
 
     @property
     def evaluation(self) -> Evaluation | None:
-        """The evaluation on what was drawn last."""
+        """The evaluation that uses the batch drawn last, if there is one."""
         last = self._last
         return last.evaluation if last is not None and last.evaluation.calls else None
 
     def note_report(self) -> None:
-        """Note that the script prints or writes something, perhaps the result of an evaluation."""
+        """Note that the script prints or writes something, maybe the result of an evaluation."""
         last = self._last
         if last is not None and last.is_over and last.evaluation.calls:
             last.evaluation.reports += 1
@@ -157,7 +157,7 @@ class Loaders:
         return batch
 
     def _end(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
-        """Note the end of a pass; accelerate draws ahead, and calls this after the last batch."""
+        """Note the end of a pass with accelerate, which draws ahead: now the last batch is used."""
         if self._fence.is_ours:
             with self._fence.around("evaluation"):
                 number = self._number(getattr(args[0], "base_dataloader", args[0]))
@@ -176,7 +176,7 @@ class Loaders:
         return real(*args, **kwargs)
 
     def _note_counts(self, loader_pass: LoaderPass) -> None:
-        """Note, at the end of a pass, by how much the numbers around it have grown."""
+        """Note, at the end of a pass, how much the numbers of the loop's function have grown."""
         with self._fence.around("evaluation"):
             before = self._counts.get(id(loader_pass))
             after = counts(sys._getframe(1), self._lines.is_own)
@@ -198,7 +198,7 @@ class Loaders:
         return indices
 
     def _fetch(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
-        """Note, in a worker that this rank forked, whether the data set draws random numbers."""
+        """Note whether the data set draws random numbers, in a worker that this rank forked."""
         if os.getpid() == self._fence.process or self._fetches >= LOOKED:
             return real(*args, **kwargs)
         self._fetches += 1
@@ -221,7 +221,7 @@ class Loaders:
 
 
 def _states() -> dict[str, int]:
-    """The state of each random generator of this process, as a checksum."""
+    """A checksum of the state of each global random generator in this process."""
     states = {
         "torch": zlib.crc32(torch.get_rng_state().numpy().tobytes()),
         "random": zlib.crc32(repr(random.getstate()).encode()),
@@ -234,12 +234,12 @@ def _states() -> dict[str, int]:
 
 
 def _hook_method(hooks: HookSet, ours: Around, home: str, method: str, module: ModuleType) -> None:
-    """Step in at a method of a class, if this release of the library has that class."""
+    """Wrap a method of the class `home`, if this release of the library has that class."""
     if hasattr(module, home):
         hooks.around(ours, (method,), getattr(module, home))
 
 
 def _library() -> str:
-    """The library that iterates a loader, by the modules on the stack; "" if none does."""
+    """The library that iterates the loader, found by the modules on the stack; "" if none does."""
     stack = frames.modules(sys._getframe(1))
     return next((LIBRARIES[name] for name in stack if name in LIBRARIES), "")

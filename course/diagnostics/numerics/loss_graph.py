@@ -1,8 +1,9 @@
-"""On a rank: read from the graph of a loss what one target counts in it.
+"""On a rank: read from the autograd graph of a loss how much one target counts in it.
 
-From the loss, a backward pass goes through scalars to the reductions: a mean over samples, a sum, a
-cross-entropy. The factor that arrives there, divided by the terms of a mean, is what a term counts.
-Torch does not document the fields of a node; if they change, losses are not read.
+A backward pass goes from the loss through scalar operations to the reductions: a mean over samples,
+a sum, a cross-entropy. The gradient that arrives at a reduction is its factor. A term of a sum
+counts as much as this factor, and a term of a mean the factor divided by the number of terms. Torch
+does not document the fields of a graph node. If they change, losses are not read.
 """
 
 from collections.abc import Callable
@@ -17,9 +18,9 @@ from course.core import insides
 from course.diagnostics.numerics.training import LossTerm
 from course.diagnostics.watch.hook_set import Args, Kwargs
 
-DEEP = 64  # nodes of a loss, at most
-MEAN, SUM = 1, 2  # as torch stores a reduction
-# Nodes that change a scalar, and reduce nothing.
+DEEP = 64  # nodes between a loss and its reductions, at most
+MEAN, SUM = 1, 2  # torch's codes for `reduction=`
+# Nodes that change a scalar and reduce nothing.
 SCALAR = ("Add", "Sub", "Mul", "Div", "Neg", "ToCopy", "Squeeze", "View", "Unsqueeze", "Alias",
           "Clone", "Reshape", "Expand", "Where", "NanToNum", "Permute", "Select")  # fmt: skip
 SHAPES = ("Unsqueeze", "Squeeze", "View", "Reshape")
@@ -35,17 +36,17 @@ class Reduction:
     terms: Any  # a number, or a tensor with one
     is_mean: bool
     factor: Tensor | None = None
-    of: Any = None  # the node whose values a cross-entropy picks, or a sum over classes adds up
-    width: int = 1  # the values that a term of it has added up
-    smooth: "Reduction | None" = None  # a sum over all classes, which smooths this cross-entropy
+    of: Any = None  # the node with the log-probabilities that a cross-entropy or a sum reduces
+    width: int = 1  # how many values one term of a sum adds up
+    smooth: "Reduction | None" = None  # the sum over classes that smooths this cross-entropy
 
 
 def reductions(
     root: Tensor | None, hold: Callable[[RemovableHandle], None]
 ) -> list[Reduction] | None:
-    """A loss's reductions, with factors after the backward pass; None if unreadable.
+    """The reductions of a loss, which get their factors in the backward pass; None if unreadable.
 
-    `hold` gets the handles of the hooks, which the caller removes after the pass.
+    `hold` receives the handles of the hooks, which the caller must remove after the pass.
     """
     if root is None or root.grad_fn is None or root.numel() != 1:
         return None
@@ -71,7 +72,7 @@ def reductions(
 
 
 def _together(reductions: list[Reduction]) -> list[Reduction]:
-    """Join the sums that smooth labels with their cross-entropy: both reduce the same values."""
+    """Join each cross-entropy with the sum that smooths its labels: both reduce the same values."""
     sums = {
         reduction.of: reduction
         for reduction in reductions
@@ -82,7 +83,7 @@ def _together(reductions: list[Reduction]) -> list[Reduction]:
             reduction.smooth = sums.pop(reduction.of, None)
     smooth = [id(reduction.smooth) for reduction in reductions if reduction.smooth]
     for reduction in reductions:
-        reduction.of = None  # the graph is not kept alive
+        reduction.of = None  # do not keep the graph alive
     return [reduction for reduction in reductions if id(reduction) not in smooth]
 
 
@@ -125,7 +126,7 @@ def _reduction(node: Any) -> Reduction | None:
 
 
 def _widen(reduction: Reduction, node: Any) -> None:
-    """Note, if a sum over samples is one of sums over classes, what these add up."""
+    """If the terms of a sum are sums over classes, note which values those add up, and how many."""
     inside = _past(node.next_functions[0][0], (*SHAPES, "Neg", "MaskedFill"))
     if inside is not None and inside.name() == "SumBackward1":
         sizes = torch.Size([int(size) for size in insides.inside(inside, "_saved_self_sym_sizes")])
@@ -134,14 +135,14 @@ def _widen(reduction: Reduction, node: Any) -> None:
 
 
 def _past(node: Any, names: tuple[str, ...]) -> Any:
-    """The first node on the way whose name is not one of these."""
+    """The first node, from this one towards the inputs, whose name has none of these prefixes."""
     while node is not None and node.name().startswith(names):
         node = node.next_functions[0][0]
     return node
 
 
 def root(args: Args, kwargs: Kwargs) -> Tensor | None:
-    """The loss that a backward pass starts from; None if there are several."""
+    """The loss that `backward` was called with; None if there are several."""
     loss = args[0] if args else kwargs.get("tensors")
     if isinstance(loss, (list, tuple)):
         loss = loss[0] if len(loss) == 1 else None
@@ -149,7 +150,7 @@ def root(args: Args, kwargs: Kwargs) -> Tensor | None:
 
 
 def part(reduction: Reduction) -> LossTerm:
-    """What one target counts in a reduction, once its factor has arrived."""
+    """How much one target counts in a reduction whose factor has arrived."""
     terms, factor = int(reduction.terms), _size(reduction.factor)
     weight = factor / max(1, terms) if reduction.is_mean else factor
     if reduction.smooth:

@@ -1,4 +1,4 @@
-"""On a rank: find the models that the script itself calls, with which samples, in which mode."""
+"""On a rank: find the models that the script itself calls, and note their samples and modes."""
 
 import sys
 import weakref
@@ -23,7 +23,7 @@ from course.diagnostics.watch import samples
 from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
 from course.diagnostics.watch.module_hook import ModuleHook
 
-MADE = 20_000  # parameters whose line is kept
+MADE = 20_000  # parameters whose line is kept, at most
 
 
 @dataclass
@@ -40,12 +40,12 @@ class Root:
 
 
 class ModelCalls:
-    """Finds the models, hooks them, and describes each call of one by the script.
+    """Finds the script's models, hooks them, and describes the script's calls of them.
 
-    A hook on all modules finds them. It is there only between the calls of models that are known,
-    so that it costs nothing inside them. After the window of steps, models that are called without
-    gradients are still found. `steps` counts those of all optimizers. `on_inference` is called when
-    a model is called without gradients, to the end of the script.
+    A global hook on all modules finds them. It is removed while a known model runs, so it costs
+    nothing inside models. After the window of steps, it still finds models that are called without
+    gradients. `steps` returns the number of steps of all optimizers. `on_inference` is called
+    whenever a model is called without gradients, until the script ends.
     """
 
     def __init__(
@@ -58,24 +58,24 @@ class ModelCalls:
         self.made: dict[int, str] = {}
         self.others: dict[int, InferenceModel] = {}  # models that were called without gradients
         self.first_weights: dict[int, int] = {}  # the identity of each such model's first weight
-        self.next_pass = BackwardPass()  # what is known of the next backward pass
+        self.next_pass = BackwardPass()  # the record of the coming backward pass
         self.in_backward = False
         self._depth = 0
-        self._inside_ddp: set[int] = set()  # modules inside of a model in DDP
+        self._inside_ddp: set[int] = set()  # modules inside a DDP, by identity
         self._wrapped: dict[int, DdpModel] = {}
         self._random = 0
         self._grew = True  # whether a model may have new parameters
         self._search: RemovableHandle | None = None
 
     def install(self, hooks: HookSet) -> None:
-        """Begin."""
+        """Install the hooks, and begin to search for models."""
         hooks.around(self._wrap, ("__init__",), DistributedDataParallel)
         hooks.add(register_module_parameter_registration_hook(self._makes))
         hooks.add(register_module_module_registration_hook(self._grows))
         self._look_out()
 
     def close(self) -> None:
-        """End the window of steps, and forget what was known of the models."""
+        """End the window of steps, and release the modules and tensors of the models."""
         self._closed = True
         for root in self.roots.values():
             root.modules.clear()
@@ -83,11 +83,11 @@ class ModelCalls:
             root.buffers.clear()
 
     def remove(self) -> None:
-        """Remove the search for models."""
+        """Stop searching for models."""
         self._look_away()
 
     def _look_out(self) -> None:
-        """Search for unknown models, until a known one is called."""
+        """Search for unknown models until a known one is called."""
         self._search = self._search or register_module_forward_pre_hook(self._enters)
 
     def _look_away(self) -> None:
@@ -97,21 +97,21 @@ class ModelCalls:
 
     @property
     def is_inside(self) -> bool:
-        """Whether a model of the script is being called."""
+        """Whether a model of the script is running its forward pass."""
         return self._depth > 0
 
     def name(self, parameter: nn.Parameter) -> str:
-        """The parameter's name in its model; "" if no model that was seen has it."""
+        """The parameter's name in its model; "" if no known model has it."""
         return self.names.get(id(parameter), "")
 
     def made_at(self, parameter: nn.Parameter) -> str:
-        """The line at which the parameter was made; "" if that was not seen."""
+        """The line that made the parameter; "" if that was not seen."""
         return self.made.get(id(parameter), "")
 
     # -- how models are made -----------------------------------------------------------------------
 
     def parameters(self) -> Iterator[nn.Parameter]:
-        """Yield the parameters of all models, if there may be new ones since the last call."""
+        """Yield the parameters of all models, if there may be new ones; otherwise none."""
         roots, self._grew = list(self.roots.values()) if self._grew else [], False
         for root in roots:
             if (module := root.module()) is not None:
@@ -149,10 +149,10 @@ class ModelCalls:
     # -- how they are called -----------------------------------------------------------------------
 
     def _enters(self, module: nn.Module, args: Args) -> None:
-        """Note that a module is called; one that is called outside of all others is a root."""
+        """Note that a module is called; if it is called outside all others, it is a model."""
         if self._depth or self.in_backward or not self._fence.is_ours:
             return
-        grad = torch.is_grad_enabled()  # which the fence switches off
+        grad = torch.is_grad_enabled()  # ask now: the fence turns it off
         if self._known(module) or (self._closed and (grad or not module_state.named(module))):
             return
         with self._fence.around("models"):
@@ -182,7 +182,7 @@ class ModelCalls:
         return root
 
     def _note_inference(self, module: nn.Module, args: Args) -> None:
-        """Note that a model is called, perhaps after the window; these hooks are never removed."""
+        """Note a call without gradients, also after the window: these hooks are never removed."""
         if not torch.is_grad_enabled() and self._fence.is_ours:
             self._on_inference()
 
@@ -198,7 +198,7 @@ class ModelCalls:
         self._depth += 1
 
     def _note_generator(self, grad: bool) -> None:
-        """Note, as a model is called, whether it draws random numbers."""
+        """Note the state of the generator before the call, to see whether the model draws."""
         self._random = _generator() if grad and not self._closed and not self.next_pass.noise else 0
 
     def _after(self, module: nn.Module, *_: object) -> None:
@@ -212,7 +212,7 @@ class ModelCalls:
             self.next_pass.noise = self._random
 
     def _on_call(self, module: nn.Module, args: Args, kwargs: Kwargs, grad: bool) -> None:
-        """Note that the script calls a model of its own, with gradients or without."""
+        """Describe a call of a model by the script, with gradients or without."""
         root = self.roots[id(module)]
         if self._closed and grad:
             return

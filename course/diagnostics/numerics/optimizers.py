@@ -1,4 +1,4 @@
-"""On a rank: watch the optimizers of the script, and the gradients that its parameters get."""
+"""On a rank: watch the script's optimizers, and the gradients that its parameters get."""
 
 import weakref
 from collections.abc import Callable, Iterable
@@ -12,25 +12,26 @@ from torch import Tensor, nn
 from course.diagnostics.numerics import tensor_samples
 from course.diagnostics.numerics.training import BackwardPass, OptimizerReport, OptimizerStep
 
-REGISTER = Tensor.register_hook  # before anything stands between
-WHOLE, EACH = 3, 5  # steps at the start whose gradients are looked at, and then each fifth
+REGISTER = Tensor.register_hook  # torch's own, before `UserHooks` replaces it
+WHOLE, EACH = 3, 5  # gradients are sampled in the first 3 steps, and then in every fifth
 NO_SETTINGS = ("params", "lr", "param_names", "initial_lr")
 
 
 @dataclass
 class OptimizerProbe:
-    """An optimizer of the script, its parameters in order, and what was seen since its step."""
+    """An optimizer of the script, its parameters in order, and the records since its last step."""
 
     optimizer: Any
     report: OptimizerReport
     parameters: list[nn.Parameter] = field(default_factory=list)
-    identities: frozenset[int] = frozenset()  # of these
-    share: int = 0
-    # Gradients that parameters got: which parameter, a sample of it, and of what was there before.
+    identities: frozenset[int] = frozenset()  # of the parameters
+    share: int = 0  # how many values of each tensor are sampled
+    # Each gradient that a parameter got: the parameter's place, samples of the gradient, and
+    # samples of the gradient that was there before.
     entries: list[tuple[int, Tensor, Tensor | None]] = field(default_factory=list)
-    # What hooks of the script made of gradients: which parameter, which line, before and after.
+    # Each call of the script's hooks: the parameter's place, the line, the gradient before, after.
     hooked: list[tuple[int, str, Tensor, Tensor]] = field(default_factory=list)
-    got: set[int] = field(default_factory=set)  # the parameters that got one, by identity
+    got: set[int] = field(default_factory=set)  # the parameters that got a gradient, by identity
     first: tuple[Tensor, list[int]] | None = None
     passes: list[BackwardPass] = field(default_factory=list)
     clips: list[str] = field(default_factory=list)
@@ -38,21 +39,24 @@ class OptimizerProbe:
     positive: bool = False  # whether its rate has been above 0
     before: Tensor | None = None
     used: tuple[Tensor, list[int]] | None = None
-    places: list[int] = field(default_factory=list)  # of its parameters in memory
-    views: list[Tensor] = field(default_factory=list)  # of these, made once
+    places: list[int] = field(default_factory=list)  # addresses of its parameters
+    views: list[Tensor] = field(default_factory=list)  # sampled values, made once per address
     inside: bool = False  # whether it is taking a step
     closure: bool = False
 
     @property
     def is_whole(self) -> bool:
-        """Whether the gradients of the coming step are looked at."""
+        """Whether the gradients of the coming step are sampled."""
         number = self.report.steps + 1
         return number <= WHOLE or number % EACH == 0
 
     def settle(
         self, name_of: Callable[[nn.Parameter], str], made: Callable[[nn.Parameter], str]
     ) -> None:
-        """Take in the optimizer's parameters, of which there may be more than before."""
+        """Note the optimizer's parameters, if their number has changed.
+
+        `name_of` returns a parameter's name, and `made` the line that made it.
+        """
         parameters = [
             parameter for group in self.optimizer.param_groups for parameter in group["params"]
         ]
@@ -69,7 +73,7 @@ class OptimizerProbe:
         report.frozen = not any(parameter.requires_grad for parameter in parameters)
 
     def gradients(self) -> tuple[Tensor, list[int]]:
-        """Samples of all gradients now, and how many each gave; 0 if there is none."""
+        """Samples of all current gradients, and the number of each; 0 for a missing gradient."""
         grads = [parameter.grad for parameter in self.parameters]
         samples = [tensor_samples.copied(grad, self.share) for grad in grads if grad is not None]
         sizes = iter([sample.numel() for sample in samples])
@@ -78,7 +82,7 @@ class OptimizerProbe:
         ]
 
     def weights(self) -> Tensor:
-        """Samples of all weights as they are now."""
+        """Samples of all current weights."""
         if self.report.sharded:
             views = [tensor_samples.values(parameter, self.share) for parameter in self.parameters]
             return tensor_samples.together(views)
@@ -91,12 +95,12 @@ class OptimizerProbe:
         return tensor_samples.together(self.views)
 
     def look_first(self) -> None:
-        """Sample the gradients before they are unscaled, clipped or used."""
+        """Sample the gradients before they are first unscaled, clipped or used."""
         if self.first is None and self.is_whole and self.entries:
             self.first = self.gradients()
 
     def settings(self) -> tuple[list[float], str]:
-        """The learning rates of its groups, and all its other numbers as text."""
+        """The learning rate of each parameter group, and all other settings as text."""
         groups = self.optimizer.param_groups
         rates = [float(group.get("lr", 0.0)) for group in groups]
         rest = [
@@ -107,7 +111,7 @@ class OptimizerProbe:
         return rates, "; ".join(", ".join(f"{k}={v}" for k, v in group) for group in rest)
 
     def clear(self) -> None:
-        """Begin the next step."""
+        """Forget this step, because the next one begins."""
         self.entries = []
         self.hooked = []
         self.got = set()
@@ -118,7 +122,10 @@ class OptimizerProbe:
 
 
 def spread(flat: np.ndarray, sizes: list[int], counts: list[int]) -> np.ndarray:
-    """The samples of the gradients that exist, with zeros for those that do not."""
+    """The samples of all gradients in a row, with zeros for missing ones.
+
+    `sizes` are the numbers of samples in `flat`, and `counts` those of all parameters.
+    """
     if sizes == counts:
         return flat
     parts: list[np.ndarray] = []
@@ -131,7 +138,7 @@ def spread(flat: np.ndarray, sizes: list[int], counts: list[int]) -> np.ndarray:
 
 
 def finish(probe: OptimizerProbe, step: OptimizerStep) -> None:
-    """Put what was sampled in this step into its report: one copy from the device for each kind."""
+    """Fill in the report of a step: copy each kind of samples from the device at once."""
     counts = probe.report.counts
     if probe.before is not None:
         step.before = tensor_samples.checksums(probe.before.cpu().numpy(), counts)
@@ -171,10 +178,10 @@ def _plain(value: object) -> bool:
 
 
 class GradientProbes:
-    """The parameters whose gradients are watched, each by a hook of ours.
+    """Hooks on parameters that note which of them get a gradient.
 
-    `got` has the identities of those that got one. Gradients are read only while `looks` is true,
-    since the hooks run in each pass, once for each parameter, and must cost next to nothing.
+    `got` has the identities of those that did. `see` gets the gradients, but only while `looks` is
+    true: the hooks run once per parameter and pass, so they must cost next to nothing.
     """
 
     def __init__(self, see: Callable[[nn.Parameter, Tensor], None]) -> None:
@@ -186,7 +193,7 @@ class GradientProbes:
         self._handles: list[Any] = []
 
     def add(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Watch the gradients of these parameters, too; of frozen ones, once they no longer are."""
+        """Watch these parameters too; frozen ones wait for `add_thawed`."""
         for parameter in parameters:
             ref = self._known.get(id(parameter))
             if ref is not None and ref() is parameter:
@@ -198,7 +205,7 @@ class GradientProbes:
                 self._frozen.append(weakref.ref(parameter))
 
     def add_thawed(self) -> None:
-        """Watch the gradients of parameters that were frozen and no longer are."""
+        """Watch the parameters that were frozen and no longer are."""
         frozen = self._frozen
         self._frozen = []
         self.add(parameter for ref in frozen if (parameter := ref()) is not None)
@@ -214,7 +221,7 @@ class GradientProbes:
         return hook
 
     def remove(self) -> None:
-        """Take all hooks away."""
+        """Remove all hooks."""
         for handle in self._handles:
             handle.remove()
         self._handles = []

@@ -1,4 +1,4 @@
-"""On a rank: take in what the script does with its numbers, step by step."""
+"""On a rank: record what the script does with its gradients and weights, step by step."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -31,13 +31,14 @@ from course.diagnostics.numerics.user_hooks import UserHooks
 from course.diagnostics.numerics.weight_changes import WeightChanges
 from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
 
-PASSES = 32  # that are kept of a step
+PASSES = 32  # backward passes of a step that are kept
 
 
 class NumericsRecorder:
-    """Between the script and a `TrainingReport`, until each optimizer has taken `count` steps.
+    """Fills in a `TrainingReport` until an optimizer has taken `count` steps, then calls `full`.
 
-    What costs next to nothing goes on to the end of the script: loaders, files, rates.
+    These steps are the window. Loaders, files and rates cost next to nothing, so they are watched
+    until the script ends.
     """
 
     def __init__(
@@ -54,19 +55,19 @@ class NumericsRecorder:
         self._optimizers = OptimizerRegistry(
             context, self._models, self._gradients, self._unoptimized
         )
-        # Passes whose numbers are not read yet, with the reductions of the loss, and the loss.
+        # Passes whose tensors are not read yet, each with the reductions of its loss, and the loss.
         self._unread: list[tuple[BackwardPass, list[Reduction] | None, Tensor | None]] = []
         self._schedules = Schedules(context)
         self._clipping = Clipping(context, self._optimizers)
         self._changes = WeightChanges(context)
         self._user_hooks = UserHooks(context, self._sample, self._note_hooked)
-        self._depth = 0  # of steps of optimizers inside one another
-        self._window, self._whole = HookSet(), HookSet()  # hooks for the window, and to the end
+        self._depth = 0  # of nested optimizer steps
+        self._window, self._whole = HookSet(), HookSet()  # for the window, and until the end
 
     # -- hooks -------------------------------------------------------------------------------------
 
     def install(self) -> None:
-        """Begin to watch."""
+        """Install all hooks."""
         window, whole = self._window, self._whole
         self._models.install(window)
         self._collectives.install(window, whole)
@@ -81,7 +82,7 @@ class NumericsRecorder:
         whole.steps(self._before_step, self._after_step)
 
     def close(self) -> None:
-        """End the window of steps: what costs something is taken away."""
+        """End the window of steps, and remove the hooks that cost time."""
         if not self.is_full:
             self.is_full = True
             self._gradients.remove()
@@ -97,7 +98,7 @@ class NumericsRecorder:
                 probe.places.clear()
 
     def end(self) -> None:
-        """End the watch."""
+        """End the window if it is still open, and remove the other hooks."""
         self.close()
         self._note_others()
         self._models.remove()
@@ -113,13 +114,13 @@ class NumericsRecorder:
         return sum(probe.report.steps for probe in self._optimizers.probes)
 
     def _phase(self) -> str:
-        """The part of a step that goes on, for the count of messages."""
+        """The current part of a step, by which messages are counted."""
         models = self._models
         if models.in_backward:
             return "backward"
         return "step" if self._depth else "forward" if models.is_inside else "between"
 
-    # -- backward passes and what comes after them -------------------------------------------------
+    # -- backward passes, and the gradients that they compute --------------------------------------
 
     def _backward(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         if not self._fence.is_ours or self._models.in_backward:
@@ -172,7 +173,7 @@ class NumericsRecorder:
         self._unread.append((backward_pass, parts, loss))
 
     def _read(self) -> None:
-        """Read the numbers of the passes, once they can be had without waiting for a device."""
+        """Read the losses and factors of the passes, at a step, where the device is read anyway."""
         for backward_pass, parts, loss in self._unread:
             backward_pass.loss = None if loss is None else float(loss)
             if parts is not None and all(reduction.factor is not None for reduction in parts):
@@ -206,11 +207,11 @@ class NumericsRecorder:
 
     def _before_step(self, optimizer: Optimizer, *_: object) -> None:
         self._depth += 1
-        if self._depth > 1 or not self._fence.is_ours:  # of one that shares out its work
+        if self._depth > 1 or not self._fence.is_ours:  # one optimizer called by another
             return
         with self._fence.around("steps"):
             probe = self._optimizers.probe(optimizer)
-            self._loaders.note_training()  # also after the window, in which a backward pass says so
+            self._loaders.note_training()  # after the window, no backward pass notes it
             note_rate(probe)
             if not self.is_full:
                 self._optimizers.settle(probe)

@@ -1,4 +1,4 @@
-"""On a rank: read some values of a tensor, to compare it between ranks without reading all."""
+"""On a rank: sample a few values of a tensor, to compare ranks without reading all values."""
 
 import zlib
 from collections.abc import Sequence
@@ -9,24 +9,24 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-MOST, ALL = 48, 4800  # values of a tensor, and of all tensors of an optimizer
+MOST, ALL = 48, 4800  # at most, the values of a tensor, and about those of all in an optimizer
 
 
 def share(parameters: int) -> int:
-    """How many values of each tensor to look at, if there are that many."""
+    """How many values to sample from each tensor, at most, with this many parameters."""
     return max(4, min(MOST, ALL // max(1, parameters)))
 
 
 def local(tensor: Tensor) -> Tensor:
-    """This rank's own part of a tensor that is split (DTensor), or the tensor itself."""
-    if type(tensor) in (Tensor, nn.Parameter):  # mostly, and this is called very often
+    """This rank's part of a DTensor, or the tensor itself if it is not one."""
+    if type(tensor) in (Tensor, nn.Parameter):  # the usual case, made fast
         return tensor
     own = getattr(tensor, "to_local", None)
     return own() if own else tensor
 
 
 def values(tensor: Tensor, count: int) -> Tensor:
-    """A view of up to `count` values that lie evenly apart, which can be kept."""
+    """A view of up to `count` evenly spaced values, to read again later; empty if it is sparse."""
     tensor = local(tensor.detach())
     if tensor.layout is not torch.strided or tensor.is_complex():
         return tensor.new_zeros(0)
@@ -37,7 +37,7 @@ def values(tensor: Tensor, count: int) -> Tensor:
 
 
 def size(tensor: Tensor, count: int) -> int:
-    """How many values `values` and `copied` give."""
+    """How many values `values` and `copied` return."""
     tensor = local(tensor)
     if tensor.layout is not torch.strided or tensor.is_complex():
         return 0
@@ -45,7 +45,7 @@ def size(tensor: Tensor, count: int) -> int:
 
 
 def copied(tensor: Tensor, count: int) -> Tensor:
-    """A copy of the same values: quicker than a view, if a tensor is looked at once."""
+    """A copy of the same values, which is quicker than a view if they are read only once."""
     tensor = local(tensor)
     if tensor.layout is not torch.strided or tensor.is_complex():
         return tensor.new_zeros(0)
@@ -53,7 +53,7 @@ def copied(tensor: Tensor, count: int) -> Tensor:
 
 
 def _cut(numbers: int, count: int) -> tuple[int, int]:
-    apart = max(1, numbers // count) | 1  # odd, or it would meet one column of a matrix
+    apart = max(1, numbers // count) | 1  # odd, so as not to stay in one column
     return min(count, -(-numbers // apart)), apart
 
 
@@ -64,12 +64,12 @@ def _places(numbers: int, count: int, device: torch.device) -> Tensor:
 
 
 def together(tensors: Sequence[Tensor]) -> Tensor:
-    """Copy all values into one tensor, in 32 bits, on the device where they are."""
+    """Concatenate all values in a float32 tensor on their device."""
     return torch.cat(list(tensors)).to(torch.float32) if tensors else torch.zeros(0)
 
 
 def checksums(flat: np.ndarray, counts: Sequence[int]) -> list[int]:
-    """A checksum for each of the parts, which follow one another."""
+    """A checksum of each part of `flat`; `counts` are the sizes of the parts, in order."""
     raw = memoryview(flat.tobytes())
     ends = [count * flat.itemsize for count in accumulate(counts)]
     return [zlib.crc32(raw[start:end]) for start, end in pairwise([0, *ends])]

@@ -9,7 +9,7 @@ from course.diagnostics.numerics.training import TrainingReport, UnoptimizedPara
 
 
 class UnoptimizedSearch:
-    """Notes such parameters by identity, and which were made after the first optimizer."""
+    """Collects such parameters, and notes which were made after the first optimizer."""
 
     def __init__(self, report: TrainingReport, models: ModelCalls) -> None:
         self._report, self._models = report, models
@@ -21,7 +21,7 @@ class UnoptimizedSearch:
         self._made_before = self._made_before or len(self._models.made)
 
     def note_gradient(self, parameter: nn.Parameter, placed: Set[int]) -> None:
-        """Note that a parameter got a gradient; `placed` are those that optimizers have."""
+        """Note that a parameter got a gradient; `placed` has the ids of those in optimizers."""
         known = self._known.get(id(parameter)) or self._describe(id(parameter), placed)
         if known is not None:
             known.gradients += 1
