@@ -15,9 +15,9 @@ from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN
 def one_process(
     ranks: Sequence[TrainingReport], times: float = 1.0, by: list[int] | None = None
 ) -> TrainingReport:
-    """What one process reports whose gradient is the mean of the ranks' own, or `times` that.
+    """The report of one process whose gradient is `times` the mean of the ranks' own.
 
-    `by` are weights of the ranks.
+    `by` has a weight for each rank in that mean.
     """
     alone = made.ranks(1)[0]
     for number, step in enumerate(alone.optimizers[0].watched):

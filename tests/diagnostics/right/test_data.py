@@ -76,7 +76,7 @@ def test_files_of_several_ranks() -> None:
 
 
 def with_evaluations(count: int = 2, **more: object) -> list[TrainingReport]:
-    """Ranks that evaluate what was dealt to them."""
+    """Ranks that each evaluate the share that their sampler gives them."""
     ranks = made.ranks(count)
     for rank in ranks:
         plain = {"replicas": count} | more
@@ -139,7 +139,7 @@ def test_an_evaluation_that_gathers_what_was_repeated_counts_it(library: str) ->
 
 
 def with_own_samplers(*orders: list[int], **more: object) -> list[TrainingReport]:
-    """Ranks whose own samplers gave these samples of 64, in batches of 8."""
+    """Ranks whose own samplers drew these of 64 samples, in batches of 8."""
     ranks = made.ranks(len(orders))
     for rank, order in zip(ranks, orders, strict=True):
         plain = {"kind": "", "replicas": None, "epoch": None, "is_over": True, "length": 64,
@@ -187,7 +187,7 @@ def test_one_rank_may_evaluate_all_samples() -> None:
 
 
 def resumed(*lines: str) -> list[TrainingReport]:
-    """Ranks whose optimizer took up its state at these lines, or not."""
+    """Ranks whose optimizer loads its state at these lines; "" if it does not."""
     ranks = made.ranks(len(lines))
     for rank, line in zip(ranks, lines, strict=True):
         rank.optimizers[0].restored = line

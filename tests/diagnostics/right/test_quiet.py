@@ -1,4 +1,4 @@
-"""What is right, on made-up reports: no rule names anything there, and the table says why."""
+"""Made-up reports of correct trainings: no rule names anything, and the table says why."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -106,7 +106,7 @@ def test_sixteen_bits_on_the_way_are_no_fault() -> None:
     assert named(made.ranks(fault=rounds)) == []
 
 
-# What hooks may make of a gradient: a part of it, a rank's share, some rows, the average.
+# What hooks may turn a gradient into: half of it, a rank's share, some of its rows, the average.
 HOOKS = [
     lambda own, rank: 0.5 * own[rank],
     lambda own, rank: (0.6 + 0.1 * rank) * own[rank],

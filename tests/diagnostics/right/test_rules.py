@@ -1,4 +1,4 @@
-"""Each rule on made-up reports of a fault: what it names, on which rank, and from where on."""
+"""Each rule on made-up reports of a fault: the name, the rank and the line of its finding."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ from course.diagnostics.numerics.training import (
 )
 from course.diagnostics.right import causes, verdict
 
-# The fault, how the training is made, what is named first, on which rank.
+# Fault, arguments of `made.ranks`; then the name and the rank of the first finding.
 FAULTS = [
     (alone, {}, "not averaged", None),
     (alone, {"ddp": False}, "not averaged", None),

@@ -1,4 +1,4 @@
-"""The batches of several ranks become one, or it is said why they cannot."""
+"""The batches of several ranks become one, or an error says why they cannot."""
 
 from collections import UserDict, namedtuple
 

@@ -1,4 +1,4 @@
-"""What may be wrong in a made-up training: each function changes a step of a rank."""
+"""Faults for a made-up training: each function changes one step of one rank."""
 
 import math
 
@@ -14,19 +14,19 @@ def alone(rank: int, step: int, happens: dict) -> None:
 
 
 def some(rank: int, step: int, happens: dict) -> None:
-    """Each rank uses its own gradient of one parameter."""
+    """Each rank uses its own gradient of the second parameter."""
     mixed = happens["used"].copy()
     mixed[made.COUNTS[0] :] = happens["own"][rank][made.COUNTS[0] :]
     happens["used"] = happens["first"] = mixed
 
 
 def added(rank: int, step: int, happens: dict) -> None:
-    """Gradients are added."""
+    """Gradients are summed, not averaged."""
     happens["used"] = happens["first"] = happens["own"].sum(0)
 
 
 def divided_twice(rank: int, step: int, happens: dict) -> None:
-    """Gradients are divided once more."""
+    """Averaged gradients are divided by the world size once more."""
     happens["used"] = happens["first"] = happens["own"].mean(0) / len(happens["own"])
 
 
@@ -37,13 +37,13 @@ def loud(rank: int, step: int, happens: dict) -> None:
 
 
 def clips_alone(rank: int, step: int, happens: dict) -> None:
-    """Rank 1 clips."""
+    """Only rank 1 clips."""
     loud(rank, step, happens)
     happens["step"].clips = ["train.py:31"] * (rank == 1)
 
 
 def clips_before(rank: int, step: int, happens: dict) -> None:
-    """Each rank clips before the average."""
+    """Each rank clips its own gradient before the average."""
     own = happens["own"]
     happens["first"] = own[rank]
     happens["used"] = (own / np.linalg.norm(own, axis=1, keepdims=True)).mean(0)
@@ -58,13 +58,13 @@ def hook(before: np.ndarray, after: np.ndarray, step: OptimizerStep) -> None:
 
 
 def hooks_clip(rank: int, step: int, happens: dict) -> None:
-    """A hook of the script limits each value, on each rank."""
+    """A hook of the script clips the large values on each rank."""
     own = happens["own"][rank]
     hook(np.where(np.abs(own) > 1, 3 * own, own), own, happens["step"])
 
 
 def clips_scaled(rank: int, step: int, happens: dict) -> None:
-    """A scaler's factor is still in what is clipped."""
+    """The gradients are clipped while a scaler's factor is still in them."""
     happens["step"].clips, happens["step"].early_clip = ["train.py:31"], "train.py:31"
 
 
@@ -76,12 +76,12 @@ def keeps(rank: int, step: int, happens: dict) -> None:
 
 
 def rate(rank: int, step: int, happens: dict) -> None:
-    """The rates differ."""
+    """The learning rates of the ranks differ."""
     happens["step"].rates = [0.1 * (rank + 1)]
 
 
 def later_rate(rank: int, step: int, happens: dict) -> None:
-    """Rank 1 has another rate from step 7 on."""
+    """Rank 1 has another learning rate from step 7 on."""
     if step > 6 and rank == 1:
         happens["step"].rates, happens["step"].schedule_line = [0.01], "train.py:33"
 
@@ -92,13 +92,13 @@ def setting(rank: int, step: int, happens: dict) -> None:
 
 
 def evaluates(rank: int, step: int, happens: dict) -> None:
-    """Rank 1 evaluates from step 5 on."""
+    """Rank 1 is in evaluation mode from step 5 on."""
     if step > 4 and rank == 1:
         happens["step"].latest[0].modes = "evaluation"
 
 
 def bfloat(rank: int, step: int, happens: dict) -> None:
-    """Rank 1 has 16 bits."""
+    """Rank 1 computes in bfloat16."""
     happens["step"].latest[0].precision = "bfloat16" if rank else "float32"
 
 
@@ -114,32 +114,32 @@ def infinite(rank: int, step: int, happens: dict) -> None:
 
 
 def skips(rank: int, step: int, happens: dict) -> None:
-    """Rank 1 leaves out step 5."""
+    """Rank 1 skips step 5."""
     if step >= 5 and rank == 1:
         happens["step"].order += 1
 
 
 def drifts(rank: int, step: int, happens: dict) -> None:
-    """Rank 1's weights change in step 6."""
+    """Rank 1's weights change before step 6."""
     if step == 6 and rank == 1:
         happens["weights"] = happens["weights"] + 0.1
         happens["step"].before = made.marks(happens["weights"])
 
 
 def unequal_targets(rank: int, step: int, happens: dict) -> None:
-    """Each rank divides by its own targets."""
+    """Each rank divides by its own number of targets."""
     terms = 8 if rank else 2
     happens["step"].latest[0].parts = [LossTerm("NllLoss", terms, 1 / terms)]
 
 
 def undivided(rank: int, step: int, happens: dict) -> None:
-    """The losses of several passes are not divided."""
+    """The losses are not divided by the number of passes."""
     for backward_pass in happens["step"].latest:
         backward_pass.parts = [LossTerm("NllLoss", 8, 1 / 8)]
 
 
 def too_fast(rank: int, step: int, happens: dict) -> None:
-    """The schedule steps in each pass."""
+    """The schedule steps in each of two backward passes."""
     happens["step"].schedules, happens["step"].schedule_line = 2, "train.py:32"
 
 
@@ -149,5 +149,5 @@ def never_waits(rank: int, step: int, happens: dict) -> None:
 
 
 def buffers(rank: int, step: int, happens: dict) -> None:
-    """The buffers differ."""
+    """The buffers differ between the ranks."""
     happens["step"].latest[0].buffers = 100 + rank
