@@ -1,9 +1,10 @@
 """The table of what was compared: each row is equal, differs, or was not seen, with a reason."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from course.diagnostics.finding import Finding
+from course.diagnostics.right.evidence import Evidence
 
 EQUAL, DIFFERS, NOT_SEEN = "equal", "differs", "not seen"
 
@@ -54,7 +55,8 @@ class Row:
         return {"row": self.name, "state": self.state, "says": self.says}
 
 
-Result = Iterator[Finding | Row]  # what a rule yields
+Result = Iterator[Finding | Row]
+Rule = Callable[[Evidence], Result]
 
 
 def some(names: list[str]) -> str:

@@ -1,6 +1,6 @@
 """Rules on changes of gradients before the step: clipping too early, or changes on one rank."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from course.diagnostics.right.gradient_kinds import (
 )
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
 from course.diagnostics.right.rules.gradients import why_no_gradients
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import (
     EXACT,
     FACTOR,
@@ -219,4 +219,4 @@ def _shards_scaled(evidence: Evidence) -> Finding | None:
     return None
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (between,)
+RULES: tuple[Rule, ...] = (between,)

@@ -1,12 +1,11 @@
 """Rules on the samples that each rank computes on, and on the random numbers of its workers."""
 
 from collections import Counter
-from collections.abc import Callable
 
 from course.diagnostics.numerics.training import LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import MAJORITY, OFTEN, SAME
 
 
@@ -103,4 +102,4 @@ def _same_noise(evidence: Evidence) -> Result:
     )
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (samples,)
+RULES: tuple[Rule, ...] = (samples,)

@@ -1,6 +1,6 @@
 """Rules on the samples that each rank draws in an epoch, and on the order of each epoch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from course.core import words
 from course.diagnostics.finding import Finding
@@ -8,7 +8,7 @@ from course.diagnostics.numerics.training import LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
 from course.diagnostics.right.rules import overlaps
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import ENOUGH, SAME
 
 DEALERS = ("RandomSampler", "DistributedSampler")  # samplers that give each sample once
@@ -217,4 +217,4 @@ def order(evidence: Evidence) -> Result:
         yield Row(table.EPOCHS, NOT_SEEN, "no second epoch with a DistributedSampler began")
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (share, order)
+RULES: tuple[Rule, ...] = (share, order)

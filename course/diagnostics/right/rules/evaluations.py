@@ -1,13 +1,13 @@
 """Rules on what an evaluation counts: each sample once, only a share, or repeated samples."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from course.core import words
 from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import MAJORITY
 
 ACCELERATE = "accelerate"
@@ -176,4 +176,4 @@ def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
     return Row(table.EVALUATION, NOT_SEEN, "how the samples are divided is the script's own affair")
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (evaluation,)
+RULES: tuple[Rule, ...] = (evaluation,)

@@ -1,11 +1,10 @@
 """Rules on files that several ranks write, and on random numbers that ranks have in common."""
 
 import os
-from collections.abc import Callable
 
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import MAJORITY
 
 
@@ -55,4 +54,4 @@ def noise(evidence: Evidence) -> Result:
             )
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (files, noise)
+RULES: tuple[Rule, ...] = (files, noise)

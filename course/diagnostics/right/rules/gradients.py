@@ -1,6 +1,6 @@
 """Rules on each rank's gradient: is it its own, is it averaged, and did it begin at zero?"""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from course.core import words
 from course.diagnostics.finding import Finding
@@ -9,7 +9,7 @@ from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
 from course.diagnostics.right.gradient_kinds import MEAN, OTHER, OWN
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, some
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule, some
 from course.diagnostics.right.thresholds import MAJORITY
 
 
@@ -235,4 +235,4 @@ def _is_dirty(step: OptimizerStep) -> bool:
     return step.gradients.clean.count(False) > MAJORITY * max(1, sum(step.got))
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (own, averaged, zeroed)
+RULES: tuple[Rule, ...] = (own, averaged, zeroed)

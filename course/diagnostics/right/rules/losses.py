@@ -1,14 +1,12 @@
 """Rules on how much each target counts in the gradient, as the graphs of the losses show."""
 
-from collections.abc import Callable
-
 from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import BackwardPass, LossTerm, OptimizerStep
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import NO_STEP, Evidence
 from course.diagnostics.right.gradient_kinds import MEAN, OTHER
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import FACTOR, MAJORITY, UNEVEN
 
 UNREAD = "the losses could not be read, or their parts do not agree"
@@ -199,4 +197,4 @@ def _fed_again(optimizer: OptimizerOnRanks) -> bool:
     return True
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (targets,)
+RULES: tuple[Rule, ...] = (targets,)

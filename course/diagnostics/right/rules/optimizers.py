@@ -1,6 +1,5 @@
 """Rules on optimizers and schedules: do they cover all parameters, and the whole training?"""
 
-from collections.abc import Callable
 from statistics import median_high
 
 from course.core import words
@@ -9,7 +8,7 @@ from course.diagnostics.numerics.training import UnoptimizedParameter
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import NO_STEP, Evidence
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import ALIVE, MAJORITY
 
 
@@ -150,4 +149,4 @@ def _median(counts: list[int]) -> int:
     return median_high(counts) if counts else 0
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (unoptimized, schedule)
+RULES: tuple[Rule, ...] = (unoptimized, schedule)

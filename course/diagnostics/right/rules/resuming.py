@@ -1,13 +1,11 @@
 """Rules on resuming: all ranks load the same weights, optimizer state and epoch."""
 
-from collections.abc import Callable
-
 from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import LoadedFile, LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence, listed, odd_one
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 
 
 def resume(evidence: Evidence) -> Result:
@@ -128,4 +126,4 @@ def _shuffles(loader_pass: LoaderPass) -> bool:
     return loader_pass.kind == "DistributedSampler" and loader_pass.shuffles
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (resume,)
+RULES: tuple[Rule, ...] = (resume,)

@@ -1,10 +1,10 @@
 """Rules on how ranks train: the mode, the precision, the optimizer's settings, learning rates."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence, odd_one
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import SINCE
 
 
@@ -155,4 +155,4 @@ def _rates(evidence: Evidence) -> Result:
     yield Row(table.RATE, EQUAL, "in each step")
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (modes, precision, settings)
+RULES: tuple[Rule, ...] = (modes, precision, settings)

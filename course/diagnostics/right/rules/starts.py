@@ -1,7 +1,7 @@
 """Rules on the weights that ranks begin with: those of the trained model and of other models."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from course.core import words
 from course.diagnostics.finding import Finding
@@ -9,7 +9,7 @@ from course.diagnostics.numerics.training import DdpModel, InferenceModel
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import NO_STEP, Evidence, listed, odd_one
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, some
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule, some
 
 
 def weights(evidence: Evidence) -> Result:
@@ -199,4 +199,4 @@ def _called_alike(evidence: Evidence) -> list[list[InferenceModel]]:
     ]
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (weights, others)
+RULES: tuple[Rule, ...] = (weights, others)

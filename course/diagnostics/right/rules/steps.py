@@ -1,7 +1,7 @@
 """Rules on each step: do all ranks take it, is it finite, and do weights and buffers stay equal?"""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import NO_STEP, Evidence, listed, odd_one
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
 from course.diagnostics.right.rules.gradients import why_no_gradients
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, some
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule, some
 from course.diagnostics.right.thresholds import EXACT, MAJORITY
 
 
@@ -171,4 +171,4 @@ def buffers(evidence: Evidence) -> Result:
         )
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (taken, finite, weights, buffers)
+RULES: tuple[Rule, ...] = (taken, finite, weights, buffers)
