@@ -19,11 +19,11 @@ from course.diagnostics.numerics.training import (
 )
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import NO_STEP, Evidence
-from course.diagnostics.right.gradient_kinds import OWN, multiple
+from course.diagnostics.right.gradient_kinds import OWN, fit_multiple
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
 from course.diagnostics.right.rules import gradients, losses
 from course.diagnostics.right.rules.losses import near
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, shorten
 from course.diagnostics.right.thresholds import CLOSER, ROUNDING_16_BIT, ROUNDING_OF_ZERO, UNEVEN
 
 STEPS = 2  # watched steps, of which only the first is judged
@@ -55,8 +55,9 @@ def hindrance(ranks: Sequence[TrainingReport], batches: int) -> str:
     evidence = Evidence(ranks)
     if not evidence.steps:
         return f"{NO_STEP} on all ranks"
-    seen = all(optimizer.whole and optimizer.whole[0][0] == 1 for optimizer in evidence.optimizers)
-    if evidence.is_split or evidence.is_sharded or not seen:
+    samples = [optimizer.sampled_steps for optimizer in evidence.optimizers]
+    is_first_sampled = all(steps and steps[0][0] == 1 for steps in samples)
+    if evidence.is_split or evidence.is_sharded or not is_first_sampled:
         return gradients.why_no_gradients(evidence)
     if not all(optimizer.starts_equal for optimizer in evidence.optimizers):
         return "the ranks begin with different weights, which `right` without --deep judges"
@@ -65,7 +66,7 @@ def hindrance(ranks: Sequence[TrainingReport], batches: int) -> str:
     return "" if batches else "the batches do not come from a DataLoader, so they cannot be stacked"
 
 
-def of(ranks: Sequence[TrainingReport], alone: TrainingReport) -> DeepOutcome:
+def compare(ranks: Sequence[TrainingReport], alone: TrainingReport) -> DeepOutcome:
     """Compare the ranks' gradients in the first step with those of one process, `alone`."""
     evidence = Evidence(ranks)
     pairs = list(zip(evidence.optimizers, alone.optimizers, strict=False))
@@ -98,20 +99,20 @@ class _Pair:
         alone: TrainingReport,
     ) -> None:
         self._evidence, self._ranks, self._alone = evidence, ranks, alone
-        self._of_one = OptimizerOnRanks([report])
+        self._one_optimizer = OptimizerOnRanks([report])
         self._row, self._step = ranks.steps[0], report.watched[0]
         self._passes = [backward_pass for step in self._row for backward_pass in step.latest]
         clips = any(step.clips for step in self._row) or any(p.scaled for p in self._passes)
         # Clipping and scaling depend on the size of a gradient, so compare what came before them.
-        self._place = "first" if clips else "used"
+        self._moment = "first" if clips else "used"
         self._own = ranks.samples(self._row, "own")
-        self._used, self._one = self._both(0)
+        self._used, self._one = self._gradients(0)
 
-    def _both(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+    def _gradients(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """The gradients that the ranks use in a step (from 0), and those of one process."""
         used, one = (
-            optimizer.samples(optimizer.steps[number], self._place)
-            for optimizer in (self._ranks, self._of_one)
+            optimizer.samples(optimizer.steps[number], self._moment)
+            for optimizer in (self._ranks, self._one_optimizer)
         )
         return used, one[0]
 
@@ -128,12 +129,12 @@ class _Pair:
             )
         if len({len(step.latest) for step in (*self._row, self._step)}) > 1:
             return not_compared("a step has other backward passes on one process")
-        scale, residual = multiple(mean, self._one)
+        scale, residual = fit_multiple(mean, self._one)
         if outcome := self._mean_of_means(mean, residual):
             return outcome
         if residual > ROUNDING_16_BIT:
-            return not_compared(self._why_apart(residual))
-        return self._used_against(scale)
+            return not_compared(self._why_different(residual))
+        return self._compare_used(scale)
 
     # -- the mean of the ranks' own gradients differs from one process's ---------------------------
 
@@ -146,13 +147,13 @@ class _Pair:
         if min(terms) < 1 or min(terms) == max(terms):
             return None
         weighted = np.average(self._own, axis=0, weights=terms)
-        _, exact = multiple(weighted, self._one)
-        _, used = multiple(self._used[0], mean)
-        if exact > ROUNDING_16_BIT or used > ROUNDING_16_BIT or exact > residual / CLOSER:
+        _, weighted_residual = fit_multiple(weighted, self._one)
+        _, used_residual = fit_multiple(self._used[0], mean)
+        if max(weighted_residual, used_residual) > ROUNDING_16_BIT:
             return None
-        counts = ", ".join(
-            f"rank {r}: {n}" for r, n in zip(self._evidence.rank_ids, terms, strict=True)
-        )
+        if weighted_residual > residual / CLOSER:
+            return None
+        counts = self._evidence.by_rank(terms)
         by = f"by {100 * residual:.1f} %"
         says = f"{by}: each rank divides by its own number of targets ({counts})"
         row = Row(table.ONE, DIFFERS, says)
@@ -166,7 +167,7 @@ class _Pair:
         )
         return DeepOutcome(row, [finding], self._differences())
 
-    def _why_apart(self, residual: float) -> str:
+    def _why_different(self, residual: float) -> str:
         """A possible reason why one process computes another gradient."""
         ranks = self._evidence.ranks
         if why := self._alone.unseen.get(KEPT_BATCHES):
@@ -188,23 +189,22 @@ class _Pair:
 
     # -- it is the same as one process's, up to a factor -------------------------------------------
 
-    def _used_against(self, scale: float) -> DeepOutcome:
+    def _compare_used(self, scale: float) -> DeepOutcome:
         """Compare the gradients that the ranks use, now that their own fit those of one process.
 
         `scale` times one process's gradient is the mean of the ranks' own.
         """
         differences = self._differences()
-        apart = [parameter for parameter in differences if parameter.difference > ROUNDING_16_BIT]
-        most = max(parameter.difference for parameter in differences)
-        if not apart:
-            says = f"the same gradients, up to {most:.0e} of their size{self._second_step()}"
+        differing = [p for p in differences if p.difference > ROUNDING_16_BIT]
+        largest = max(parameter.difference for parameter in differences)
+        if not differing:
+            says = f"the same gradients, up to {largest:.0e} of their size{self._second_step()}"
             return DeepOutcome(Row(table.ONE, EQUAL, says), [], differences)
-        names = some([parameter.name for parameter in apart])
-        alone = any(kind.name == OWN for kind in self._ranks.kinds[0].used)
-        times = apart[0].times
+        names = shorten([parameter.name for parameter in differing])
+        times = differing[0].times
         count = self._evidence.count
-        alike = all(near(parameter.times, times) for parameter in apart)
-        if alone:
+        alike = all(near(parameter.times, times) for parameter in differing)
+        if any(kind.name == OWN for kind in self._ranks.kinds[0].used):
             findings = self._not_averaged()
             why = "" if findings else "; `right` without --deep judges that, over more steps"
             says = f"each rank uses its own gradient of {names}{why}"
@@ -266,14 +266,15 @@ class _Pair:
 
     def _second_step(self) -> str:
         """A clause on the second step, which also depends on what the optimizer did; "" if none."""
-        rates, alone = self._row[0].rates, self._step.rates
-        if rates != alone:
-            return f"; the learning rate is {rates[0]:g}, and {alone[0]:g} on one process"
-        if any(len(steps) < STEPS for steps in (self._ranks.whole, self._of_one.steps)):
+        rates, one_rates = self._row[0].rates, self._step.rates
+        if rates != one_rates:
+            return f"; the learning rate is {rates[0]:g}, and {one_rates[0]:g} on one process"
+        steps = self._ranks.sampled_steps, self._one_optimizer.steps
+        if min(map(len, steps)) < STEPS:
             return ""
-        used, one = self._both(1)
-        away = float(np.linalg.norm(used - one, axis=1).max() / np.linalg.norm(one))
-        return f", and after a step of the optimizer up to {away:.0e}"
+        used, one = self._gradients(1)
+        difference = float(np.linalg.norm(used - one, axis=1).max() / np.linalg.norm(one))
+        return f", and after a step of the optimizer up to {difference:.0e}"
 
     # -- each parameter ----------------------------------------------------------------------------
 
@@ -288,8 +289,8 @@ class _Pair:
         for name, used, one in parts:
             size = float(np.linalg.norm(one))
             if one.size and np.abs(one).max() > least:
-                away = float(np.linalg.norm(used - one, axis=1).max())
-                differences.append(Difference(name, multiple(used[0], one)[0], away / size))
+                distance = float(np.linalg.norm(used - one, axis=1).max())
+                differences.append(Difference(name, fit_multiple(used[0], one)[0], distance / size))
         return differences
 
 

@@ -31,7 +31,7 @@ class Evidence:
         return [
             OptimizerOnRanks(on_rank)
             for on_rank in zip(*[rank.optimizers for rank in self.ranks], strict=False)
-            if len({_form(optimizer) for optimizer in on_rank}) == 1
+            if len({_shapes(optimizer) for optimizer in on_rank}) == 1
         ]
 
     @cached_property
@@ -40,13 +40,13 @@ class Evidence:
         return [row for optimizer in self.optimizers for row in optimizer.steps]
 
     @cached_property
-    def used(self) -> list[GradientKind]:
+    def used_kinds(self) -> list[GradientKind]:
         """The kind of each gradient in each sampled step, when its optimizer used it."""
         return [
             step.used[p]
             for optimizer in self.optimizers
             for step in optimizer.kinds
-            for p in optimizer.has
+            for p in optimizer.trained
         ]
 
     @property
@@ -84,7 +84,7 @@ class Evidence:
         return any(optimizer.on_rank[0].sharded for optimizer in self.optimizers)
 
     @cached_property
-    def averages(self) -> bool:
+    def combines_gradients(self) -> bool:
         """Whether the ranks were seen to combine their gradients."""
         return any(
             optimizer.mostly(MEAN) or optimizer.mostly(OTHER) for optimizer in self.optimizers
@@ -93,14 +93,14 @@ class Evidence:
     @cached_property
     def averages_weights(self) -> bool:
         """Whether the ranks average their weights between steps, as in local SGD."""
-        return any(optimizer.meets for optimizer in self.optimizers)
+        return any(optimizer.sync_steps for optimizer in self.optimizers)
 
     @cached_property
     def is_tied(self) -> bool:
         """Whether something ties the ranks together, so that they should train the same model."""
         if self.is_split:
             return False
-        return bool(self.ranks[0].wrapped) or self.is_sharded or self.averages
+        return bool(self.ranks[0].wrapped) or self.is_sharded or self.combines_gradients
 
     @property
     def why_untied(self) -> str:
@@ -138,7 +138,7 @@ class Evidence:
         """The backward passes of a step; each row holds one pass of every rank."""
         return list(zip(*[step.latest for step in row], strict=False))
 
-    def changed(self, since: Sequence[int], until: Sequence[int]) -> tuple[str, list[int]]:
+    def partial_change(self, since: Sequence[int], until: Sequence[int]) -> tuple[str, list[int]]:
         """The last line that changed weights on only some ranks, and those ranks; "" if none did.
 
         `since` and `until` have a number of backward passes for each rank. Only changes between
@@ -146,10 +146,12 @@ class Evidence:
         """
         spans = list(zip(self.ranks, since, until, strict=True))
         by_rank = [[c.line for c in rank.changes if a <= c.passes < b] for rank, a, b in spans]
-        for lines in by_rank:
-            for line in reversed(lines):
+        for own_lines in by_rank:
+            for line in reversed(own_lines):
                 ranks = [
-                    rank for rank, has in zip(self.rank_ids, by_rank, strict=True) if line in has
+                    rank
+                    for rank, lines in zip(self.rank_ids, by_rank, strict=True)
+                    if line in lines
                 ]
                 if len(ranks) < self.count:
                     return line, ranks
@@ -160,22 +162,22 @@ class Evidence:
         pairs = zip(self.rank_ids, values, strict=True)
         return ", ".join(f"rank {rank}: {value}" for rank, value in pairs)
 
-    def unseen(self, look: str) -> str:
+    def unseen(self, probe: str) -> str:
         """The error of the probe with this name on the first rank where it failed, or ""."""
-        return next((rank.unseen[look] for rank in self.ranks if look in rank.unseen), "")
+        return next((rank.unseen[probe] for rank in self.ranks if probe in rank.unseen), "")
 
 
-def _form(optimizer: OptimizerReport) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def _shapes(optimizer: OptimizerReport) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """The shapes of its parameters and the sizes of their samples, which may differ for shards."""
     return tuple(optimizer.shapes), () if optimizer.sharded else tuple(optimizer.counts)
 
 
-def listed(ranks: Sequence[int]) -> str:
+def ranks_in_words(ranks: Sequence[int]) -> str:
     """The ranks as text: "rank 1", "ranks 0 and 2"."""
     return f"rank{'s' if len(ranks) > 1 else ''} {' and '.join(map(str, ranks))}"
 
 
-def odd_one(values: Sequence[object], ranks: Sequence[int]) -> int | None:
+def odd_rank(values: Sequence[object], ranks: Sequence[int]) -> int | None:
     """The one rank whose value differs while all others agree; None with two ranks."""
     for place, value in enumerate(values):
         others = [other for at, other in enumerate(values) if at != place]

@@ -20,20 +20,30 @@ class StepKinds(NamedTuple):
     used: list[GradientKind]
 
 
-def _hooked(gradients: StepGradients) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
-    """For each parameter with hooks: a line, and the gradient before and after all hooks."""
-    by_place: dict[int, tuple[str, np.ndarray, np.ndarray]] = {}
+class HookEffect(NamedTuple):
+    """How the script's hooks change a gradient: its values `before` and `after` all hooks.
+
+    `line` registered the hook; if there are several, the last one that changed the gradient.
+    """
+
+    line: str
+    before: np.ndarray
+    after: np.ndarray
+
+
+def _hook_effects(gradients: StepGradients) -> dict[int, HookEffect]:
+    """The effect of all hooks on each parameter that has one, in the last backward pass."""
+    by_place: dict[int, HookEffect] = {}
     flat = gradients.samples("hooked") if gradients.hooked else np.zeros(0)
     at = 0
     for place, size, line in gradients.hooked:
         before, after = flat[at : at + size], flat[at + size : at + 2 * size]
         at += 2 * size
         previous = by_place.get(place)
-        if previous is not None and np.array_equal(previous[2], before):  # it ran just before
-            line, before = (
-                (previous[0], previous[1]) if np.array_equal(before, after) else (line, previous[1])
-            )
-        by_place[place] = line, before, after
+        if previous is not None and np.array_equal(previous.after, before):  # it ran just before
+            line = previous.line if np.array_equal(before, after) else line
+            before = previous.before
+        by_place[place] = HookEffect(line, before, after)
     return by_place
 
 
@@ -71,7 +81,7 @@ class OptimizerOnRanks:
         return rows[: self.skip[0] - 1] if self.skip else rows
 
     @cached_property
-    def whole(self) -> list[tuple[int, tuple[OptimizerStep, ...]]]:
+    def sampled_steps(self) -> list[tuple[int, tuple[OptimizerStep, ...]]]:
         """The steps whose gradients were sampled, with their numbers, from 1."""
         return [
             (number, row)
@@ -99,7 +109,7 @@ class OptimizerOnRanks:
     def kinds(self) -> list[StepKinds]:
         """The kinds of all gradients, in each step whose gradients were sampled."""
         kinds = []
-        for number, row in self.whole:
+        for number, row in self.sampled_steps:
             own = list(self.parts(self.samples(row, "own")))
             places = [list(self.parts(self.samples(row, place))) for place in ("first", "used")]
             first, used = (
@@ -121,7 +131,7 @@ class OptimizerOnRanks:
         return places
 
     @cached_property
-    def has(self) -> list[int]:
+    def trained(self) -> list[int]:
         """The parameters that had a gradient in at least one step."""
         return [
             place
@@ -130,7 +140,7 @@ class OptimizerOnRanks:
         ]
 
     @cached_property
-    def unlike(self) -> list[int]:
+    def unequal_at_start(self) -> list[int]:
         """The parameters that differ between the ranks before the first step."""
         marks = zip(*[step.before for step in self.steps[0]], strict=True) if self.steps else ()
         return [place for place, column in enumerate(marks) if len(set(column)) > 1]
@@ -142,39 +152,37 @@ class OptimizerOnRanks:
         They differ from the start, and each rank uses its own gradient of them. A classifier with
         very many classes may be split like that, and so may experts.
         """
-        return set(self.unlike) & set(self.mostly(OWN))
+        return set(self.unequal_at_start) & set(self.mostly(OWN))
 
     @cached_property
     def starts_equal(self) -> bool:
         """Whether the weights are equal on all ranks before the first step."""
-        return bool(self.steps) and not self.unlike
+        return bool(self.steps) and not self.unequal_at_start
 
     @cached_property
-    def meets(self) -> list[int]:
+    def sync_steps(self) -> list[int]:
         """The steps just before which unequal weights became equal, as the ranks averaged them."""
         numbers = []
         for number, (last, now) in enumerate(zip(self.steps, self.steps[1:], strict=False), 2):
-            apart = len({tuple(step.after) for step in last}) > 1
-            if apart and len({tuple(step.before) for step in now}) == 1:
+            differed = len({tuple(step.after) for step in last}) > 1
+            if differed and len({tuple(step.before) for step in now}) == 1:
                 numbers.append(number)
         return numbers
 
-    def hooked(self, row: Sequence[OptimizerStep]) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
-        """For each parameter with hooks: a line, and the gradients before and after all hooks.
+    def hook_effects(self, row: Sequence[OptimizerStep]) -> dict[int, HookEffect]:
+        """The effect of all hooks on each parameter that has one; arrays are (ranks, values).
 
-        Both arrays have shape (ranks, values). On a rank without such a hook they are all ones.
+        On a rank without a hook on the parameter, the gradients before and after are all ones.
         """
-        by_rank = [_hooked(step.gradients) for step in row]
+        by_rank = [_hook_effects(step.gradients) for step in row]
         by_place = {}
         for place in sorted(set().union(*by_rank)):
-            line, size = next(
-                (ours[place][0], ours[place][1].size) for ours in by_rank if place in ours
-            )
-            ones = line, np.ones(size), np.ones(size)
-            parts = [ours.get(place, ones) for ours in by_rank]
-            if len({part[1].size for part in parts}) == 1:
-                before, after = (np.stack([part[at] for part in parts]) for at in (1, 2))
-                by_place[place] = line, before, after
+            first = next(effects[place] for effects in by_rank if place in effects)
+            unhooked = HookEffect("", np.ones(first.after.size), np.ones(first.after.size))
+            on_ranks = [effects.get(place, unhooked) for effects in by_rank]
+            if len({effect.before.size for effect in on_ranks}) == 1:
+                _, before, after = zip(*on_ranks, strict=True)
+                by_place[place] = HookEffect(first.line, np.stack(before), np.stack(after))
         return by_place
 
     @cached_property

@@ -59,7 +59,7 @@ Result = Iterator[Finding | Row]
 Rule = Callable[[Evidence], Result]
 
 
-def some(names: list[str]) -> str:
+def shorten(names: list[str]) -> str:
     """The first three names in backquotes, and how many more there are."""
     shown = ", ".join(f"`{name}`" for name in names[:3])
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

@@ -41,9 +41,9 @@ class Verdict:
     steps: int = 0
 
 
-def of(ranks: Sequence[TrainingReport]) -> Verdict:
+def judge(ranks: Sequence[TrainingReport]) -> Verdict:
     """Judge the ranks' reports by all rules; raises `CourseError` if there are too few reports."""
-    demand(ranks)
+    require_all_reports(ranks)
     evidence = Evidence(ranks)
     rows: dict[str, Row] = {}
     findings: list[Finding] = []
@@ -55,22 +55,22 @@ def of(ranks: Sequence[TrainingReport]) -> Verdict:
                 findings.append(result)
     for name in table.ORDER:
         rows.setdefault(name, Row(name, NOT_SEEN, "nothing of it was seen"))
-    ordered = sorted(_causes(findings), key=_place)
+    ordered = sorted(_unexplained(findings), key=_sort_key)
     return Verdict(ordered, [rows[name] for name in table.ORDER], evidence.rank_ids, evidence.steps)
 
 
-def _causes(findings: list[Finding]) -> list[Finding]:
+def _unexplained(findings: list[Finding]) -> list[Finding]:
     """The findings that no other finding explains."""
     names = {finding.what for finding in findings}
-    gone = {
+    explained = {
         cause.name
         for cause, explanations in EXPLAINED_BY.items()
         if any(explanation.name in names for explanation in explanations)
     }
-    return [finding for finding in findings if finding.what not in gone]
+    return [finding for finding in findings if finding.what not in explained]
 
 
-def _place(finding: Finding) -> tuple[bool, int]:
+def _sort_key(finding: Finding) -> tuple[bool, int]:
     """The finding's sort key: notes come last, and causes come before consequences.
 
     Learning rates that differ only after the first step cannot have caused what came before, so
@@ -82,7 +82,7 @@ def _place(finding: Finding) -> tuple[bool, int]:
     return finding.note, ORDER.index(name)
 
 
-def demand(ranks: Sequence[TrainingReport]) -> None:
+def require_all_reports(ranks: Sequence[TrainingReport]) -> None:
     """Raise `CourseError` if a rank's report is missing, or if there is nothing to compare."""
     if not ranks:
         raise CourseError("No rank came to its end, so nothing was seen of any step.")

@@ -137,7 +137,7 @@ def written(path: str) -> WrittenFile:
 
 def faults(ranks: list[TrainingReport]) -> list[Finding]:
     """The findings on these reports, without notes."""
-    return [finding for finding in verdict.of(ranks).findings if not finding.note]
+    return [finding for finding in verdict.judge(ranks).findings if not finding.note]
 
 
 def named(ranks: list[TrainingReport]) -> list[tuple[str, int | None]]:

@@ -86,7 +86,7 @@ def with_evaluations(count: int = 2, **more: object) -> list[TrainingReport]:
 
 def row(ranks: list[TrainingReport], name: str) -> str:
     """The state of a row of the table."""
-    return next(entry.state for entry in verdict.of(ranks).rows if entry.name == name)
+    return next(entry.state for entry in verdict.judge(ranks).rows if entry.name == name)
 
 
 @pytest.mark.parametrize("count", [2, 3])

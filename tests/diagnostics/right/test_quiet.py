@@ -23,7 +23,7 @@ def state(judgement: Verdict, row: str) -> str:
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("passes", [1, 2])
 def test_a_right_training_has_no_finding_and_a_whole_table(count: int, passes: int) -> None:
-    judgement = verdict.of(made.ranks(count, passes=passes))
+    judgement = verdict.judge(made.ranks(count, passes=passes))
     assert judgement.findings == []
     assert [row.name for row in judgement.rows] == list(table.ORDER)
     states = {row.name: row.state for row in judgement.rows}
@@ -35,7 +35,7 @@ def test_a_right_training_has_no_finding_and_a_whole_table(count: int, passes: i
 
 def test_what_nothing_ties_is_not_compared() -> None:
     """Ranks that begin with unlike weights and average nothing may each have their own model."""
-    judgement = verdict.of(made.ranks(fault=alone, ddp=False, equal_start=False))
+    judgement = verdict.judge(made.ranks(fault=alone, ddp=False, equal_start=False))
     assert judgement.findings == []
     assert state(judgement, table.START) == state(judgement, table.AFTER) == NOT_SEEN
 
@@ -43,7 +43,7 @@ def test_what_nothing_ties_is_not_compared() -> None:
 @pytest.mark.parametrize("sends", [{"point": 40}, {"forward": 40}])
 def test_a_model_that_is_split_over_the_ranks_is_not_compared(sends: dict) -> None:
     ranks = [replace(rank, sends=sends) for rank in made.ranks(fault=same_rows, ddp=False)]
-    judgement = verdict.of(ranks)
+    judgement = verdict.judge(ranks)
     assert judgement.findings == [] and state(judgement, table.SAMPLES) == NOT_SEEN
 
 
@@ -54,7 +54,7 @@ def test_ranks_that_average_their_weights_now_and_then_are_right() -> None:
             happens["weights"] = np.zeros(sum(made.COUNTS))
             happens["step"].before = made.marks(happens["weights"])
 
-    judgement = verdict.of(made.ranks(fault=local, ddp=False))
+    judgement = verdict.judge(made.ranks(fault=local, ddp=False))
     assert judgement.findings == []
     assert state(judgement, table.USED) == NOT_SEEN and state(judgement, table.AFTER) == "equal"
 
@@ -80,7 +80,7 @@ def test_a_sum_of_losses_that_could_not_be_read_is_not_judged() -> None:
         added(rank, step, happens)
         happens["step"].latest[0].parts = []
 
-    judgement = verdict.of(made.ranks(fault=unread, ddp=False))
+    judgement = verdict.judge(made.ranks(fault=unread, ddp=False))
     assert judgement.findings == [] and state(judgement, table.TARGET) == NOT_SEEN
 
 

@@ -193,7 +193,7 @@ def test_noise_is_a_note() -> None:
     def draws(rank: int, step: int, happens: dict) -> None:
         happens["step"].latest[0].noise = step
 
-    findings = verdict.of(made.ranks(fault=draws)).findings
+    findings = verdict.judge(made.ranks(fault=draws)).findings
     assert [(finding.what, finding.note) for finding in findings] == [("noise", True)]
 
 
@@ -212,11 +212,11 @@ def test_shards_that_are_scaled_each_by_its_own_norm() -> None:
 
 def test_too_few_ranks_are_said_so() -> None:
     with pytest.raises(CourseError, match="one process"):
-        verdict.of(made.ranks(1))
+        verdict.judge(made.ranks(1))
     with pytest.raises(CourseError, match="1 of 2 ranks have reported"):
-        verdict.of(made.ranks(2)[:1])
+        verdict.judge(made.ranks(2)[:1])
     with pytest.raises(CourseError, match="No rank"):
-        verdict.of([])
+        verdict.judge([])
 
 
 def test_every_finding_has_a_place_in_the_order_and_a_test() -> None:

@@ -27,8 +27,9 @@ def share(evidence: Evidence) -> Result:
     if not rows:
         yield Row(table.SHARE, NOT_SEEN, "no DataLoader fed the training")
         return
-    judges = (_repeats, _divided_twice, _wrong_replicas, _overlaps)
-    for judge in (*judges, overlaps.own_order, overlaps.one_stream):
+    judges = (_repeats, _divided_twice, _wrong_replicas, _overlaps, overlaps.own_order,
+              overlaps.one_stream)  # fmt: skip
+    for judge in judges:
         if finding := judge(evidence, rows):
             yield Row(table.SHARE, DIFFERS, finding.says)
             yield finding
@@ -92,7 +93,7 @@ def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | 
         both = [
             (row, samples[index])
             for loader_pass in theirs
-            for index, row in zip(loader_pass.indices, _flat(loader_pass), strict=False)
+            for index, row in zip(loader_pass.indices, _samples(loader_pass), strict=False)
             if index in samples
         ]
         if len(both) >= ENOUGH and not any(one == two for one, two in both):
@@ -110,16 +111,16 @@ def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | 
 def _samples_by_index(rows: Sequence[LoaderPass]) -> dict[int, int] | None:
     """The sample that each index gives on a rank; None if unknown, or if it changes by chance."""
     samples: dict[int, int] = {}
-    again = 0
+    draws = 0
     for loader_pass in rows:
-        for index, row in zip(loader_pass.indices, _flat(loader_pass), strict=False):
+        for index, row in zip(loader_pass.indices, _samples(loader_pass), strict=False):
             if samples.setdefault(index, row) != row:
                 return None
-            again += 1
-    return samples if again - len(samples) >= ENOUGH else None
+            draws += 1
+    return samples if draws - len(samples) >= ENOUGH else None
 
 
-def _flat(loader_pass: LoaderPass) -> list[int]:
+def _samples(loader_pass: LoaderPass) -> list[int]:
     return [row for batch in loader_pass.rows for row in batch]
 
 
@@ -152,9 +153,9 @@ def _overlaps(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
                 continue
             if mine.library:
                 continue  # it deals, and repeats some at the end
-            ours, others = _flat(mine), _flat(theirs)
-            common = set(ours) & set(others)
-            distinct = all(len(set(marks)) > SAME * len(marks) for marks in (ours, others))
+            samples = _samples(mine), _samples(theirs)
+            common = set(samples[0]) & set(samples[1])
+            distinct = all(len(set(drawn)) > SAME * len(drawn) for drawn in samples)
             if len(common) < ENOUGH or not distinct or mine.rows == theirs.rows:
                 continue
             if mine.seed != theirs.seed or not mine.shuffles or mine.replicas is None:

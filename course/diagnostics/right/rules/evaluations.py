@@ -15,7 +15,7 @@ ACCELERATE = "accelerate"
 
 def evaluation(evidence: Evidence) -> Result:
     """Does an evaluation count each sample exactly once?"""
-    by_rank = [list(filter(_is_one, rank.loader_passes)) for rank in evidence.ranks]
+    by_rank = [list(filter(_is_evaluation, rank.loader_passes)) for rank in evidence.ranks]
     if not any(by_rank):
         yield Row(table.EVALUATION, NOT_SEEN, "no pass over a loader was seen that only evaluates")
         return
@@ -25,7 +25,7 @@ def evaluation(evidence: Evidence) -> Result:
         yield Row(table.EVALUATION, NOT_SEEN, says)
         return
     judges = (_counts_repeats,) if first.library else (
-        _of_one_rank, _not_added_up, _repeats, _counts_repeats
+        _only_one_rank, _not_added_up, _sums_repeats, _counts_repeats
     )  # fmt: skip
     for judge in judges:
         if finding := judge(evidence, by_rank):
@@ -35,7 +35,7 @@ def evaluation(evidence: Evidence) -> Result:
     yield _row(evidence, by_rank)
 
 
-def _is_one(loader_pass: LoaderPass) -> bool:
+def _is_evaluation(loader_pass: LoaderPass) -> bool:
     """Whether a pass is a whole evaluation: it ended, and models ran only without gradients."""
     return bool(loader_pass.evaluation.calls and loader_pass.is_over and not loader_pass.batches)
 
@@ -55,7 +55,7 @@ def _share(evidence: Evidence, loader_pass: LoaderPass) -> str:
     )
 
 
-def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
+def _only_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """Find that only one rank evaluates, and only the share that its sampler gave it."""
     places = [place for place, rows in enumerate(by_rank) if rows]
     if len(places) > 1:
@@ -80,8 +80,8 @@ def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fi
     for row in rows:
         reports = [loader_pass.evaluation.reports for loader_pass in row]
         dealt = all(_is_dealt(evidence, loader_pass) for loader_pass in row)
-        apart = len({loader_pass.rank for loader_pass in row}) == evidence.count
-        if dealt and apart and sum(map(bool, reports)) == 1:
+        distinct = len({loader_pass.rank for loader_pass in row}) == evidence.count
+        if dealt and distinct and sum(map(bool, reports)) == 1:
             reporters.append(row[reports.index(max(reports))])
     if any(loader_pass.evaluation.messages for row in rows for loader_pass in row):
         return None
@@ -98,19 +98,19 @@ def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fi
     )
 
 
-def _repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
+def _sums_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """Find that the ranks sum a count that includes repeated samples."""
     for rows in by_rank:
         for loader_pass in rows:
-            more = loader_pass.total - loader_pass.length
+            repeats = loader_pass.total - loader_pass.length
             sums = loader_pass.evaluation.sums
-            if not _is_dealt(evidence, loader_pass) or more <= 0:
+            if not _is_dealt(evidence, loader_pass) or repeats <= 0:
                 continue
             if loader_pass.total not in sums or loader_pass.length in sums:
                 continue
             return causes.EVALUATION.finding(
                 f"The evaluation counts {loader_pass.total:,} samples, and there are "
-                f"{loader_pass.length:,}: the sampler repeats {more}, so that all ranks have as "
+                f"{loader_pass.length:,}: the sampler repeats {repeats}, so that all ranks have as "
                 "many.",
                 "Give each rank its share without repeats, such as "
                 "range(rank, len(data), world_size), and add up sums and counts.",
@@ -158,13 +158,13 @@ def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
         return Row(table.EVALUATION, NOT_SEEN, says)
     count = words.plural(loader_pass.length, "sample")
     if all(_is_dealt(evidence, first) for first in firsts) and len(firsts) == evidence.count:
-        more = loader_pass.total - loader_pass.length
-        if more > 0:
-            says = f"the sampler repeats {more}; whether they count is not seen"
+        repeats = loader_pass.total - loader_pass.length
+        if repeats > 0:
+            says = f"the sampler repeats {repeats}; whether they count is not seen"
             return Row(table.EVALUATION, NOT_SEEN, says)
         if not all(first.evaluation.messages for first in firsts):
             return Row(table.EVALUATION, NOT_SEEN, "each rank has a share, and nothing was sent")
-        if more < 0:
+        if repeats < 0:
             says = f"{loader_pass.total:,} of {count}; a second loader may have the rest"
             return Row(table.EVALUATION, NOT_SEEN, says)
         return Row(table.EVALUATION, EQUAL, f"each of the {count} on one rank, and sent")

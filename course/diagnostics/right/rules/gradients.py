@@ -9,15 +9,15 @@ from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
 from course.diagnostics.right.gradient_kinds import MEAN, OTHER, OWN
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule, some
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule, shorten
 from course.diagnostics.right.thresholds import MAJORITY
 
 
 def own(evidence: Evidence) -> Result:
     """Does each rank compute a different gradient before the average?"""
-    if not evidence.used:
+    if not evidence.used_kinds:
         yield Row(table.OWN, NOT_SEEN, why_no_gradients(evidence))
-    elif any(kind.distinct for kind in evidence.used):
+    elif any(kind.distinct for kind in evidence.used_kinds):
         yield Row(table.OWN, DIFFERS, "each rank computes one of its own, as it must")
     else:
         yield Row(table.OWN, EQUAL, "bit by bit: the ranks do the same work")
@@ -57,23 +57,23 @@ def averaged(evidence: Evidence) -> Result:
     for optimizer in evidence.optimizers:
         alone = optimizer.mostly(OWN)
         if alone and (finding := _not_averaged(evidence, optimizer, alone)):
-            names = some([optimizer.names[place] for place in alone])
+            names = shorten([optimizer.names[place] for place in alone])
             yield Row(table.USED, DIFFERS, f"each rank uses its own of {names}")
             yield finding
             return
     if evidence.averages_weights:
         yield Row(table.USED, NOT_SEEN, "the ranks average their weights instead, now and then")
     elif any(optimizer.mostly(MEAN) for optimizer in evidence.optimizers):
-        yield Row(table.USED, EQUAL, _says_mean(evidence))
+        yield Row(table.USED, EQUAL, _describe_mean(evidence))
     elif any(optimizer.mostly(OTHER) for optimizer in evidence.optimizers):
         yield Row(table.USED, NOT_SEEN, "equal on all ranks, but combined in another way")
-    elif not any(kind.distinct for kind in evidence.used):
+    elif not any(kind.distinct for kind in evidence.used_kinds):
         yield Row(table.USED, NOT_SEEN, "the ranks' own gradients are equal, so it does not show")
     else:
         yield Row(table.USED, NOT_SEEN, "the ranks' gradients are not combined in a known way")
 
 
-def _says_mean(evidence: Evidence) -> str:
+def _describe_mean(evidence: Evidence) -> str:
     factors = {
         round(factor, 2) for optimizer in evidence.optimizers for factor in _factors(optimizer)
     }
@@ -86,7 +86,7 @@ def _says_mean(evidence: Evidence) -> str:
 
 
 def _factors(optimizer: OptimizerOnRanks) -> list[float]:
-    kinds = [step.first[place] for step in optimizer.kinds for place in optimizer.has]
+    kinds = [step.first[place] for step in optimizer.kinds for place in optimizer.trained]
     return [kind.factor for kind in kinds if kind.name == MEAN]
 
 
@@ -108,9 +108,11 @@ def _not_averaged(
     ignored = {name for wrap in wraps for name in wrap.ignored}
     if evidence.averages_weights or all(optimizer.names[place] in ignored for place in alone):
         return None
-    if len(alone) < len(optimizer.has):
+    if len(alone) < len(optimizer.trained):
         return _some_alone(optimizer, alone)
-    passes = [backward_pass for _, row in optimizer.whole for backward_pass in row[0].latest]
+    passes = [
+        backward_pass for _, row in optimizer.sampled_steps for backward_pass in row[0].latest
+    ]
     bypassed = next(
         (backward_pass.bypassed for backward_pass in passes if backward_pass.bypassed), ""
     )
@@ -118,7 +120,7 @@ def _not_averaged(
     if wraps and (bypassed or any(optimizer.names[place] in inside for place in alone)):
         steps = _steps_alone(optimizer, alone)
         return _past_ddp(steps, bypassed) if bypassed else _in_ddp(steps, passes)
-    if not optimizer.starts_equal or (wraps and not evidence.averages):
+    if not optimizer.starts_equal or (wraps and not evidence.combines_gradients):
         return None
     return _nothing_averaged(evidence, optimizer, passes)
 
@@ -137,7 +139,7 @@ def _some_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> Finding | None
     """Find that these parameters are not averaged, while others are."""
     if not optimizer.starts_equal:
         return None
-    names = some([optimizer.names[place] for place in alone])
+    names = shorten([optimizer.names[place] for place in alone])
     return causes.NOT_AVERAGED.finding(
         f"The gradients of {names} are not averaged, those of the others are: each rank trains "
         f"its own {words.plural(len(alone), 'tensor')} of them.",
@@ -202,11 +204,11 @@ def _nothing_averaged(
 
 def zeroed(evidence: Evidence) -> Result:
     """Are the gradients zero when a step begins?"""
-    looked = False
+    compared = False
     for optimizer in evidence.optimizers:
         dirty: list[set[int]] = []
-        for _, row in optimizer.whole[1:]:
-            looked = True
+        for _, row in optimizer.sampled_steps[1:]:
+            compared = True
             dirty.append({place for place, step in enumerate(row) if _is_dirty(step)})
         ranks = [
             p for p in range(evidence.count) if sum(p in d for d in dirty) > MAJORITY * len(dirty)
@@ -224,7 +226,7 @@ def zeroed(evidence: Evidence) -> Result:
                 where=where,
             )
             return
-    if looked:
+    if compared:
         yield Row(table.ZERO, EQUAL, "on all ranks")
     else:
         yield Row(table.ZERO, NOT_SEEN, why_no_gradients(evidence))

@@ -1,5 +1,7 @@
 """Rules on how much each target counts in the gradient, as the graphs of the losses show."""
 
+from statistics import median_high
+
 from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import BackwardPass, LossTerm, OptimizerStep
 from course.diagnostics.right import causes, table
@@ -33,7 +35,7 @@ def targets(evidence: Evidence) -> Result:
     if len(weights) <= MAJORITY * len(optimizer.steps):
         yield Row(table.TARGET, NOT_SEEN, UNREAD)
         return
-    uneven = [(n, lists) for n, lists in weights if _times(lists) > UNEVEN]
+    uneven = [(n, lists) for n, lists in weights if _largest_ratio(lists) > UNEVEN]
     if len(uneven) <= MAJORITY * len(weights):
         yield Row(table.TARGET, EQUAL, "as much on each rank and in each pass")
         return
@@ -44,7 +46,7 @@ def targets(evidence: Evidence) -> Result:
         f"rank {rank}: {', '.join(counts)}"
         for rank, counts in zip(evidence.rank_ids, terms, strict=True)
     )
-    times = _times(by_line)
+    times = _largest_ratio(by_line)
     line = row[0].latest[-1].called or row[0].latest[-1].line
     yield Row(table.TARGET, DIFFERS, f"up to {times:.1f} times as much, in step {number}")
     yield causes.MEAN_OF_MEANS.finding(
@@ -75,8 +77,8 @@ def _weights(row: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]
         [_relative(backward_pass, group[0], several) for backward_pass in group]
         for group in by_line.values()
     ]
-    whole = all(step.latest for step in row) and all(map(all, weights))
-    return weights if whole else []
+    all_read = all(step.latest for step in row) and all(map(all, weights))
+    return weights if all_read else []
 
 
 def _relative(backward_pass: BackwardPass, first: BackwardPass, several: bool) -> float:
@@ -92,11 +94,11 @@ def _relative(backward_pass: BackwardPass, first: BackwardPass, several: bool) -
         return 0.0
     if not ours or not all(part.terms and part.weight for part in [*ours, *theirs]):
         return 0.0
-    times = [our.weight / their.weight for our, their in zip(ours, theirs, strict=True)]
-    return times[0] if max(times) <= (1 + FACTOR) * min(times) else 0.0
+    ratios = [our.weight / their.weight for our, their in zip(ours, theirs, strict=True)]
+    return ratios[0] if max(ratios) <= (1 + FACTOR) * min(ratios) else 0.0
 
 
-def _times(weights: list[list[float]]) -> float:
+def _largest_ratio(weights: list[list[float]]) -> float:
     """The largest ratio between what two targets of the same line count."""
     return max(max(group) / min(group) for group in weights)
 
@@ -118,14 +120,14 @@ def _factor(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     ]  # fmt: skip
     if not factors:
         return None
-    middle = sorted(factors)[len(factors) // 2]
-    alike = sum(near(factor, middle) for factor in factors) > 0.9 * len(factors)
+    factor = median_high(factors)
+    alike = sum(near(other, factor) for other in factors) > 0.9 * len(factors)
     total, passes, line = _total(optimizer)
     count = evidence.count
     where = optimizer.steps[0][0].line
     if not alike:
         return None
-    if near(middle, count) and near(total, 1):
+    if near(factor, count) and near(total, 1):
         return causes.FACTOR.finding(
             f"The gradients are added, not averaged: they are {count} times those of the mean over "
             "all samples, as if the learning rate were so much larger.",
@@ -133,7 +135,7 @@ def _factor(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
             step=1,
             where=where,
         )
-    if near(middle, 1 / count) and not near(total, count):
+    if near(factor, 1 / count) and not near(total, count):
         return causes.FACTOR.finding(
             f"The gradients are averaged, and divided by the world size once more: they are 1/"
             f"{count} of the mean over all samples.",
@@ -141,7 +143,7 @@ def _factor(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
             step=1,
             where=where,
         )
-    if near(middle, 1) and passes > 1 and near(total, passes) and _fed_again(optimizer):
+    if near(factor, 1) and passes > 1 and near(total, passes) and _has_new_samples(optimizer):
         return causes.FACTOR.finding(
             f"The losses of the {passes} passes of a step are added, not averaged: the gradient is "
             f"{passes} times that of the mean over all samples. One process would do the same.",
@@ -183,16 +185,15 @@ def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
             lines |= {p.line for p in step.latest}
     if not totals or len(counts) > 1 or len(lines) > 1:
         return 0.0, 0, ""
-    middle = sorted(totals)[len(totals) // 2]
-    return middle, counts.pop(), lines.pop()
+    return median_high(totals), counts.pop(), lines.pop()
 
 
-def _fed_again(optimizer: OptimizerOnRanks) -> bool:
+def _has_new_samples(optimizer: OptimizerOnRanks) -> bool:
     """Whether each pass of a step has its own samples, as when a large batch is split."""
     for row in optimizer.steps:
         for step in row:
-            fed = [tuple(backward_pass.rows) for backward_pass in step.latest]
-            if not all(fed) or len(set(fed)) < len(fed):
+            samples = [tuple(backward_pass.rows) for backward_pass in step.latest]
+            if not all(samples) or len(set(samples)) < len(samples):
                 return False
     return True
 

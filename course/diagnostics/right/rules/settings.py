@@ -3,17 +3,17 @@
 from collections.abc import Generator
 
 from course.diagnostics.right import causes, table
-from course.diagnostics.right.evidence import Evidence, odd_one
+from course.diagnostics.right.evidence import Evidence, odd_rank
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import SINCE
 
 
 def modes(evidence: Evidence) -> Result:
     """Do the ranks train in the same mode, and do they return to it after an evaluation?"""
-    difference = yield from _described(evidence, "modes", table.MODE)
+    difference = yield from _compare(evidence, "modes", table.MODE)
     if difference:
         step, values, line = difference
-        rank = odd_one(values, evidence.rank_ids)
+        rank = odd_rank(values, evidence.rank_ids)
         if rank is None and values.count("evaluation") == 1:
             rank = evidence.rank_ids[values.index("evaluation")]
         yield causes.MODE.finding(
@@ -50,22 +50,22 @@ def _stays_in_evaluation(evidence: Evidence) -> int:
 
 def precision(evidence: Evidence) -> Result:
     """Do the ranks compute in the same precision?"""
-    difference = yield from _described(evidence, "precision", table.PRECISION)
+    difference = yield from _compare(evidence, "precision", table.PRECISION)
     if difference:
         step, values, line = difference
         yield causes.PRECISION.finding(
             f"The ranks compute in different precision since step {step} "
             f"({evidence.by_rank(values)}).",
-            rank=odd_one(values, evidence.rank_ids),
+            rank=odd_rank(values, evidence.rank_ids),
             step=step,
             where=line,
         )
 
 
-def _described(
-    evidence: Evidence, what: str, name: str
+def _compare(
+    evidence: Evidence, field: str, name: str
 ) -> Generator[Row, None, tuple[int, list[str], str] | None]:
-    """Compare a field of the backward passes, called `what`, and yield the row called `name`.
+    """Compare a field of the backward passes, and yield the row with this name.
 
     Returns the first step that differs, the value of each rank, and the line; None if none does.
     """
@@ -73,18 +73,18 @@ def _described(
         yield Row(name, NOT_SEEN, evidence.why_untied)
         return None
     differing: list[tuple[int, list[str], str]] = []
-    looked = 0
+    compared = 0
     for optimizer in evidence.optimizers:
         for number, steps in enumerate(optimizer.steps, 1):
             for passes in evidence.backward_passes(steps):
-                values = [getattr(backward_pass, what) for backward_pass in passes]
-                looked += all(values)
+                values = [getattr(backward_pass, field) for backward_pass in passes]
+                compared += all(values)
                 if all(values) and len(set(values)) > 1:
                     differing.append((number, values, passes[-1].called))
     if len({number for number, _, _ in differing}) >= SINCE:
         yield Row(name, DIFFERS, f"since step {differing[0][0]}")
         return differing[0]
-    if looked:
+    if compared:
         yield Row(name, EQUAL, "at each call of the model")
     else:
         yield Row(name, NOT_SEEN, "no call of a model with gradients was seen")
@@ -113,7 +113,7 @@ def _settings(evidence: Evidence) -> Result:
                     f"The optimizers have different settings since step {number}: "
                     f"{_difference(values, evidence.rank_ids)}. The ranks turn equal gradients "
                     "into different weights.",
-                    rank=odd_one(values, evidence.rank_ids),
+                    rank=odd_rank(values, evidence.rank_ids),
                     step=number,
                     where=where,
                 )
@@ -147,7 +147,7 @@ def _rates(evidence: Evidence) -> Result:
                 yield causes.LEARNING_RATE.finding(
                     f"The ranks have different learning rates since step {number} ({rates}), so "
                     "equal gradients make different weights.",
-                    rank=odd_one(values, evidence.rank_ids),
+                    rank=odd_rank(values, evidence.rank_ids),
                     step=number,
                     where=where,
                 )
