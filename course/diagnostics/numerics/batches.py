@@ -51,8 +51,8 @@ class Batches:
         """Install the hooks, which stay until the script ends, and seed the script."""
         self._hooks.loaders(self._open, self._draw)
         norms = nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d
-        self._hooks.around(self._normalize, ("forward",), *norms)
-        _without_chance()
+        self._hooks.around(self._note_batch_norm, ("forward",), *norms)
+        _remove_randomness()
         if os.environ.get("RANK") == "0" and not self._is_alone:
             words = [sys.executable, *sys.orig_argv[1:]]
             raw = json.dumps({"words": words, "env": dict(os.environ)})
@@ -75,7 +75,7 @@ class Batches:
         with self._fence.around(KEPT_BATCHES):
             try:
                 if self._ranks:
-                    return self._of_all(batch, pass_number, number)
+                    return self._stacked(batch, pass_number, number)
                 self._keep(batch, pass_number, number)
             except CannotStack as error:
                 self._report.unseen.setdefault(KEPT_BATCHES, f"the batches {error}")
@@ -87,25 +87,25 @@ class Batches:
             torch.save(stack([batch]), path)  # a copy: torch.save saves a view's whole storage
             self._bytes += path.stat().st_size
 
-    def _of_all(self, batch: object, pass_number: int, number: int) -> object:
-        place = next((tensor.device for tensor in samples.tensors(batch)), None)
+    def _stacked(self, batch: object, pass_number: int, number: int) -> object:
+        device = next((tensor.device for tensor in samples.tensors(batch)), None)
         paths = [self._folder / f"{rank}-{pass_number}-{number}.pt" for rank in self._ranks]
         if not all(path.exists() for path in paths):
             raise CannotStack("do not come from the same loaders on all ranks")
-        return stack([torch.load(path, place, weights_only=False) for path in paths])
+        return stack([torch.load(path, device, weights_only=False) for path in paths])
 
-    def _normalize(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+    def _note_batch_norm(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         self._report.batch_norm |= args[0].training
         return real(*args, **kwargs)
 
 
-def _without_chance() -> None:
+def _remove_randomness() -> None:
     """Seed this process as all others, and turn off dropout, however the script calls it."""
     torch.manual_seed(0)
     random.seed(0)
     for name in vars(functional):
         if "dropout" in name and not name.startswith("_"):
-            insides.replace(functional, name, _unchanged)
+            insides.replace(functional, name, _identity)
     attention = functional.scaled_dot_product_attention
 
     def attend(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
@@ -117,5 +117,5 @@ def _without_chance() -> None:
     nn.RNNBase.dropout = no_dropout  # pyrefly: ignore[bad-assignment, instance-var-assign]
 
 
-def _unchanged(input: Tensor, *_: object, **__: object) -> Tensor:
+def _identity(input: Tensor, *_: object, **__: object) -> Tensor:
     return input

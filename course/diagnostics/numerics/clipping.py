@@ -36,7 +36,7 @@ class Clipping:
 
     def _note(self, line: str) -> None:
         for probe in self._optimizers.probes:
-            probe.look_first()
+            probe.sample_first()
             if probe.got or probe.report.sharded:
                 probe.clips.append(line)
                 if self.scaled and not self._unscaled:
@@ -51,5 +51,5 @@ class Clipping:
         if self._fence.is_ours:
             with self._fence.around("own gradient"):
                 for probe in self._optimizers.probes:
-                    probe.look_first()
+                    probe.sample_first()
         return real(*args, **kwargs)

@@ -49,7 +49,7 @@ class Collectives:
         window.around(self._join, ("init_process_group",))
         whole.around(self._collective, COLLECTIVES)
         # `isend` and `irecv` cannot be replaced: `P2POp` accepts only the original functions.
-        window.around(self._point, ("send", "recv", "batch_isend_irecv"))
+        window.around(self._point_to_point, ("send", "recv", "batch_isend_irecv"))
         window.around(self._wait, WAITS, dist.Work)
 
     def _join(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
@@ -68,7 +68,7 @@ class Collectives:
             with self._fence.around("messages"):
                 self.order += kwargs.get("group") in (None, dist.group.WORLD)
                 numbers = sum(t.numel() for t in samples.tensors([args, list(kwargs.values())]))
-                kind = "small" if numbers <= SMALL else "shards" if _is_fsdps() else self._phase()
+                kind = "small" if numbers <= SMALL else "shards" if _is_fsdp() else self._phase()
                 self._report.sends[kind] = self._report.sends.get(kind, 0) + 1
                 if isinstance(work, dist.Work) and numbers > SMALL:
                     self._pending[id(work)] = work, self._lines.here()
@@ -89,7 +89,7 @@ class Collectives:
         self._closed = True
         self._pending.clear()
 
-    def _point(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+    def _point_to_point(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         self._report.sends["point"] = self._report.sends.get("point", 0) + 1
         return real(*args, **kwargs)
 
@@ -104,7 +104,7 @@ class Collectives:
         return line
 
 
-def _is_fsdps() -> bool:
+def _is_fsdp() -> bool:
     """Whether fully_shard calls this collective, as it does for each layer, and not the script."""
     inside = takewhile(lambda name: name.startswith(LIBRARIES), frames.modules(sys._getframe(2)))
     return any(name.startswith("torch.distributed.fsdp") for name in inside)

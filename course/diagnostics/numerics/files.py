@@ -15,9 +15,9 @@ from course.diagnostics.numerics.training import LoadedFile, WrittenFile
 from course.diagnostics.watch import frames
 from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
 
-NEAR = 5  # frames between open() and the user's line; if there are more, a library opens the file
-MOST = 200  # loaded files that are kept, and as many written ones
-NUMBERS = ("epoch", "step", "global_step", "iteration", "iter")  # the progress of a run
+MAX_FRAMES = 5  # between open() and the user's line; if there are more, a library opens the file
+MAX_FILES = 200  # loaded files that are kept, and as many written ones
+PROGRESS_KEYS = ("epoch", "step", "global_step", "iteration", "iter")  # the progress of a run
 NOT_FILES = ("/dev/", "/proc/", "/sys/")
 
 
@@ -39,25 +39,26 @@ class Files:
         hooks.around(self._save, ("save",), torch)
         hooks.around(self._load, ("load",), torch)
         hooks.on_import(
-            "safetensors.torch", lambda module: hooks.around(self._store, ("save_file",), module)
+            "safetensors.torch",
+            lambda module: hooks.around(self._save_safetensors, ("save_file",), module),
         )
-        sys.addaudithook(self._event)  # it cannot be removed, and costs little
+        sys.addaudithook(self._on_audit_event)  # it cannot be removed, and costs little
 
     def remove(self) -> None:
         """Stop noting files."""
         self._active = False
 
-    def _event(self, event: str, args: Args) -> None:
+    def _on_audit_event(self, event: str, args: Args) -> None:
         if event != "open" or not self._active or not self._fence.is_ours:
             return
         path, _, flags = args
         if not isinstance(path, (str, bytes, os.PathLike)) or not flags & os.O_TRUNC:
             return
         with self._fence.around("files"):
-            near = islice(frames.outwards(sys._getframe(1)), NEAR)
-            own = next((frame for frame in near if self._lines.is_own(frame.f_code)), None)
-            if own is not None:
-                self._note(path, self._lines.of(own))
+            nearest = islice(frames.outwards(sys._getframe(1)), MAX_FRAMES)
+            frame = next((frame for frame in nearest if self._lines.is_own(frame.f_code)), None)
+            if frame is not None:
+                self._note(path, self._lines.of(frame))
 
     def _save(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         path = args[1] if len(args) > 1 else kwargs.get("f")
@@ -73,20 +74,20 @@ class Files:
         content = real(*args, **kwargs)
         path = args[0] if args else kwargs.get("f")
         number = len(self._report.loads)
-        if isinstance(path, (str, os.PathLike)) and self._fence.is_ours and number < MOST:
+        if isinstance(path, (str, os.PathLike)) and self._fence.is_ours and number < MAX_FILES:
             with self._fence.around("resume"):
-                whole = os.path.realpath(os.fsdecode(path))
-                load = LoadedFile(whole, self._lines.here(), self._report.passes)
+                full_path = os.path.realpath(os.fsdecode(path))
+                load = LoadedFile(full_path, self._lines.here(), self._report.passes)
                 if isinstance(content, Mapping):
                     load.numbers = {
-                        key: content[key] for key in NUMBERS if type(content.get(key)) is int
+                        key: content[key] for key in PROGRESS_KEYS if type(content.get(key)) is int
                     }
-                    load.optimizer = any(map(_is_optimizers, content.values()))
+                    load.optimizer = any(map(_is_optimizer_state, content.values()))
                 self._kinds[number] = _kind(path, content)
                 self._report.loads.append(load)
         return content
 
-    def _store(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+    def _save_safetensors(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         path = args[1] if len(args) > 1 else kwargs.get("filename")
         self._note_here(path)
         return real(*args, **kwargs)
@@ -97,15 +98,15 @@ class Files:
                 self._note(path, self._lines.here())
 
     def _note(self, path: str | bytes | os.PathLike[str], line: str) -> None:
-        whole = os.path.realpath(os.fsdecode(path))
-        if whole.startswith(NOT_FILES):
+        full_path = os.path.realpath(os.fsdecode(path))
+        if full_path.startswith(NOT_FILES):
             return
         self._on_write()
-        written = self._known.get((whole, line))
+        written = self._known.get((full_path, line))
         if written is not None:
             written.count += 1
-        elif len(self._known) < MOST:
-            written = self._known[whole, line] = WrittenFile(whole, line)
+        elif len(self._known) < MAX_FILES:
+            written = self._known[full_path, line] = WrittenFile(full_path, line)
             self._report.written.append(written)
 
 
@@ -115,6 +116,6 @@ def _kind(path: str | os.PathLike[str], content: object) -> tuple[str, list[str]
     return os.path.dirname(os.path.realpath(os.fsdecode(path))), keys
 
 
-def _is_optimizers(value: object) -> bool:
+def _is_optimizer_state(value: object) -> bool:
     """Whether a value is the state of an optimizer, and not an empty one."""
     return isinstance(value, Mapping) and "param_groups" in value and bool(value.get("state"))

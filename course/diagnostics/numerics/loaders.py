@@ -24,12 +24,13 @@ from course.diagnostics.watch import frames, samples
 from course.diagnostics.watch.hook_set import Args, Around, Function, HookSet, Kwargs
 from course.diagnostics.watch.loader_facts import length, sampler_of
 
-FIRST = 64  # indices that are kept from each pass
-BATCHES = 8  # batches of a pass whose samples are kept
-KEPT = 64  # passes that are kept from a run
-LOOKED = 2  # batches of a worker that are watched for random numbers
+MAX_INDICES = 64  # indices that are kept from each pass
+MAX_BATCHES = 8  # batches of a pass whose samples are kept
+MAX_PASSES = 64  # passes that are kept from a run
+MAX_FETCHES = 2  # batches of a worker that are watched for random numbers
 ALL = 2**20  # samples of a batch: more than any batch has
-TORCHS = ("RandomSampler", "SequentialSampler", "DistributedSampler", "WeightedRandomSampler")
+TORCH_SAMPLERS = ("RandomSampler", "SequentialSampler", "DistributedSampler",
+                  "WeightedRandomSampler")  # fmt: skip
 LIBRARIES = {"accelerate.data_loader": "accelerate", "transformers.trainer": "Trainer"}
 
 
@@ -55,11 +56,11 @@ class Loaders:
         for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
             if hasattr(fetchers, name):
                 hooks.around(self._fetch, ("fetch",), getattr(fetchers, name))
-        for name, home, method, ours in (
+        for name, class_name, method, ours in (
             ("accelerate.data_loader", "DataLoaderStateMixin", "end", self._end),
             ("accelerate.accelerator", "Accelerator", "gather_for_metrics", self._gather),
         ):
-            hooks.on_import(name, partial(_hook_method, hooks, ours, home, method))
+            hooks.on_import(name, partial(_hook_method, hooks, ours, class_name, method))
 
     def note_training(self) -> None:
         """Note that a backward pass begins, which uses the batch drawn last."""
@@ -97,7 +98,7 @@ class Loaders:
 
     def _open(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         iterator = real(*args, **kwargs)
-        if self._fence.is_ours and len(self._report.loader_passes) < KEPT:
+        if self._fence.is_ours and len(self._report.loader_passes) < MAX_PASSES:
             with self._fence.around("loaders"):
                 loader_pass = self._describe(args[0])
                 self._report.loader_passes.append(loader_pass)
@@ -149,7 +150,7 @@ class Loaders:
             self._last = loader_pass
             loader_pass.drawn += 1
             with self._fence.around("samples"):
-                if len(loader_pass.rows) < BATCHES:
+                if len(loader_pass.rows) < MAX_BATCHES:
                     loader_pass.rows.append(samples.rows(batch))
                 if loader_pass.stream:
                     sample_choice.choose(loader_pass, samples.rows(batch, ALL))
@@ -161,13 +162,13 @@ class Loaders:
         if self._fence.is_ours:
             with self._fence.around("evaluation"):
                 number = self._number(getattr(args[0], "base_dataloader", args[0]))
-                of_it = [
+                passes = [
                     loader_pass
                     for loader_pass in self._report.loader_passes
                     if loader_pass.loader == number
                 ]
-                if of_it and of_it[-1].is_over:
-                    self._note_counts(of_it[-1])
+                if passes and passes[-1].is_over:
+                    self._note_counts(passes[-1])
         return real(*args, **kwargs)
 
     def _gather(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
@@ -182,7 +183,7 @@ class Loaders:
             after = counts(sys._getframe(1), self._lines.is_own)
             evaluation = loader_pass.evaluation
             if before and after and evaluation.calls:
-                evaluation.counted = before.grown(after)[:FIRST]
+                evaluation.counted = before.grown(after)[:MAX_INDICES]
                 evaluation.cuts |= after.can_cut
 
     def _choose(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
@@ -191,26 +192,26 @@ class Loaders:
         if loader_pass is not None and self._fence.is_ours and not loader_pass.stream:
             with self._fence.around("samples"):
                 marks = samples.marks(indices, ALL)
-                loader_pass.indices += marks[: max(0, FIRST - len(loader_pass.indices))]
-                if loader_pass.kind not in TORCHS:
+                loader_pass.indices += marks[: max(0, MAX_INDICES - len(loader_pass.indices))]
+                if loader_pass.kind not in TORCH_SAMPLERS:
                     sample_choice.choose(loader_pass, marks)
                 loader_pass.given += len(marks)
         return indices
 
     def _fetch(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         """Note whether the data set draws random numbers, in a worker that this rank forked."""
-        if os.getpid() == self._fence.process or self._fetches >= LOOKED:
+        if os.getpid() == self._fence.process or self._fetches >= MAX_FETCHES:
             return real(*args, **kwargs)
         self._fetches += 1
-        before = _states()
+        before = _generator_states()
         batch = real(*args, **kwargs)
         with suppress(Exception):
-            after = _states()
+            after = _generator_states()
             drawn = {kind: state for kind, state in before.items() if after.get(kind) != state}
-            self._tell(drawn)
+            self._write_drawn(drawn)
         return batch
 
-    def _tell(self, drawn: dict[str, int]) -> None:
+    def _write_drawn(self, drawn: dict[str, int]) -> None:
         info = torch.utils.data.get_worker_info()
         if info is None or not drawn:
             return
@@ -220,7 +221,7 @@ class Loaders:
             path.write_text(json.dumps({"number": info.id, "drawn": drawn}))
 
 
-def _states() -> dict[str, int]:
+def _generator_states() -> dict[str, int]:
     """A checksum of the state of each global random generator in this process."""
     states = {
         "torch": zlib.crc32(torch.get_rng_state().numpy().tobytes()),
@@ -233,10 +234,12 @@ def _states() -> dict[str, int]:
     return states
 
 
-def _hook_method(hooks: HookSet, ours: Around, home: str, method: str, module: ModuleType) -> None:
-    """Wrap a method of the class `home`, if this release of the library has that class."""
-    if hasattr(module, home):
-        hooks.around(ours, (method,), getattr(module, home))
+def _hook_method(
+    hooks: HookSet, ours: Around, class_name: str, method: str, module: ModuleType
+) -> None:
+    """Wrap a method of the class `class_name`, if this release of the library has that class."""
+    if hasattr(module, class_name):
+        hooks.around(ours, (method,), getattr(module, class_name))
 
 
 def _library() -> str:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from course.diagnostics.watch.frames import outwards
 
-MOST = 500  # numbers that are read from a function
+MAX_NUMBERS = 500  # numbers that are read from a function
 
 
 @dataclass(frozen=True)
@@ -57,23 +57,23 @@ class Counts:
 
 def counts(frame: FrameType | None, is_own: Callable[[CodeType], bool]) -> Counts | None:
     """Read the counts of the innermost function of the script on the stack of a frame."""
-    own = [caller for caller in outwards(frame) if is_own(caller.f_code)]
-    if not own:
+    frames = [caller for caller in outwards(frame) if is_own(caller.f_code)]
+    if not frames:
         return None
-    innermost = own[0]
+    innermost = frames[0]
     numbers: dict[tuple[str, ...], float] = {}
     lists: dict[tuple[str, ...], int] = {}
-    home = innermost.f_globals.get("__name__")
+    module_name = innermost.f_globals.get("__name__")
     for name, value in list(innermost.f_locals.items()):
-        inside = value if type(value) is dict else {}
-        if type(value).__module__ == home and not isinstance(value, type):
-            inside = getattr(value, "__dict__", {})
-        for place, content in [((name,), value), *(((name, str(k)), v) for k, v in inside.items())]:
-            if type(content) is list:
-                lists[place] = len(content)
-            elif len(numbers) < MOST and (number := _number(content)) is not None:
+        members = value if type(value) is dict else {}
+        if type(value).__module__ == module_name and not isinstance(value, type):
+            members = getattr(value, "__dict__", {})
+        for place, item in [((name,), value), *(((name, str(k)), v) for k, v in members.items())]:
+            if type(item) is list:
+                lists[place] = len(item)
+            elif len(numbers) < MAX_NUMBERS and (number := _number(item)) is not None:
                 numbers[place] = number
-    return Counts(tuple(caller.f_code for caller in own), numbers, lists)
+    return Counts(tuple(caller.f_code for caller in frames), numbers, lists)
 
 
 def _number(value: object) -> float | None:

@@ -31,21 +31,21 @@ def is_sharded(module: nn.Module) -> bool:
 
 def named(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
     """The module's parameters with their names, without the prefixes of wrappers."""
-    return [(bare(name), parameter) for name, parameter in module.named_parameters()]
+    return [(bare_name(name), parameter) for name, parameter in module.named_parameters()]
 
 
-def bare(name: str) -> str:
+def bare_name(name: str) -> str:
     """A parameter's name without the prefixes of wrappers."""
     while name.startswith(PREFIXES):
         name = name.partition(".")[2]
     return name
 
 
-def marks(named: list[tuple[str, nn.Parameter]]) -> list[int]:
+def checksums(named: list[tuple[str, nn.Parameter]]) -> list[int]:
     """A checksum of each of these weights."""
     share = tensor_samples.share(len(named))
     views = [tensor_samples.values(parameter, share) for _, parameter in named]
-    flat = tensor_samples.together(views).cpu().numpy()
+    flat = tensor_samples.concatenate(views).cpu().numpy()
     return tensor_samples.checksums(flat, [view.numel() for view in views])
 
 

@@ -13,7 +13,7 @@ from course.diagnostics.numerics import tensor_samples
 from course.diagnostics.numerics.training import BackwardPass, OptimizerReport, OptimizerStep
 
 REGISTER = Tensor.register_hook  # torch's own, before `UserHooks` replaces it
-WHOLE, EACH = 3, 5  # gradients are sampled in the first 3 steps, and then in every fifth
+SAMPLED_FIRST, SAMPLED_EVERY = 3, 5  # gradients are sampled in steps 1 to 3, and in every fifth
 NO_SETTINGS = ("params", "lr", "param_names", "initial_lr")
 
 
@@ -36,26 +36,26 @@ class OptimizerProbe:
     passes: list[BackwardPass] = field(default_factory=list)
     clips: list[str] = field(default_factory=list)
     early_clip: str = ""
-    positive: bool = False  # whether its rate has been above 0
+    had_positive_rate: bool = False
     before: Tensor | None = None
     used: tuple[Tensor, list[int]] | None = None
-    places: list[int] = field(default_factory=list)  # addresses of its parameters
+    addresses: list[int] = field(default_factory=list)  # of its parameters
     views: list[Tensor] = field(default_factory=list)  # sampled values, made once per address
-    inside: bool = False  # whether it is taking a step
+    in_step: bool = False  # whether it is taking a step
     closure: bool = False
 
     @property
-    def is_whole(self) -> bool:
+    def is_sampled(self) -> bool:
         """Whether the gradients of the coming step are sampled."""
         number = self.report.steps + 1
-        return number <= WHOLE or number % EACH == 0
+        return number <= SAMPLED_FIRST or number % SAMPLED_EVERY == 0
 
-    def settle(
-        self, name_of: Callable[[nn.Parameter], str], made: Callable[[nn.Parameter], str]
+    def refresh(
+        self, name_of: Callable[[nn.Parameter], str], made_at: Callable[[nn.Parameter], str]
     ) -> None:
         """Note the optimizer's parameters, if their number has changed.
 
-        `name_of` returns a parameter's name, and `made` the line that made it.
+        `name_of` returns a parameter's name, and `made_at` the line that made it.
         """
         parameters = [
             parameter for group in self.optimizer.param_groups for parameter in group["params"]
@@ -66,7 +66,7 @@ class OptimizerProbe:
         self.share = tensor_samples.share(len(parameters))
         report = self.report
         report.names = [name_of(parameter) for parameter in parameters]
-        report.made = [made(parameter) for parameter in parameters]
+        report.made = [made_at(parameter) for parameter in parameters]
         report.shapes = [str(list(parameter.shape)) for parameter in parameters]
         report.counts = [tensor_samples.size(parameter, self.share) for parameter in parameters]
         report.sharded = any(hasattr(parameter, "to_local") for parameter in parameters)
@@ -74,29 +74,32 @@ class OptimizerProbe:
 
     def gradients(self) -> tuple[Tensor, list[int]]:
         """Samples of all current gradients, and the number of each; 0 for a missing gradient."""
-        grads = [parameter.grad for parameter in self.parameters]
-        samples = [tensor_samples.copied(grad, self.share) for grad in grads if grad is not None]
-        sizes = iter([sample.numel() for sample in samples])
-        return tensor_samples.together(samples), [
-            0 if grad is None else next(sizes) for grad in grads
+        samples = [
+            None
+            if parameter.grad is None
+            else tensor_samples.copy_values(parameter.grad, self.share)
+            for parameter in self.parameters
         ]
+        existing = [sample for sample in samples if sample is not None]
+        sizes = [0 if sample is None else sample.numel() for sample in samples]
+        return tensor_samples.concatenate(existing), sizes
 
     def weights(self) -> Tensor:
         """Samples of all current weights."""
         if self.report.sharded:
             views = [tensor_samples.values(parameter, self.share) for parameter in self.parameters]
-            return tensor_samples.together(views)
-        at = [parameter.data_ptr() for parameter in self.parameters]
-        if at != self.places:
-            self.places = at
+            return tensor_samples.concatenate(views)
+        addresses = [parameter.data_ptr() for parameter in self.parameters]
+        if addresses != self.addresses:
+            self.addresses = addresses
             self.views = [
                 tensor_samples.values(parameter, self.share) for parameter in self.parameters
             ]
-        return tensor_samples.together(self.views)
+        return tensor_samples.concatenate(self.views)
 
-    def look_first(self) -> None:
+    def sample_first(self) -> None:
         """Sample the gradients before they are first unscaled, clipped or used."""
-        if self.first is None and self.is_whole and self.entries:
+        if self.first is None and self.is_sampled and self.entries:
             self.first = self.gradients()
 
     def settings(self) -> tuple[list[float], str]:
@@ -105,7 +108,7 @@ class OptimizerProbe:
         rates = [float(group.get("lr", 0.0)) for group in groups]
         rest = [
             sorted((key, str(value)) for key, value in group.items()
-                   if key not in NO_SETTINGS and _plain(value))
+                   if key not in NO_SETTINGS and _is_plain(value))
             for group in groups
         ]  # fmt: skip
         return rates, "; ".join(", ".join(f"{k}={v}" for k, v in group) for group in rest)
@@ -121,7 +124,7 @@ class OptimizerProbe:
         self.early_clip, self.closure = "", False
 
 
-def spread(flat: np.ndarray, sizes: list[int], counts: list[int]) -> np.ndarray:
+def fill_missing(flat: np.ndarray, sizes: list[int], counts: list[int]) -> np.ndarray:
     """The samples of all gradients in a row, with zeros for missing ones.
 
     `sizes` are the numbers of samples in `flat`, and `counts` those of all parameters.
@@ -137,7 +140,7 @@ def spread(flat: np.ndarray, sizes: list[int], counts: list[int]) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def finish(probe: OptimizerProbe, step: OptimizerStep) -> None:
+def fill_in_step(probe: OptimizerProbe, step: OptimizerStep) -> None:
     """Fill in the report of a step: copy each kind of samples from the device at once."""
     counts = probe.report.counts
     if probe.before is not None:
@@ -159,19 +162,19 @@ def finish(probe: OptimizerProbe, step: OptimizerStep) -> None:
         (place, new.numel(), 0 if old is None else old.numel()) for place, new, old in probe.entries
     ]
     parts = [gradient for entry in probe.entries for gradient in entry[1:] if gradient is not None]
-    gradients.keep("entries", tensor_samples.together(parts).cpu().numpy())
+    gradients.keep("entries", tensor_samples.concatenate(parts).cpu().numpy())
     for name, (flat, sizes) in (("first", probe.first or probe.used), ("used", probe.used)):
-        gradients.keep(name, spread(flat.cpu().numpy(), sizes, counts))
+        gradients.keep(name, fill_missing(flat.cpu().numpy(), sizes, counts))
     if probe.hooked:
         gradients.hooked = [(place, new.numel(), line) for place, line, new, _ in probe.hooked]
         parts = [gradient for hook in probe.hooked for gradient in hook[2:]]
-        gradients.keep("hooked", tensor_samples.together(parts).cpu().numpy())
-    parameters = map(tensor_samples.local, probe.parameters)
+        gradients.keep("hooked", tensor_samples.concatenate(parts).cpu().numpy())
+    parameters = map(tensor_samples.local_part, probe.parameters)
     norms = [torch.linalg.vector_norm(parameter, dtype=torch.float32) for parameter in parameters]
     step.norms = torch.stack(norms).cpu().tolist()
 
 
-def _plain(value: object) -> bool:
+def _is_plain(value: object) -> bool:
     return isinstance(value, (int, float, str, bool, tuple)) or (
         isinstance(value, Tensor) and value.numel() == 1
     )
@@ -180,14 +183,14 @@ def _plain(value: object) -> bool:
 class GradientProbes:
     """Hooks on parameters that note which of them get a gradient.
 
-    `got` has the identities of those that did. `see` gets the gradients, but only while `looks` is
-    true: the hooks run once per parameter and pass, so they must cost next to nothing.
+    `got` has the identities of those that did. `on_gradient` gets the gradients, but only while
+    `reads` is true: the hooks run once per parameter and pass, so they must cost next to nothing.
     """
 
-    def __init__(self, see: Callable[[nn.Parameter, Tensor], None]) -> None:
-        self._see = see
+    def __init__(self, on_gradient: Callable[[nn.Parameter, Tensor], None]) -> None:
+        self._on_gradient = on_gradient
         self.got: set[int] = set()
-        self.looks = False
+        self.reads = False
         self._known: dict[int, weakref.ref[nn.Parameter]] = {}
         self._frozen: list[weakref.ref[nn.Parameter]] = []
         self._handles: list[Any] = []
@@ -215,8 +218,8 @@ class GradientProbes:
 
         def hook(gradient: Tensor) -> None:
             self.got.add(key)
-            if self.looks and (weight := ref()) is not None:
-                self._see(weight, gradient)
+            if self.reads and (weight := ref()) is not None:
+                self._on_gradient(weight, gradient)
 
         return hook
 

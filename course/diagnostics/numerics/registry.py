@@ -45,10 +45,10 @@ class OptimizerRegistry:
             probe = self._by_optimizer[id(optimizer)] = OptimizerProbe(optimizer, report)
         return probe
 
-    def settle(self, probe: OptimizerProbe) -> None:
+    def refresh(self, probe: OptimizerProbe) -> None:
         """Note the parameters of an optimizer, if their number has changed."""
         before = len(probe.parameters)
-        probe.settle(self._models.name, self._models.made_at)
+        probe.refresh(self._models.name, self._models.made_at)
         if len(probe.parameters) != before:
             for place, parameter in enumerate(probe.parameters):
                 self.places[id(parameter)] = probe, place
@@ -58,7 +58,7 @@ class OptimizerRegistry:
         real(*args, **kwargs)
         if self._fence.is_ours:
             with self._fence.around("lines"):
-                self._unoptimized.optimizer_made()
+                self._unoptimized.note_optimizer()
                 self._made_at[id(args[0])] = self._lines.here()
                 self.probe(args[0])
 

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 
 from course.diagnostics.numerics.training import LoaderPass
 
-MOST = 1024  # samples that are kept from a pass
-RAREST = 2**24  # choose at least one in this many: equal values would never become fewer
-MIX, WORD = 0x9E3779B97F4A7C15, 2**64 - 1
+MAX_SAMPLES = 1024  # samples that are kept from a pass
+MAX_ONE_IN = 2**24  # choose at least one in this many: equal values would never become fewer
+MULTIPLIER, MASK = 0x9E3779B97F4A7C15, 2**64 - 1
 
 
 def is_chosen(value: int, one_in: int) -> bool:
     """Whether a sample is chosen when one in `one_in` is."""
-    return ((value * MIX & WORD) >> 32) % one_in == 0
+    return ((value * MULTIPLIER & MASK) >> 32) % one_in == 0
 
 
 def choose(loader_pass: LoaderPass, values: Iterable[int]) -> None:
@@ -23,9 +23,9 @@ def choose(loader_pass: LoaderPass, values: Iterable[int]) -> None:
     loader_pass.chosen += [
         (value, loader_pass.given) for value in values if is_chosen(value, loader_pass.one_in)
     ]
-    while len(loader_pass.chosen) > MOST and loader_pass.one_in < RAREST:
+    while len(loader_pass.chosen) > MAX_SAMPLES and loader_pass.one_in < MAX_ONE_IN:
         loader_pass.one_in *= 2
         loader_pass.chosen = [
             pair for pair in loader_pass.chosen if is_chosen(pair[0], loader_pass.one_in)
         ]
-    del loader_pass.chosen[MOST:]
+    del loader_pass.chosen[MAX_SAMPLES:]

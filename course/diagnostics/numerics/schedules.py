@@ -42,7 +42,7 @@ def _in_library() -> bool:
 def note_rate(probe: OptimizerProbe) -> None:
     """Count a step whose learning rates are all 0, if one was larger before."""
     if any(float(group.get("lr", 0.0)) for group in probe.optimizer.param_groups):
-        probe.positive = True
-    elif probe.positive:
+        probe.had_positive_rate = True
+    elif probe.had_positive_rate:
         probe.report.zero_rates += 1
         probe.report.zero_from = probe.report.zero_from or probe.report.steps + 1

@@ -30,10 +30,10 @@ def stack(batches: Sequence[Any]) -> Any:
     if isinstance(first, Mapping):
         if len({tuple(batch) for batch in batches}) > 1:
             raise CannotStack("have different keys")
-        whole: Any = copy.copy(first)
+        joined: Any = copy.copy(first)
         for key in first:
-            whole[key] = stack([batch[key] for batch in batches])
-        return whole
+            joined[key] = stack([batch[key] for batch in batches])
+        return joined
     if isinstance(first, (list, tuple)):
         return _lists(batches)
     if isinstance(first, (*PLAIN, type(None))):

@@ -16,9 +16,9 @@ class UnoptimizedSearch:
         self._known: dict[int, UnoptimizedParameter] = {}
         self._made_before = 0  # how many parameters were made before the first optimizer
 
-    def optimizer_made(self) -> None:
+    def note_optimizer(self) -> None:
         """Note that an optimizer has been made."""
-        self._made_before = self._made_before or len(self._models.made)
+        self._made_before = self._made_before or len(self._models.made_lines)
 
     def note_gradient(self, parameter: nn.Parameter, placed: Set[int]) -> None:
         """Note that a parameter got a gradient; `placed` has the ids of those in optimizers."""
@@ -31,8 +31,8 @@ class UnoptimizedSearch:
         root = next((model for model in models.roots.values() if key in model.parameters), None)
         if root is None:
             return None
-        made = models.made.get(key, "")
-        late = list(models.made).index(key) >= self._made_before if made else False
+        made = models.made_lines.get(key, "")
+        late = list(models.made_lines).index(key) >= self._made_before if made else False
         missing = [identity for identity in root.parameters if identity not in placed]
         described = UnoptimizedParameter(
             root.parameters[key], made, 0, late, len(root.parameters), len(missing)

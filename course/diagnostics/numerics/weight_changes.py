@@ -9,7 +9,7 @@ from course.diagnostics.numerics.training import WeightChange
 from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
 
 INITS = tuple(name for name in vars(nn.init) if name.endswith("_") and name[0] != "_")
-FEW = 1000  # lines that are kept, at most
+MAX_CHANGES = 1000  # lines that are kept, at most
 
 
 class WeightChanges:
@@ -43,7 +43,7 @@ class WeightChanges:
     def _note(self, target: Tensor | nn.Module, name: str) -> None:
         tensors = target.parameters() if isinstance(target, nn.Module) else [target]
         place = self._lines.here(), self._report.passes
-        if place not in self._tensors and place[0] and len(self._tensors) < FEW:
+        if place not in self._tensors and place[0] and len(self._tensors) < MAX_CHANGES:
             self._tensors[place] = set()
             self._report.changes.append(WeightChange(name, *place))
         if (identities := self._tensors.get(place)) is not None:

@@ -31,7 +31,7 @@ LINE = "train.py:30"
 Fault = Callable[[int, int, dict], None]  # gets a rank, a step (from 1), and the step's values
 
 
-def marks(weights: np.ndarray) -> list[int]:
+def checksums(weights: np.ndarray) -> list[int]:
     """A checksum for each parameter."""
     parts = np.split(weights.astype(np.float32), np.cumsum(COUNTS)[:-1])
     return [zlib.crc32(part.tobytes()) for part in parts]
@@ -52,8 +52,9 @@ def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool
     for number in range(1, STEPS + 1):
         own = random.normal(size=(count, sum(COUNTS)))
         for place, rank in enumerate(made):
+            before = checksums(weights[place])
             step = OptimizerStep(
-                number * passes, number, LINE, [0.1], "momentum=0", marks(weights[place]), [], True
+                number * passes, number, LINE, [0.1], "momentum=0", before, [], True
             )
             step.latest = [_backward_pass(place, number, index, passes) for index in range(passes)]
             step.got = step.gradients.clean = [True, True]
@@ -62,7 +63,7 @@ def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool
             if fault:
                 fault(place, number, happens)
             weights[place] = happens["weights"] - step.rates[0] * happens["used"]
-            step.after = marks(weights[place])
+            step.after = checksums(weights[place])
             step.norms = [float(np.linalg.norm(weights[place]))] * 2
             step.gradients.keep("own", happens["own"][place])
             step.gradients.keep("base", happens["base"])
@@ -73,7 +74,7 @@ def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool
     for rank, first in zip(made, weights, strict=True):
         rank.optimizers[0].steps = STEPS
         for wrap in rank.wrapped:
-            wrap.first = wrap.then = wrap.then or marks(first * 0)
+            wrap.first = wrap.then = wrap.then or checksums(first * 0)
     return made
 
 
@@ -84,7 +85,7 @@ def _rank(number: int, count: int, ddp: bool) -> TrainingReport:
         number, count, count, "here", "gloo", optimizers=[optimizer], is_over=True
     )
     rank.passes = STEPS
-    rank.wrapped = [DdpModel("train.py:19", NAMES, marks(np.zeros(sum(COUNTS))))] if ddp else []
+    rank.wrapped = [DdpModel("train.py:19", NAMES, checksums(np.zeros(sum(COUNTS))))] if ddp else []
     return rank
 
 

@@ -52,7 +52,7 @@ def test_ranks_that_average_their_weights_now_and_then_are_right() -> None:
         alone(rank, step, happens)
         if step == 7:  # all ranks begin it with the same weights
             happens["weights"] = np.zeros(sum(made.COUNTS))
-            happens["step"].before = made.marks(happens["weights"])
+            happens["step"].before = made.checksums(happens["weights"])
 
     judgement = verdict.judge(made.ranks(fault=local, ddp=False))
     assert judgement.findings == []

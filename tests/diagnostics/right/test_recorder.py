@@ -55,7 +55,8 @@ from course.diagnostics.numerics import loss_graph, module_state, optimizers, re
 from course.diagnostics.numerics import tensor_samples
 def fails(*args, **kwargs):
     raise RuntimeError("a look that fails")
-tensor_samples.together = tensor_samples.values = loss_graph.reductions = module_state.modes = fails
+tensor_samples.concatenate = tensor_samples.values = fails
+loss_graph.reductions = module_state.modes = fails
 """
 
 

@@ -123,7 +123,7 @@ def drifts(rank: int, step: int, happens: dict) -> None:
     """Rank 1's weights change before step 6."""
     if step == 6 and rank == 1:
         happens["weights"] = happens["weights"] + 0.1
-        happens["step"].before = made.marks(happens["weights"])
+        happens["step"].before = made.checksums(happens["weights"])
 
 
 def unequal_targets(rank: int, step: int, happens: dict) -> None:
