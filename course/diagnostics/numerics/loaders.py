@@ -122,7 +122,7 @@ class Loaders:
             library=_library(),
         )
         if isinstance(sampler, DistributedSampler):
-            loader_pass.twice = type(loader.batch_sampler).__name__ == "BatchSamplerShard"
+            loader_pass.divided_twice = type(loader.batch_sampler).__name__ == "BatchSamplerShard"
             loader_pass.epoch, loader_pass.seed = sampler.epoch, sampler.seed
             loader_pass.rank, loader_pass.replicas = sampler.rank, sampler.num_replicas
             loader_pass.shuffles, loader_pass.total = sampler.shuffle, sampler.total_size

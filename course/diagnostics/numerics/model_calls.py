@@ -238,9 +238,9 @@ class ModelCalls:
         backward_pass.syncs |= ddp and bool(module.require_backward_grad_sync)
         if not ddp and id(module) in self._inside_ddp:
             backward_pass.bypassed = backward_pass.bypassed or line
-        if (wrapped := self._wrapped.get(id(module))) and not wrapped.first:
+        if (wrapped := self._wrapped.get(id(module))) and not wrapped.at_first_call:
             tied = [(n, p) for n, p in module_state.named(module) if n in set(wrapped.names)]
-            wrapped.first = module_state.checksums(tied)
+            wrapped.at_first_call = module_state.checksums(tied)
         with self._fence.around("samples"):
             backward_pass.rows += samples.rows((args, kwargs))
 

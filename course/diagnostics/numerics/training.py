@@ -152,7 +152,7 @@ class LoaderPass:
     rank: int | None = None
     replicas: int | None = None
     total: int = 0  # samples that it deals to all ranks, padded or cut to equal shares
-    twice: bool = False  # whether accelerate divides the sampler's share again
+    divided_twice: bool = False  # whether accelerate divides the sampler's share again
     # Settings of a DistributedSampler or a RandomSampler.
     shuffles: bool = False
     replaces: bool = False  # whether it draws with replacement
@@ -177,7 +177,7 @@ class UnoptimizedParameter:
     made_at: str
     gradients: int  # how many gradients it got
     late: bool  # whether it was made after an optimizer
-    of: int  # the number of parameters of its model
+    in_model: int  # the number of parameters of its model
     missing: int  # the number of these that are in no optimizer
 
 
@@ -200,8 +200,8 @@ class DdpModel:
 
     made_at: str
     names: list[str]  # its trained weights, without those that DDP ignores
-    then: list[int]  # a checksum of each weight when DDP wrapped the model
-    first: list[int] = field(default_factory=list)  # a checksum of each at the first call
+    at_wrapping: list[int]  # a checksum of each weight when DDP wrapped the model
+    at_first_call: list[int] = field(default_factory=list)  # a checksum of each weight
     broadcasts: bool = True  # whether DDP broadcasts the buffers
     buffers: int = 0  # the number of buffers
     ignored: list[str] = field(default_factory=list)  # the parameters and buffers that DDP ignores

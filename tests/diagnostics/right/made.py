@@ -74,7 +74,7 @@ def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool
     for rank, first in zip(made, weights, strict=True):
         rank.optimizers[0].steps = STEPS
         for wrap in rank.wrapped:
-            wrap.first = wrap.then = wrap.then or checksums(first * 0)
+            wrap.at_first_call = wrap.at_wrapping = wrap.at_wrapping or checksums(first * 0)
     return made
 
 

@@ -76,7 +76,7 @@ def test_a_loss_that_grows_with_the_batch_is_not_judged() -> None:
         assert "not judged" in outcome.row.says
 
 
-def test_neither_is_one_with_another_rate_or_whose_ranks_exchange_more() -> None:
+def test_another_rate_or_more_messages_are_not_judged() -> None:
     ranks = made.ranks(fault=wrong.added)
     alone = one_process(ranks)
     alone.optimizers[0].watched[0].rates = [0.2]
@@ -86,7 +86,7 @@ def test_neither_is_one_with_another_rate_or_whose_ranks_exchange_more() -> None
     assert against_one.compare(ranks, one_process(ranks, 2)).findings == []
 
 
-def test_nor_another_factor() -> None:
+def test_another_factor_is_not_judged() -> None:
     ranks = made.ranks()
     outcome = against_one.compare(ranks, one_process(ranks, 1.5))
     assert outcome.row.state == DIFFERS and outcome.findings == []
@@ -117,7 +117,7 @@ def test_targets_that_are_nearly_as_many_are_not_judged() -> None:
     assert outcome.row.state == DIFFERS and outcome.findings == []
 
 
-def test_gradients_that_are_not_averaged() -> None:
+def test_unaveraged_gradients_are_named_only_if_ddp_is_bypassed() -> None:
     for fault in (wrong.some, wrong.alone):  # experts, or ranks that average their weights later
         ranks = made.ranks(fault=fault)
         outcome = against_one.compare(ranks, one_process(ranks))
@@ -164,7 +164,7 @@ def test_a_process_that_begins_with_other_weights_is_not_compared() -> None:
     assert "different weights" in against_one.hindrance(made.ranks(equal_start=False), 4)
 
 
-def test_neither_are_other_passes_other_parameters_or_broken_gradients() -> None:
+def test_other_passes_or_parameters_and_broken_gradients_are_not_compared() -> None:
     ranks = made.ranks()
     more, other, broken = one_process(ranks), one_process(ranks), one_process(ranks)
     _first(more).latest.append(_first(more).latest[0])

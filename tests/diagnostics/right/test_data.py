@@ -32,7 +32,7 @@ def test_epochs_have_orders_of_their_own_alike_on_all_ranks() -> None:
 
 def test_each_sample_comes_once_in_an_epoch() -> None:
     assert named(with_epochs([0], [0], replicas=4)) == [("part of the data", None)]
-    assert named(with_epochs([0], [0], twice=True)) == [("part of the data", None)]
+    assert named(with_epochs([0], [0], divided_twice=True)) == [("part of the data", None)]
     plain = {"kind": "RandomSampler", "replicas": None, "epoch": None, "seed": None}
     ranks = with_epochs([0], [0])
     for rank in ranks:
@@ -47,14 +47,14 @@ def test_each_sample_comes_once_in_an_epoch() -> None:
     assert named(ranks) == []
 
 
-def test_workers_that_all_give_the_whole_stream() -> None:
+def test_workers_that_all_give_the_whole_stream_are_named() -> None:
     twice = [[1, 2], [1, 2], [3, 4], [3, 4]]
     plain = {"kind": "", "replicas": None, "epoch": None, "stream": True, "workers": 2}
     assert named(with_epochs([0], [0], **plain, rows=twice)) == [("repeated data", None)]
     assert named(with_epochs([0], [0], **plain, rows=[[1], [2], [3], [4]])) == []
 
 
-def test_workers_of_two_ranks_that_draw_the_same() -> None:
+def test_workers_of_two_ranks_that_draw_the_same_numbers_are_named() -> None:
     ranks = with_epochs([0], [0], workers=1)
     for rank in ranks:
         rank.workers = [RandomWorker(rank.rank, 0, "numpy", 99)]
@@ -66,7 +66,7 @@ def test_workers_of_two_ranks_that_draw_the_same() -> None:
     assert named(ranks) == []
 
 
-def test_files_of_several_ranks() -> None:
+def test_a_file_that_several_ranks_write_is_named() -> None:
     ranks = made.ranks()
     for rank in ranks:
         rank.written = [made.written("/runs/model.pt")]
@@ -167,7 +167,7 @@ def test_a_sampler_deals_from_one_order_on_all_ranks() -> None:
     assert "repeated data" not in [what for what, _ in named(apart)]  # nothing ties the ranks
 
 
-def test_ranks_that_read_one_stream() -> None:
+def test_ranks_that_read_the_same_stream_are_named() -> None:
     near = sorted(range(400), key=lambda at: at + random.Random(at).randrange(40))
     plain = {"stream": True, "length": 0, "is_over": False}
     assert named(with_own_samplers(list(range(400)), near, **plain)) == [("repeated data", None)]

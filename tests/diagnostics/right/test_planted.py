@@ -129,7 +129,7 @@ def test_without_a_fault_nothing_is_named(judge: object, tmp_path: Path, make: s
     assert states[table.RESUME] == NOT_SEEN
 
 
-def test_of_shards_all_is_compared_but_weights_and_gradients(judge: object) -> None:
+def test_all_but_weights_and_gradients_of_shards_is_compared(judge: object) -> None:
     answer = judge(PLANTS / "sharded.py", "none", count=3)
     finds_nothing(answer)
     states = {row.name: row.state for row in answer.rows}
@@ -156,7 +156,7 @@ def test_the_readme_shows_a_real_answer(judge: object, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, _, _ in REPORTED])
-def test_and_its_cure_is_quiet(judge: object, name: str) -> None:
+def test_the_cured_script_of_a_public_report_has_no_finding(judge: object, name: str) -> None:
     answer = judge(STRANGERS / f"{name}_cured.py")
     finds_nothing(answer)
 

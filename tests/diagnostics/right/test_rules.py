@@ -146,11 +146,11 @@ def test_models_that_are_called_late_are_compared_at_the_same_call() -> None:
     assert named(ranks) == []
 
 
-def test_parameters_that_no_optimizer_has() -> None:
+def test_parameters_that_no_optimizer_has_are_named() -> None:
     def with_unoptimized(**more: object) -> list[TrainingReport]:
         ranks = made.ranks()
         parameter = UnoptimizedParameter(
-            "head.bias", "train.py:11", 12, late=False, of=4, missing=1
+            "head.bias", "train.py:11", 12, late=False, in_model=4, missing=1
         )
         for rank in ranks:
             rank.unoptimized = [replace(parameter, **more)]
@@ -166,7 +166,9 @@ def test_parameters_that_no_optimizer_has() -> None:
 
 
 @pytest.mark.parametrize(("frozen", "found"), [(False, [("never updated", None)]), (True, [])])
-def test_an_optimizer_that_steps_for_nothing(frozen: bool, found: list) -> None:
+def test_an_optimizer_that_steps_for_nothing_is_named_unless_frozen(
+    frozen: bool, found: list
+) -> None:
     """Its parameters were replaced after it was made; or the part is frozen at first."""
     ranks = made.ranks()
     for rank in ranks:
@@ -179,7 +181,7 @@ def test_an_optimizer_that_steps_for_nothing(frozen: bool, found: list) -> None:
     assert named(ranks) == found
 
 
-def test_a_rate_of_zero_to_the_end() -> None:
+def test_a_rate_of_zero_to_the_end_is_named() -> None:
     ranks = made.ranks()
     for rank in ranks:
         rank.optimizers[0].zero_from, rank.optimizers[0].zero_rates = 8, 5
@@ -197,7 +199,7 @@ def test_noise_is_a_note() -> None:
     assert [(finding.what, finding.note) for finding in findings] == [("noise", True)]
 
 
-def test_shards_that_are_scaled_each_by_its_own_norm() -> None:
+def test_shards_that_are_each_scaled_by_their_own_norm_are_named() -> None:
     def shards(rank: int, step: int, happens: dict) -> None:
         happens["step"].scale = 0.25 if rank else 0.22
         happens["step"].clips = ["train.py:31"]
@@ -210,7 +212,7 @@ def test_shards_that_are_scaled_each_by_its_own_norm() -> None:
     assert named(ranks) == [("clip", None)]
 
 
-def test_too_few_ranks_are_said_so() -> None:
+def test_too_few_ranks_raise_an_error() -> None:
     with pytest.raises(CourseError, match="one process"):
         verdict.judge(made.ranks(1))
     with pytest.raises(CourseError, match="1 of 2 ranks have reported"):

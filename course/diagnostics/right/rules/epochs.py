@@ -67,7 +67,7 @@ def _repeats(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
 
 def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     for loader_pass in rows:
-        if loader_pass.twice:
+        if loader_pass.divided_twice:
             return causes.PART_OF_THE_DATA.finding(
                 "accelerate divides the batches of a loader that a DistributedSampler has divided "
                 f"already: an epoch sees one in {evidence.count} samples.",
@@ -129,7 +129,7 @@ def _wrong_replicas(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding |
         if (
             loader_pass.replicas is not None
             and loader_pass.replicas != evidence.count
-            and not loader_pass.twice
+            and not loader_pass.divided_twice
         ):
             too_many = loader_pass.replicas > evidence.count
             cause = causes.PART_OF_THE_DATA if too_many else causes.REPEATED_DATA

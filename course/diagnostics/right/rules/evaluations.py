@@ -45,7 +45,7 @@ def _is_dealt(evidence: Evidence, loader_pass: LoaderPass) -> bool:
     return (
         loader_pass.replicas == evidence.count
         and bool(loader_pass.length and loader_pass.total)
-        and not loader_pass.twice
+        and not loader_pass.divided_twice
     )
 
 

@@ -26,10 +26,10 @@ def unoptimized(evidence: Evidence) -> Result:
         parameter
         for parameter in evidence.ranks[0].unoptimized
         # If no optimizer has any parameter of a model, such as a teacher, it is not trained.
-        if parameter.gradients >= ALIVE and parameter.missing < parameter.of
+        if parameter.gradients >= ALIVE and parameter.missing < parameter.in_model
     ]
     late = [parameter for parameter in parameters if parameter.late]
-    few = [p for p in parameters if p.missing <= MAJORITY * p.of]
+    few = [p for p in parameters if p.missing <= MAJORITY * p.in_model]
     if late or few:
         names = ", ".join(f"`{parameter.name}`" for parameter in (late or few)[:3])
         yield Row(table.UNOPTIMIZED, DIFFERS, names)

@@ -21,7 +21,7 @@ def weights(evidence: Evidence) -> Result:
         yield Row(table.START, NOT_SEEN, "each rank keeps a shard of its own")
         return
     for wraps in zip(*[rank.wrapped for rank in evidence.ranks], strict=False):
-        if len({tuple(wrap.first) for wrap in wraps if wrap.first}) > 1:
+        if len({tuple(wrap.at_first_call) for wrap in wraps if wrap.at_first_call}) > 1:
             yield from _changed_in_ddp(evidence, wraps)
             return
     for optimizer in evidence.optimizers:
@@ -49,14 +49,16 @@ def _start_row(evidence: Evidence) -> Row:
 
 def _changed_in_ddp(evidence: Evidence, wraps: Sequence[DdpModel]) -> Result:
     """Find that the script changed weights after DDP had made them equal."""
-    names = _unequal_names(wraps[0].names, [wrap.first for wrap in wraps])
+    names = _unequal_names(wraps[0].names, [wrap.at_first_call for wrap in wraps])
     ranks = [
-        rank for rank, wrap in zip(evidence.rank_ids, wraps, strict=True) if wrap.first != wrap.then
+        rank
+        for rank, wrap in zip(evidence.rank_ids, wraps, strict=True)
+        if wrap.at_first_call != wrap.at_wrapping
     ]
     rank = (
         ranks[0]
         if len(ranks) == 1
-        else odd_rank([str(wrap.first) for wrap in wraps], evidence.rank_ids)
+        else odd_rank([str(wrap.at_first_call) for wrap in wraps], evidence.rank_ids)
     )
     where = _changed_at(evidence, ranks or evidence.rank_ids) or wraps[0].made_at
     on = f"rank {rank}" if rank is not None else "the ranks"
