@@ -58,17 +58,17 @@ def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool
             )
             step.latest = [_backward_pass(place, number, index, passes) for index in range(passes)]
             step.got = step.gradients.clean = [True, True]
-            happens = {"own": own, "first": own.mean(0), "used": own.mean(0), "step": step,
+            values = {"own": own, "first": own.mean(0), "used": own.mean(0), "step": step,
                        "base": np.zeros(sum(COUNTS)), "weights": weights[place]}  # fmt: skip
             if fault:
-                fault(place, number, happens)
-            weights[place] = happens["weights"] - step.rates[0] * happens["used"]
+                fault(place, number, values)
+            weights[place] = values["weights"] - step.rates[0] * values["used"]
             step.after = checksums(weights[place])
             step.norms = [float(np.linalg.norm(weights[place]))] * 2
-            step.gradients.keep("own", happens["own"][place])
-            step.gradients.keep("base", happens["base"])
+            step.gradients.keep("own", values["own"][place])
+            step.gradients.keep("base", values["base"])
             for name in ("first", "used"):
-                step.gradients.keep(name, happens[name] + happens["base"])
+                step.gradients.keep(name, values[name] + values["base"])
             rank.optimizers[0].watched.append(step)
         rank.optimizers[0].steps = number
     for rank, first in zip(made, weights, strict=True):

@@ -108,9 +108,9 @@ def test_a_mean_of_means_is_proven_by_the_weights() -> None:
 
 
 def test_targets_that_are_nearly_as_many_are_not_judged() -> None:
-    def nearly(rank: int, step: int, happens: dict) -> None:
+    def nearly(rank: int, step: int, values: dict) -> None:
         terms = 100 + 5 * rank
-        happens["step"].latest[0].parts = [LossTerm("NllLoss", terms, 1 / terms)]
+        values["step"].latest[0].parts = [LossTerm("NllLoss", terms, 1 / terms)]
 
     ranks = made.ranks(fault=nearly)
     outcome = against_one.compare(ranks, one_process(ranks, by=[100, 105]))
@@ -128,9 +128,9 @@ def test_unaveraged_gradients_are_named_only_if_ddp_is_bypassed() -> None:
 
 
 def test_clipping_is_left_out_of_the_comparison() -> None:
-    def clips(rank: int, step: int, happens: dict) -> None:
-        happens["used"] = happens["used"] / 7
-        happens["step"].clips = ["train.py:31"]
+    def clips(rank: int, step: int, values: dict) -> None:
+        values["used"] = values["used"] / 7
+        values["step"].clips = ["train.py:31"]
 
     ranks = made.ranks(fault=clips)
     assert against_one.compare(ranks, one_process(ranks)).row.state == EQUAL

@@ -48,11 +48,11 @@ def test_a_model_that_is_split_over_the_ranks_is_not_compared(sends: dict) -> No
 
 
 def test_ranks_that_average_their_weights_now_and_then_are_right() -> None:
-    def local(rank: int, step: int, happens: dict) -> None:
-        alone(rank, step, happens)
+    def local(rank: int, step: int, values: dict) -> None:
+        alone(rank, step, values)
         if step == 7:  # all ranks begin it with the same weights
-            happens["weights"] = np.zeros(sum(made.COUNTS))
-            happens["step"].before = made.checksums(happens["weights"])
+            values["weights"] = np.zeros(sum(made.COUNTS))
+            values["step"].before = made.checksums(values["weights"])
 
     judgement = verdict.judge(made.ranks(fault=local, ddp=False))
     assert judgement.findings == []
@@ -60,25 +60,25 @@ def test_ranks_that_average_their_weights_now_and_then_are_right() -> None:
 
 
 def test_a_few_uneven_batches_are_no_fault() -> None:
-    def last(rank: int, step: int, happens: dict) -> None:
+    def last(rank: int, step: int, values: dict) -> None:
         if step > 9:
-            unequal_targets(rank, step, happens)
+            unequal_targets(rank, step, values)
 
     assert named(made.ranks(fault=last)) == []
 
 
 def test_a_sum_that_the_loss_has_divided_is_right() -> None:
-    def divided(rank: int, step: int, happens: dict) -> None:
-        added(rank, step, happens)
-        happens["step"].latest[0].parts = [LossTerm("NllLoss", 8, 1 / 16)]
+    def divided(rank: int, step: int, values: dict) -> None:
+        added(rank, step, values)
+        values["step"].latest[0].parts = [LossTerm("NllLoss", 8, 1 / 16)]
 
     assert named(made.ranks(fault=divided, ddp=False)) == []
 
 
 def test_a_sum_of_losses_that_could_not_be_read_is_not_judged() -> None:
-    def unread(rank: int, step: int, happens: dict) -> None:
-        added(rank, step, happens)
-        happens["step"].latest[0].parts = []
+    def unread(rank: int, step: int, values: dict) -> None:
+        added(rank, step, values)
+        values["step"].latest[0].parts = []
 
     judgement = verdict.judge(made.ranks(fault=unread, ddp=False))
     assert judgement.findings == [] and state(judgement, table.TARGET) == NOT_SEEN
@@ -87,21 +87,21 @@ def test_a_sum_of_losses_that_could_not_be_read_is_not_judged() -> None:
 def test_several_losses_of_one_batch_may_be_added() -> None:
     """As a GAN adds what it makes of real and of made-up samples, in two lines."""
 
-    def two_lines(rank: int, step: int, happens: dict) -> None:
-        undivided(rank, step, happens)
-        happens["step"].latest[1].line = "train.py:31"
+    def two_lines(rank: int, step: int, values: dict) -> None:
+        undivided(rank, step, values)
+        values["step"].latest[1].line = "train.py:31"
 
-    def one_batch(rank: int, step: int, happens: dict) -> None:
-        undivided(rank, step, happens)
-        happens["step"].latest[1].rows = happens["step"].latest[0].rows
+    def one_batch(rank: int, step: int, values: dict) -> None:
+        undivided(rank, step, values)
+        values["step"].latest[1].rows = values["step"].latest[0].rows
 
     assert named(made.ranks(fault=two_lines, passes=2)) == []
     assert named(made.ranks(fault=one_batch, passes=2)) == []
 
 
 def test_sixteen_bits_on_the_way_are_no_fault() -> None:
-    def rounds(rank: int, step: int, happens: dict) -> None:
-        happens["used"] = happens["first"] = happens["used"] * (1 + 0.004 * (-1) ** np.arange(80))
+    def rounds(rank: int, step: int, values: dict) -> None:
+        values["used"] = values["first"] = values["used"] * (1 + 0.004 * (-1) ** np.arange(80))
 
     assert named(made.ranks(fault=rounds)) == []
 
@@ -117,9 +117,9 @@ HOOKS = [
 
 @pytest.mark.parametrize("change", HOOKS)
 def test_a_hook_that_does_not_clip_is_no_fault(change: Callable) -> None:
-    def hooked(rank: int, step: int, happens: dict) -> None:
-        own = happens["own"]
-        hook(own[rank], change(own, rank), happens["step"])
+    def hooked(rank: int, step: int, values: dict) -> None:
+        own = values["own"]
+        hook(own[rank], change(own, rank), values["step"])
 
     assert named(made.ranks(fault=hooked)) == []
 

@@ -88,9 +88,9 @@ def test_a_fault_is_named_first(fault: made.Fault, how: dict, what: str, rank: i
 
 
 def test_steps_in_which_gradients_were_averaged_are_not_counted() -> None:
-    def later(rank: int, step: int, happens: dict) -> None:
+    def later(rank: int, step: int, values: dict) -> None:
         if step > 3:
-            alone(rank, step, happens)
+            alone(rank, step, values)
 
     assert f"in {made.STEPS - 3} of {made.STEPS} steps" in faults(made.ranks(fault=later))[0].says
 
@@ -192,17 +192,17 @@ def test_a_rate_of_zero_to_the_end_is_named() -> None:
 
 
 def test_noise_is_a_note() -> None:
-    def draws(rank: int, step: int, happens: dict) -> None:
-        happens["step"].latest[0].noise = step
+    def draws(rank: int, step: int, values: dict) -> None:
+        values["step"].latest[0].noise = step
 
     findings = verdict.judge(made.ranks(fault=draws)).findings
     assert [(finding.what, finding.note) for finding in findings] == [("noise", True)]
 
 
 def test_shards_that_are_each_scaled_by_their_own_norm_are_named() -> None:
-    def shards(rank: int, step: int, happens: dict) -> None:
-        happens["step"].scale = 0.25 if rank else 0.22
-        happens["step"].clips = ["train.py:31"]
+    def shards(rank: int, step: int, values: dict) -> None:
+        values["step"].scale = 0.25 if rank else 0.22
+        values["step"].clips = ["train.py:31"]
 
     ranks = made.ranks(fault=shards, ddp=False)
     for rank in ranks:
