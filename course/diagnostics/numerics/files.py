@@ -31,7 +31,7 @@ class Files:
         self._report, self._lines, self._fence = context
         self._on_write = on_write
         self._kinds: dict[int, tuple[str, list[str]]] = {}  # by load: folder and keys
-        self._known: dict[tuple[str, str], WrittenFile] = {}
+
         self._active = True
 
     def install(self, hooks: HookSet) -> None:
@@ -102,11 +102,8 @@ class Files:
         if full_path.startswith(NOT_FILES):
             return
         self._on_write()
-        written = self._known.get((full_path, line))
-        if written is not None:
-            written.count += 1
-        elif len(self._known) < MAX_FILES:
-            written = self._known[full_path, line] = WrittenFile(full_path, line)
+        written = WrittenFile(full_path, line)
+        if written not in self._report.written and len(self._report.written) < MAX_FILES:
             self._report.written.append(written)
 
 

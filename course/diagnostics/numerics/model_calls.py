@@ -141,7 +141,6 @@ class ModelCalls:
             wrapped = DdpModel(
                 self._lines.here(), names, module_state.checksums(tied), ignored=ignored
             )
-            wrapped.broadcasts = bool(getattr(ddp, "broadcast_buffers", True))
             wrapped.buffers = len(list(ddp.buffers()))
             self._report.wrapped.append(wrapped)
             self._wrapped[id(ddp)] = wrapped
@@ -247,21 +246,17 @@ class ModelCalls:
     def _without_gradients(self, module: nn.Module) -> None:
         if not module.training:
             self._report.evaluated = True
-        model = self.others.get(id(module))
         if (
-            model is None
+            id(module) not in self.others
             and (named := module_state.named(module))
             and not module_state.is_sharded(module)
         ):
             mark = zlib.crc32(repr(module_state.checksums(named)).encode())
             made = self.made_lines.get(id(named[0][1]), "")
-            model = InferenceModel(
+            self.others[id(module)] = InferenceModel(
                 type(module).__name__, self._lines.here(), made, mark, self._steps()
             )
-            self.others[id(module)] = model
             self.first_weights[id(module)] = id(named[0][1])
-        if model:
-            model.calls += 1
 
 
 def _generator_state() -> int:

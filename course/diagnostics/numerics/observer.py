@@ -56,7 +56,7 @@ def _workers(folder: Path, rank: int) -> list[RandomWorker]:
         with suppress(ValueError, OSError):
             content = json.loads(path.read_text())
             workers += [
-                RandomWorker(rank, content["number"], kind, state)
+                RandomWorker(content["number"], kind, state)
                 for kind, state in content["drawn"].items()
             ]
     return workers

@@ -190,7 +190,6 @@ class InferenceModel:
     made_at: str
     checksum: int  # of its weights
     steps: int = 0  # steps of all optimizers before the call
-    calls: int = 0
     trains: bool = False  # whether its weights are in an optimizer
 
 
@@ -202,7 +201,6 @@ class DdpModel:
     names: list[str]  # its trained weights, without those that DDP ignores
     at_wrapping: list[int]  # a checksum of each weight when DDP wrapped the model
     at_first_call: list[int] = field(default_factory=list)  # a checksum of each weight
-    broadcasts: bool = True  # whether DDP broadcasts the buffers
     buffers: int = 0  # the number of buffers
     ignored: list[str] = field(default_factory=list)  # the parameters and buffers that DDP ignores
 
@@ -213,7 +211,6 @@ class WrittenFile:
 
     path: str
     line: str
-    count: int = 1
 
 
 @dataclass
@@ -232,7 +229,6 @@ class LoadedFile:
 class WeightChange:
     """A call that changes trained weights."""
 
-    name: str  # the function
     line: str
     passes: int  # backward passes before the call
 
@@ -241,7 +237,6 @@ class WeightChange:
 class RandomWorker:
     """A loader's worker that draws random numbers."""
 
-    rank: int
     number: int  # the worker's number in its loader
     kind: str  # the generator: torch, random or numpy
     state: int  # a checksum of the generator before the draw

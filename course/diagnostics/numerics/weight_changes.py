@@ -37,15 +37,15 @@ class WeightChanges:
         # `copy_` is called often, and mostly on tensors that are not weights.
         if self._fence.is_ours and args and (name != "copy_" or args[0].is_leaf):
             with self._fence.around("lines"):
-                self._note(args[0], name)
+                self._note(args[0])
         return real(*args, **kwargs)
 
-    def _note(self, target: Tensor | nn.Module, name: str) -> None:
+    def _note(self, target: Tensor | nn.Module) -> None:
         tensors = target.parameters() if isinstance(target, nn.Module) else [target]
         place = self._lines.here(), self._report.passes
         if place not in self._tensors and place[0] and len(self._tensors) < MAX_CHANGES:
             self._tensors[place] = set()
-            self._report.changes.append(WeightChange(name, *place))
+            self._report.changes.append(WeightChange(*place))
         if (identities := self._tensors.get(place)) is not None:
             for tensor in tensors:
                 identities |= {id(tensor), tensor.data_ptr()}

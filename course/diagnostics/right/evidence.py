@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import combinations
 
 from course.diagnostics.numerics.training import (
     BackwardPass,
@@ -114,10 +115,8 @@ class Evidence:
 
     @property
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Yield all pairs of ranks, as their places in `ranks`."""
-        for first in range(self.count):
-            for second in range(first + 1, self.count):
-                yield first, second
+        """All pairs of ranks, as their places in `ranks`."""
+        return combinations(range(self.count), 2)
 
     def training_passes(self, place: int) -> list[LoaderPass]:
         """The passes over loaders that fed the training on the rank at a place in `ranks`."""

@@ -57,7 +57,7 @@ def test_workers_that_all_give_the_whole_stream_are_named() -> None:
 def test_workers_of_two_ranks_that_draw_the_same_numbers_are_named() -> None:
     ranks = with_epochs([0], [0], workers=1)
     for rank in ranks:
-        rank.workers = [RandomWorker(rank.rank, 0, "numpy", 99)]
+        rank.workers = [RandomWorker(0, "numpy", 99)]
     assert named(ranks) == [("same data", None)]
     ranks[1].workers[0].state = 98
     assert named(ranks) == []

@@ -103,13 +103,13 @@ def test_weights_that_differ_at_the_start_come_before_all_else() -> None:
 def test_the_line_that_changed_weights_on_one_rank_alone_is_named() -> None:
     ranks = made.ranks(3, fault=drifts)
     for rank in ranks:
-        rank.changes = [WeightChange("apply", "train.py:11", 0)]
-    ranks[1].changes.append(WeightChange("copy_", "train.py:34", 5))
+        rank.changes = [WeightChange("train.py:11", 0)]
+    ranks[1].changes.append(WeightChange("train.py:34", 5))
     assert [(finding.what, finding.rank, finding.where) for finding in faults(ranks)] == [
         ("drift", 1, "train.py:34")
     ]
     ranks = made.ranks(ddp=False, equal_start=False)
-    ranks[0].changes = [WeightChange("load_state_dict", "train.py:12", 0)]
+    ranks[0].changes = [WeightChange("train.py:12", 0)]
     fault = faults(ranks)[0]
     assert (fault.what, fault.rank, fault.where) == ("start", 0, "train.py:12")
 

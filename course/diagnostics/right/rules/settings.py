@@ -92,12 +92,7 @@ def _compare(
 
 
 def settings(evidence: Evidence) -> Result:
-    """Do the optimizers have the same settings and learning rates on all ranks?"""
-    yield from _settings(evidence)
-    yield from _rates(evidence)
-
-
-def _settings(evidence: Evidence) -> Result:
+    """Do the optimizers have the same settings, other than learning rates, on all ranks?"""
     if not evidence.is_tied or not evidence.steps:
         yield Row(table.SETTINGS, NOT_SEEN, evidence.why_no_steps)
         return
@@ -130,7 +125,8 @@ def _difference(values: list[str], ranks: list[int]) -> str:
     )
 
 
-def _rates(evidence: Evidence) -> Result:
+def rates(evidence: Evidence) -> Result:
+    """Do the optimizers have the same learning rates on all ranks?"""
     if not evidence.is_tied or not evidence.steps:
         yield Row(table.RATE, NOT_SEEN, evidence.why_no_steps)
         return
@@ -140,12 +136,10 @@ def _rates(evidence: Evidence) -> Result:
             if len(set(values)) > 1:
                 scheduled = next((s.schedule_line for s in row if s.schedule_line), "")
                 where = optimizer.on_rank[-1].made_at if number == 1 or not scheduled else scheduled
-                rates = ", ".join(
-                    f"rank {r}: {v[0]:g}" for r, v in zip(evidence.rank_ids, values, strict=True)
-                )
-                yield Row(table.RATE, DIFFERS, f"since step {number}: {rates}")
+                by_rank = evidence.by_rank([f"{rates[0]:g}" for rates in values])
+                yield Row(table.RATE, DIFFERS, f"since step {number}: {by_rank}")
                 yield causes.LEARNING_RATE.finding(
-                    f"The ranks have different learning rates since step {number} ({rates}), so "
+                    f"The ranks have different learning rates since step {number} ({by_rank}), so "
                     "equal gradients make different weights.",
                     rank=odd_rank(values, evidence.rank_ids),
                     step=number,
@@ -155,4 +149,4 @@ def _rates(evidence: Evidence) -> Result:
     yield Row(table.RATE, EQUAL, "in each step")
 
 
-RULES: tuple[Rule, ...] = (modes, precision, settings)
+RULES: tuple[Rule, ...] = (modes, precision, settings, rates)
