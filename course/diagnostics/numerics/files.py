@@ -31,7 +31,6 @@ class Files:
         self._report, self._lines, self._fence = context
         self._on_write = on_write
         self._kinds: dict[int, tuple[str, list[str]]] = {}  # by load: folder and keys
-
         self._active = True
 
     def install(self, hooks: HookSet) -> None:

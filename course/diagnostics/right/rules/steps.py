@@ -156,8 +156,8 @@ def buffers(evidence: Evidence) -> Result:
             table.BUFFERS, NOT_SEEN, "the model has none" if not marks else evidence.why_untied
         )
         return
-    apart = [row for row in marks if len(set(row)) > 1]
-    if len(apart) <= MAJORITY * len(marks):
+    unequal = [row for row in marks if len(set(row)) > 1]
+    if len(unequal) <= MAJORITY * len(marks):
         yield Row(table.BUFFERS, EQUAL, "when a step begins")
         return
     yield Row(table.BUFFERS, DIFFERS, "when a step begins")
