@@ -59,7 +59,7 @@ def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[RunEnding, DeepA
     if ending.findings or ending.code or ending.ended not in (ITSELF, STOPPED):
         return ending, None
     ranks = [reader.read(path) for path in sorted(several.glob("rank*.json"))]
-    verdict.demand(ranks)
+    verdict.require_all_reports(ranks)
     why = against_one.hindrance(ranks, len(list(kept.glob("*.pt")))) or _cannot_start(command)
     if why:
         return ending, DeepAnswer(against_one.not_compared(why), len(ranks))
@@ -116,4 +116,4 @@ def _outcome(ranks: list[TrainingReport], folder: Path, ending: RunEnding) -> De
         )
     if not reports:
         return against_one.not_compared("the script joins no group on one process")
-    return against_one.of(ranks, reports[0])
+    return against_one.compare(ranks, reports[0])

@@ -1,4 +1,4 @@
-"""The pages that say how a judge decides have all its numbers, and each threshold is used."""
+"""Each page `how.md` lists all thresholds of its tool with their values, and each one is used."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,10 @@ THRESHOLDS = {
     "right": vars(of_right),
     "why": vars(of_why),
 }
-ROW = re.compile(r"^\| ((?:`[A-Z_\d]+`(?:, )?)+) \|", re.MULTILINE)
+ROW = re.compile(r"^\| ((?:`[A-Z_\d]+`(?:, )?)+) \| ([^|]+) \|", re.MULTILINE)
+NUMBER = re.compile(r"(half|twice|\d[\d.e-]*)(?: (%|ms|[KM]iB))?")
+WORDS = {"half": 0.5, "twice": 2.0}
+UNITS = {"": 1.0, "%": 0.01, "ms": 1e-3, "KiB": 2.0**10, "MiB": 2.0**20}
 
 
 def names(package: str) -> list[str]:
@@ -25,16 +28,26 @@ def names(package: str) -> list[str]:
     return sorted(name for name in THRESHOLDS[package] if name.isupper())
 
 
+def values(cell: str) -> list[float]:
+    """The numbers in a cell, such as "15 % of a step" or "128 KiB", in the units of the code."""
+    return [
+        (WORDS.get(number) or float(number)) * UNITS[unit] for number, unit in NUMBER.findall(cell)
+    ]
+
+
 def code(folder: Path) -> str:
-    """All that uses thresholds in a folder."""
+    """The code in a folder that may use thresholds."""
     files = (path for path in folder.rglob("*.py") if path.stem != "thresholds")
     return "\n".join(path.read_text() for path in files)
 
 
 @pytest.mark.parametrize("package", THRESHOLDS)
-def test_the_table_has_every_threshold(package: str) -> None:
+def test_the_table_has_every_threshold_with_its_value(package: str) -> None:
     rows = ROW.findall((OWN / package / "how.md").read_text())
-    assert sorted(re.findall(r"[A-Z_\d]+", " ".join(rows))) == names(package)
+    table = [(re.findall(r"[A-Z_\d]+", cell), values(value)) for cell, value in rows]
+    assert sorted(name for row, _ in table for name in row) == names(package)
+    for row, shown in table:
+        assert shown == pytest.approx([THRESHOLDS[package][name] for name in row]), row
 
 
 @pytest.mark.parametrize("package", THRESHOLDS)

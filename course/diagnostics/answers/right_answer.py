@@ -41,7 +41,7 @@ class RightAnswer:
     """
 
     def __init__(self, ranks: list[TrainingReport]) -> None:
-        self.verdict = verdict.of(ranks)
+        self.verdict = verdict.judge(ranks)
 
     @property
     def findings(self) -> list[Finding]:

@@ -1,1 +1,1 @@
-"""On a rank: the numerics of a training, as plain data: gradients, weights, samples, settings."""
+"""On a rank: record the numerics of a training: its gradients, weights, samples and settings."""

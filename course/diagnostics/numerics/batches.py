@@ -1,7 +1,8 @@
-"""On a rank, for `right --deep`: keep the batches of all ranks, then give one process all of them.
+"""On a rank, for `right --deep`: save each rank's batches, then give all of them to one process.
 
-The same script runs twice, both times without dropout. First each rank keeps what its loaders give.
-Then one process draws from its own loaders, and gets the ranks' batches instead, stacked.
+The same script runs twice, both times without dropout. First, each rank saves the batches that its
+loaders return. Then one process draws from its own loaders, and gets the ranks' batches instead,
+stacked.
 """
 
 import json
@@ -23,14 +24,15 @@ from course.diagnostics.numerics.training import COMMAND, KEPT_BATCHES
 from course.diagnostics.watch import samples
 from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
 
-BYTES = 2**30  # of batches that a rank keeps
+BYTES = 2**30  # bytes of batches that a rank saves, about
 
 
 class Batches:
-    """Keeps batches in `folder`, or gives those that are there.
+    """Saves batches to `folder`, or replaces the script's batches by those in the folder.
 
-    A batch is identified by the number of its pass over a loader and by its own number in that
-    pass, both counted from 0. The same script makes the same passes on one process.
+    The number of its pass over a loader and its own number in that pass, both from 0, identify a
+    batch, because the same script makes the same passes on one process. `is_over` tells whether
+    the watched steps are done.
     """
 
     def __init__(self, folder: Path, context: RankContext, is_over: Callable[[], bool]) -> None:
@@ -38,19 +40,19 @@ class Batches:
         self._report, _, self._fence = context
         ranks = {int(path.name.partition("-")[0]) for path in folder.glob("*.pt")}
         self._is_alone = os.environ.get("WORLD_SIZE") == "1"
-        self._ranks = sorted(ranks) if self._is_alone else []  # whose batches are given
+        self._ranks = sorted(ranks) if self._is_alone else []  # the ranks whose batches are given
         self._opened = self._bytes = 0
         self._by_iterator: dict[
             int, tuple[int, int]
-        ] = {}  # by iterator: its number, batches so far
-        self._hooks = HookSet()  # without a reference they would be gone
+        ] = {}  # by iterator: the number of the pass, and the batches so far
+        self._hooks = HookSet()  # a reference that keeps the hooks alive
 
     def install(self) -> None:
-        """Install the hooks, which stay to the end of the script."""
+        """Install the hooks, which stay until the script ends, and seed the script."""
         self._hooks.loaders(self._open, self._draw)
         norms = nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d
-        self._hooks.around(self._normalize, ("forward",), *norms)
-        _without_chance()
+        self._hooks.around(self._note_batch_norm, ("forward",), *norms)
+        _remove_randomness()
         if os.environ.get("RANK") == "0" and not self._is_alone:
             words = [sys.executable, *sys.orig_argv[1:]]
             raw = json.dumps({"words": words, "env": dict(os.environ)})
@@ -73,7 +75,7 @@ class Batches:
         with self._fence.around(KEPT_BATCHES):
             try:
                 if self._ranks:
-                    return self._of_all(batch, pass_number, number)
+                    return self._stacked(batch, pass_number, number)
                 self._keep(batch, pass_number, number)
             except CannotStack as error:
                 self._report.unseen.setdefault(KEPT_BATCHES, f"the batches {error}")
@@ -82,28 +84,28 @@ class Batches:
     def _keep(self, batch: object, pass_number: int, number: int) -> None:
         if self._bytes < BYTES:
             path = self._folder / f"{self._report.rank}-{pass_number}-{number}.pt"
-            torch.save(stack([batch]), path)  # a copy: of a view, the whole would be saved
+            torch.save(stack([batch]), path)  # a copy: torch.save saves a view's whole storage
             self._bytes += path.stat().st_size
 
-    def _of_all(self, batch: object, pass_number: int, number: int) -> object:
-        place = next((tensor.device for tensor in samples.tensors(batch)), None)
+    def _stacked(self, batch: object, pass_number: int, number: int) -> object:
+        device = next((tensor.device for tensor in samples.tensors(batch)), None)
         paths = [self._folder / f"{rank}-{pass_number}-{number}.pt" for rank in self._ranks]
         if not all(path.exists() for path in paths):
             raise CannotStack("do not come from the same loaders on all ranks")
-        return stack([torch.load(path, place, weights_only=False) for path in paths])
+        return stack([torch.load(path, device, weights_only=False) for path in paths])
 
-    def _normalize(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+    def _note_batch_norm(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         self._report.batch_norm |= args[0].training
         return real(*args, **kwargs)
 
 
-def _without_chance() -> None:
-    """Seed all ranks and the one process alike, and switch dropout off, however it is called."""
+def _remove_randomness() -> None:
+    """Seed this process as all others, and turn off dropout, however the script calls it."""
     torch.manual_seed(0)
     random.seed(0)
     for name in vars(functional):
         if "dropout" in name and not name.startswith("_"):
-            insides.replace(functional, name, _unchanged)
+            insides.replace(functional, name, _identity)
     attention = functional.scaled_dot_product_attention
 
     def attend(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
@@ -115,5 +117,5 @@ def _without_chance() -> None:
     nn.RNNBase.dropout = no_dropout  # pyrefly: ignore[bad-assignment, instance-var-assign]
 
 
-def _unchanged(input: Tensor, *_: object, **__: object) -> Tensor:
+def _identity(input: Tensor, *_: object, **__: object) -> Tensor:
     return input

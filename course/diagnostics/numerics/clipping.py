@@ -1,4 +1,4 @@
-"""On a rank: note which line clips gradients, and whether a scaler's factor is still in them."""
+"""On a rank: note which line clips gradients, and whether they are still scaled by a GradScaler."""
 
 import torch
 from torch import nn
@@ -11,7 +11,7 @@ CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")
 
 
 class Clipping:
-    """Watches torch's functions for what comes between a backward pass and a step."""
+    """Watches the functions that scale, unscale and clip between a backward pass and a step."""
 
     def __init__(self, context: RankContext, registry: OptimizerRegistry) -> None:
         _, self._lines, self._fence = context
@@ -19,13 +19,13 @@ class Clipping:
         self.scaled = self._unscaled = False
 
     def install(self, hooks: HookSet) -> None:
-        """Begin."""
+        """Install the hooks."""
         hooks.around(self._clip, CLIPS, nn.utils, nn.utils.clip_grad)
         hooks.around(self._scale, ("scale",), torch.amp.GradScaler)
         hooks.around(self._unscale, ("unscale_",), torch.amp.GradScaler)
 
     def begin_step(self) -> None:
-        """Forget what was seen, since a step has been taken."""
+        """Forget this step's scaling, because the next step begins."""
         self.scaled = self._unscaled = False
 
     def _clip(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
@@ -36,7 +36,7 @@ class Clipping:
 
     def _note(self, line: str) -> None:
         for probe in self._optimizers.probes:
-            probe.look_first()
+            probe.sample_first()
             if probe.got or probe.report.sharded:
                 probe.clips.append(line)
                 if self.scaled and not self._unscaled:
@@ -51,5 +51,5 @@ class Clipping:
         if self._fence.is_ours:
             with self._fence.around("own gradient"):
                 for probe in self._optimizers.probes:
-                    probe.look_first()
+                    probe.sample_first()
         return real(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""On a rank: count its collectives by their part of a step, and note any never waited for."""
+"""On a rank: count collectives by the part of a step, and note those that nothing waits for."""
 
 import sys
 from collections.abc import Callable
@@ -20,15 +20,17 @@ from course.diagnostics.watch.hook_set import (
 
 WAITS = ("wait", "synchronize", "is_completed", "result", "get_future", "block_current_stream")
 LIBRARIES = ("torch.", "course.")
-SMALL = 16  # numbers: a message of so few is a loss or a flag
-SUMS = 256  # numbers that are kept of an evaluation
+SMALL = 16  # a message of at most this many numbers is a loss or a flag
+SUMS = 256  # numbers that are kept from an evaluation, about
 
 
 class Collectives:
-    """Counts the collectives of all ranks; `order` is the same on all ranks at the same moment.
+    """Counts this rank's collectives.
 
-    `phase` says what goes on, such as a forward pass. `evaluation` returns the one that
-    goes on, if any. Its messages are counted to the end of the script, all others until `close`.
+    `order` counts those of the default group, and the recorder adds DDP's averages to it, so it
+    tells which steps of two ranks belong together. `phase` returns the current part of a step, such
+    as a forward pass. `evaluation` returns the running evaluation, if any: its messages are counted
+    until the script ends, all others until `close`.
     """
 
     def __init__(
@@ -43,11 +45,11 @@ class Collectives:
         self.order = 0
 
     def install(self, window: HookSet, whole: HookSet) -> None:
-        """Begin: with hooks for the window of steps, and for the whole script."""
+        """Install some hooks for the window of steps, and some for the whole script."""
         window.around(self._join, ("init_process_group",))
         whole.around(self._collective, COLLECTIVES)
-        # Not `isend` and `irecv` alone: `P2POp` compares them with its own.
-        window.around(self._point, ("send", "recv", "batch_isend_irecv"))
+        # `isend` and `irecv` cannot be replaced: `P2POp` accepts only the original functions.
+        window.around(self._point_to_point, ("send", "recv", "batch_isend_irecv"))
         window.around(self._wait, WAITS, dist.Work)
 
     def _join(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
@@ -66,7 +68,7 @@ class Collectives:
             with self._fence.around("messages"):
                 self.order += kwargs.get("group") in (None, dist.group.WORLD)
                 numbers = sum(t.numel() for t in samples.tensors([args, list(kwargs.values())]))
-                kind = "small" if numbers <= SMALL else "shards" if _is_fsdps() else self._phase()
+                kind = "small" if numbers <= SMALL else "shards" if _is_fsdp() else self._phase()
                 self._report.sends[kind] = self._report.sends.get(kind, 0) + 1
                 if isinstance(work, dist.Work) and numbers > SMALL:
                     self._pending[id(work)] = work, self._lines.here()
@@ -74,7 +76,7 @@ class Collectives:
 
     def _note_evaluation(self, name: str, args: Args) -> None:
         evaluation = self._evaluation()
-        if evaluation is None or name.startswith("broadcast"):  # which adds nothing up
+        if evaluation is None or name.startswith("broadcast"):  # a broadcast combines nothing
             return
         evaluation.messages += 1
         if name in ("all_reduce", "reduce") and len(evaluation.sums) < SUMS:
@@ -87,7 +89,7 @@ class Collectives:
         self._closed = True
         self._pending.clear()
 
-    def _point(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+    def _point_to_point(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         self._report.sends["point"] = self._report.sends.get("point", 0) + 1
         return real(*args, **kwargs)
 
@@ -96,13 +98,13 @@ class Collectives:
         return real(*args, **kwargs)
 
     def take_pending(self) -> str:
-        """The line of a message that was not waited for before this step; "" if none."""
+        """Return the line of a message that nothing waited for before this step, or ""."""
         line = next((line for _, line in self._pending.values()), "")
         self._pending.clear()
         return line
 
 
-def _is_fsdps() -> bool:
-    """Whether fully_shard, not the script, calls a collective, as it does for each layer."""
+def _is_fsdp() -> bool:
+    """Whether fully_shard calls this collective, as it does for each layer, and not the script."""
     inside = takewhile(lambda name: name.startswith(LIBRARIES), frames.modules(sys._getframe(2)))
     return any(name.startswith("torch.distributed.fsdp") for name in inside)

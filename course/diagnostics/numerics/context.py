@@ -1,4 +1,4 @@
-"""On a rank: what every probe of this package works with."""
+"""On a rank: the objects that every probe of this package shares."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from course.diagnostics.watch.lines import Lines
 
 
 class RankContext(NamedTuple):
-    """The report to fill in, the lines of the user's, and the fence around each probe."""
+    """The report to fill in, the lookup of the user's lines, and the fence around each probe."""
 
     report: TrainingReport
     lines: Lines

@@ -1,4 +1,4 @@
-"""On a rank: keeps errors in our own probes out of the user's script."""
+"""On a rank: keep errors of our own probes out of the user's script."""
 
 import os
 import threading
@@ -8,9 +8,9 @@ import torch
 
 
 class Fence:
-    """Surrounds each probe: an exception inside is noted under the probe's name, and ends there.
+    """Surrounds each probe: notes an exception under the probe's name and suppresses it.
 
-    Only the thread that made the fence is watched, and the one that computes gradients for it.
+    `unseen` collects the first error of each probe. Gradients are off inside the fence.
     """
 
     def __init__(self, unseen: dict[str, str]) -> None:
@@ -19,7 +19,7 @@ class Fence:
 
     @property
     def is_ours(self) -> bool:
-        """Whether this is the main thread of the rank, and not a worker that it forked."""
+        """Whether this is the thread that made the fence, in the rank itself and not in a fork."""
         return os.getpid() == self.process and threading.get_ident() == self._thread
 
     def around(self, name: str) -> "_Guard":
@@ -34,7 +34,7 @@ class _Guard:
         self._name, self._unseen = name, unseen
 
     def __enter__(self) -> None:
-        # Most hooks on gradients come here, and have it switched off already.
+        # Hooks on gradients enter here very often, and gradients are already off in them.
         self._grad = torch.no_grad() if torch.is_grad_enabled() else None
         if self._grad:
             self._grad.__enter__()

@@ -1,6 +1,6 @@
 """On a rank: note the files that the script overwrites or loads, by audit events and torch.
 
-They tell whether several ranks write one file, and whether a training goes on from its own state.
+They show whether several ranks write the same file, and whether a run resumes from its own state.
 """
 
 import os
@@ -15,49 +15,49 @@ from course.diagnostics.numerics.training import LoadedFile, WrittenFile
 from course.diagnostics.watch import frames
 from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
 
-NEAR = 5  # frames from the opening of a file to the user's line: further in, a library opens it
-MOST = 200  # files that are kept
-NUMBERS = ("epoch", "step", "global_step", "iteration", "iter")  # where a training stood
+MAX_FRAMES = 5  # between open() and the user's line; if there are more, a library opens the file
+MAX_FILES = 200  # loaded files that are kept, and as many written ones
+PROGRESS_KEYS = ("epoch", "step", "global_step", "iteration", "iter")  # the progress of a run
 NOT_FILES = ("/dev/", "/proc/", "/sys/")
 
 
 class Files:
-    """Notes which files are opened to be overwritten, and not to append, create (`x`) or patch.
+    """Notes files that are loaded, or opened to be overwritten (not to append, create or patch).
 
-    `on_write` is called for each of them.
+    `on_write` is called each time that a file is overwritten.
     """
 
     def __init__(self, context: RankContext, on_write: Callable[[], None]) -> None:
         self._report, self._lines, self._fence = context
         self._on_write = on_write
-        self._kinds: dict[int, tuple[str, list[str]]] = {}  # of loads: their folder and keys
-        self._known: dict[tuple[str, str], WrittenFile] = {}
+        self._kinds: dict[int, tuple[str, list[str]]] = {}  # by load: folder and keys
         self._active = True
 
     def install(self, hooks: HookSet) -> None:
-        """Begin."""
+        """Install the hooks."""
         hooks.around(self._save, ("save",), torch)
         hooks.around(self._load, ("load",), torch)
         hooks.on_import(
-            "safetensors.torch", lambda module: hooks.around(self._store, ("save_file",), module)
+            "safetensors.torch",
+            lambda module: hooks.around(self._save_safetensors, ("save_file",), module),
         )
-        sys.addaudithook(self._event)  # it cannot be taken away, and costs little
+        sys.addaudithook(self._on_audit_event)  # it cannot be removed, and costs little
 
     def remove(self) -> None:
-        """End the watch."""
+        """Stop noting files."""
         self._active = False
 
-    def _event(self, event: str, args: Args) -> None:
+    def _on_audit_event(self, event: str, args: Args) -> None:
         if event != "open" or not self._active or not self._fence.is_ours:
             return
         path, _, flags = args
         if not isinstance(path, (str, bytes, os.PathLike)) or not flags & os.O_TRUNC:
             return
         with self._fence.around("files"):
-            near = islice(frames.outwards(sys._getframe(1)), NEAR)
-            own = next((frame for frame in near if self._lines.is_own(frame.f_code)), None)
-            if own is not None:
-                self._note(path, self._lines.of(own))
+            nearest = islice(frames.outwards(sys._getframe(1)), MAX_FRAMES)
+            frame = next((frame for frame in nearest if self._lines.is_own(frame.f_code)), None)
+            if frame is not None:
+                self._note(path, self._lines.of(frame))
 
     def _save(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         path = args[1] if len(args) > 1 else kwargs.get("f")
@@ -73,20 +73,20 @@ class Files:
         content = real(*args, **kwargs)
         path = args[0] if args else kwargs.get("f")
         number = len(self._report.loads)
-        if isinstance(path, (str, os.PathLike)) and self._fence.is_ours and number < MOST:
+        if isinstance(path, (str, os.PathLike)) and self._fence.is_ours and number < MAX_FILES:
             with self._fence.around("resume"):
-                whole = os.path.realpath(os.fsdecode(path))
-                load = LoadedFile(whole, self._lines.here(), self._report.passes)
+                full_path = os.path.realpath(os.fsdecode(path))
+                load = LoadedFile(full_path, self._lines.here(), self._report.passes)
                 if isinstance(content, Mapping):
                     load.numbers = {
-                        key: content[key] for key in NUMBERS if type(content.get(key)) is int
+                        key: content[key] for key in PROGRESS_KEYS if type(content.get(key)) is int
                     }
-                    load.optimizer = any(map(_is_optimizers, content.values()))
+                    load.optimizer = any(map(_is_optimizer_state, content.values()))
                 self._kinds[number] = _kind(path, content)
                 self._report.loads.append(load)
         return content
 
-    def _store(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+    def _save_safetensors(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         path = args[1] if len(args) > 1 else kwargs.get("filename")
         self._note_here(path)
         return real(*args, **kwargs)
@@ -97,24 +97,21 @@ class Files:
                 self._note(path, self._lines.here())
 
     def _note(self, path: str | bytes | os.PathLike[str], line: str) -> None:
-        whole = os.path.realpath(os.fsdecode(path))
-        if whole.startswith(NOT_FILES):
+        full_path = os.path.realpath(os.fsdecode(path))
+        if full_path.startswith(NOT_FILES):
             return
         self._on_write()
-        written = self._known.get((whole, line))
-        if written is not None:
-            written.count += 1
-        elif len(self._known) < MOST:
-            written = self._known[whole, line] = WrittenFile(whole, line)
+        written = WrittenFile(full_path, line)
+        if written not in self._report.written and len(self._report.written) < MAX_FILES:
             self._report.written.append(written)
 
 
 def _kind(path: str | os.PathLike[str], content: object) -> tuple[str, list[str]]:
-    """The mark of a file that a script loads or saves: its folder and what is in it."""
+    """What makes two files of the same kind: their folder and the keys of their content."""
     keys = sorted(map(str, content)) if isinstance(content, Mapping) else [type(content).__name__]
     return os.path.dirname(os.path.realpath(os.fsdecode(path))), keys
 
 
-def _is_optimizers(value: object) -> bool:
-    """Whether a value is the state of an optimizer that has some, such as momentum."""
+def _is_optimizer_state(value: object) -> bool:
+    """Whether a value is the state of an optimizer, and not an empty one."""
     return isinstance(value, Mapping) and "param_groups" in value and bool(value.get("state"))

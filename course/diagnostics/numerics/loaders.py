@@ -24,30 +24,31 @@ from course.diagnostics.watch import frames, samples
 from course.diagnostics.watch.hook_set import Args, Around, Function, HookSet, Kwargs
 from course.diagnostics.watch.loader_facts import length, sampler_of
 
-FIRST = 64  # indices of a pass that are kept
-BATCHES = 8  # of a pass whose samples are kept
-KEPT = 64  # passes of a run
-LOOKED = 2  # batches of a worker
-ALL = 2**20  # samples of a batch
-TORCHS = ("RandomSampler", "SequentialSampler", "DistributedSampler", "WeightedRandomSampler")
+MAX_INDICES = 64  # indices that are kept from each pass
+MAX_BATCHES = 8  # batches of a pass whose samples are kept
+MAX_PASSES = 64  # passes that are kept from a run
+MAX_FETCHES = 2  # batches of a worker that are watched for random numbers
+ALL = 2**20  # samples of a batch: more than any batch has
+TORCH_SAMPLERS = ("RandomSampler", "SequentialSampler", "DistributedSampler",
+                  "WeightedRandomSampler")  # fmt: skip
 LIBRARIES = {"accelerate.data_loader": "accelerate", "transformers.trainer": "Trainer"}
 
 
 class Loaders:
-    """Watches every DataLoader until the script ends."""
+    """Watches every DataLoader until the script ends; workers write to `folder`."""
 
     def __init__(self, context: RankContext, folder: Path) -> None:
         self._report, self._lines, self._fence = context
         self._folder = folder
         self._made: dict[int, str] = {}
-        self._numbers: dict[int, tuple[weakref.ref[Any], int]] = {}  # of loaders and samplers
+        self._numbers: dict[int, tuple[weakref.ref[Any], int]] = {}  # loaders and samplers
         self._count = self._fetches = 0
         self._by_iterator: dict[int, LoaderPass] = {}
         self._last: LoaderPass | None = None
-        self._counts: dict[int, Counts] = {}  # by loader pass: what was counted before it
+        self._counts: dict[int, Counts] = {}  # by loader pass: before it
 
     def install(self, hooks: HookSet) -> None:
-        """Begin."""
+        """Install the hooks."""
         hooks.around(self._print, ("print",), builtins)
         hooks.around(self._make, ("__init__",), DataLoader)
         hooks.loaders(self._open, self._draw, self._choose)
@@ -55,31 +56,31 @@ class Loaders:
         for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
             if hasattr(fetchers, name):
                 hooks.around(self._fetch, ("fetch",), getattr(fetchers, name))
-        for name, home, method, ours in (
+        for name, class_name, method, ours in (
             ("accelerate.data_loader", "DataLoaderStateMixin", "end", self._end),
             ("accelerate.accelerator", "Accelerator", "gather_for_metrics", self._gather),
         ):
-            hooks.on_import(name, partial(_hook_method, hooks, ours, home, method))
+            hooks.on_import(name, partial(_hook_method, hooks, ours, class_name, method))
 
     def note_training(self) -> None:
-        """Note that a backward pass begins, on what was drawn last."""
+        """Note that a backward pass begins, which uses the batch drawn last."""
         if self._last is not None:
             self._last.batches += 1
             self._last = None
 
     def note_inference(self) -> None:
-        """Note that a model is called without gradients, on what was drawn last."""
+        """Note that a model is called without gradients, which uses the batch drawn last."""
         if self._last is not None:
             self._last.evaluation.calls += 1
 
     @property
     def evaluation(self) -> Evaluation | None:
-        """The evaluation on what was drawn last."""
+        """The evaluation that uses the batch drawn last, if there is one."""
         last = self._last
         return last.evaluation if last is not None and last.evaluation.calls else None
 
     def note_report(self) -> None:
-        """Note that the script prints or writes something, perhaps the result of an evaluation."""
+        """Note that the script prints or writes something, maybe the result of an evaluation."""
         last = self._last
         if last is not None and last.is_over and last.evaluation.calls:
             last.evaluation.reports += 1
@@ -97,7 +98,7 @@ class Loaders:
 
     def _open(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         iterator = real(*args, **kwargs)
-        if self._fence.is_ours and len(self._report.loader_passes) < KEPT:
+        if self._fence.is_ours and len(self._report.loader_passes) < MAX_PASSES:
             with self._fence.around("loaders"):
                 loader_pass = self._describe(args[0])
                 self._report.loader_passes.append(loader_pass)
@@ -121,7 +122,7 @@ class Loaders:
             library=_library(),
         )
         if isinstance(sampler, DistributedSampler):
-            loader_pass.twice = type(loader.batch_sampler).__name__ == "BatchSamplerShard"
+            loader_pass.divided_twice = type(loader.batch_sampler).__name__ == "BatchSamplerShard"
             loader_pass.epoch, loader_pass.seed = sampler.epoch, sampler.seed
             loader_pass.rank, loader_pass.replicas = sampler.rank, sampler.num_replicas
             loader_pass.shuffles, loader_pass.total = sampler.shuffle, sampler.total_size
@@ -149,7 +150,7 @@ class Loaders:
             self._last = loader_pass
             loader_pass.drawn += 1
             with self._fence.around("samples"):
-                if len(loader_pass.rows) < BATCHES:
+                if len(loader_pass.rows) < MAX_BATCHES:
                     loader_pass.rows.append(samples.rows(batch))
                 if loader_pass.stream:
                     sample_choice.choose(loader_pass, samples.rows(batch, ALL))
@@ -157,17 +158,17 @@ class Loaders:
         return batch
 
     def _end(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
-        """Note the end of a pass; accelerate draws ahead, and calls this after the last batch."""
+        """Note the end of a pass with accelerate, which draws ahead: now the last batch is used."""
         if self._fence.is_ours:
             with self._fence.around("evaluation"):
                 number = self._number(getattr(args[0], "base_dataloader", args[0]))
-                of_it = [
+                passes = [
                     loader_pass
                     for loader_pass in self._report.loader_passes
                     if loader_pass.loader == number
                 ]
-                if of_it and of_it[-1].is_over:
-                    self._note_counts(of_it[-1])
+                if passes and passes[-1].is_over:
+                    self._note_counts(passes[-1])
         return real(*args, **kwargs)
 
     def _gather(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
@@ -176,13 +177,13 @@ class Loaders:
         return real(*args, **kwargs)
 
     def _note_counts(self, loader_pass: LoaderPass) -> None:
-        """Note, at the end of a pass, by how much the numbers around it have grown."""
+        """Note, at the end of a pass, how much the numbers of the loop's function have grown."""
         with self._fence.around("evaluation"):
             before = self._counts.get(id(loader_pass))
             after = counts(sys._getframe(1), self._lines.is_own)
             evaluation = loader_pass.evaluation
             if before and after and evaluation.calls:
-                evaluation.counted = before.grown(after)[:FIRST]
+                evaluation.counted = before.grown(after)[:MAX_INDICES]
                 evaluation.cuts |= after.can_cut
 
     def _choose(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
@@ -191,26 +192,26 @@ class Loaders:
         if loader_pass is not None and self._fence.is_ours and not loader_pass.stream:
             with self._fence.around("samples"):
                 marks = samples.marks(indices, ALL)
-                loader_pass.indices += marks[: max(0, FIRST - len(loader_pass.indices))]
-                if loader_pass.kind not in TORCHS:
+                loader_pass.indices += marks[: max(0, MAX_INDICES - len(loader_pass.indices))]
+                if loader_pass.kind not in TORCH_SAMPLERS:
                     sample_choice.choose(loader_pass, marks)
                 loader_pass.given += len(marks)
         return indices
 
     def _fetch(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
-        """Note, in a worker that this rank forked, whether the data set draws random numbers."""
-        if os.getpid() == self._fence.process or self._fetches >= LOOKED:
+        """Note whether the data set draws random numbers, in a worker that this rank forked."""
+        if os.getpid() == self._fence.process or self._fetches >= MAX_FETCHES:
             return real(*args, **kwargs)
         self._fetches += 1
-        before = _states()
+        before = _generator_states()
         batch = real(*args, **kwargs)
         with suppress(Exception):
-            after = _states()
+            after = _generator_states()
             drawn = {kind: state for kind, state in before.items() if after.get(kind) != state}
-            self._tell(drawn)
+            self._write_drawn(drawn)
         return batch
 
-    def _tell(self, drawn: dict[str, int]) -> None:
+    def _write_drawn(self, drawn: dict[str, int]) -> None:
         info = torch.utils.data.get_worker_info()
         if info is None or not drawn:
             return
@@ -220,8 +221,8 @@ class Loaders:
             path.write_text(json.dumps({"number": info.id, "drawn": drawn}))
 
 
-def _states() -> dict[str, int]:
-    """The state of each random generator of this process, as a checksum."""
+def _generator_states() -> dict[str, int]:
+    """A checksum of the state of each global random generator in this process."""
     states = {
         "torch": zlib.crc32(torch.get_rng_state().numpy().tobytes()),
         "random": zlib.crc32(repr(random.getstate()).encode()),
@@ -233,13 +234,15 @@ def _states() -> dict[str, int]:
     return states
 
 
-def _hook_method(hooks: HookSet, ours: Around, home: str, method: str, module: ModuleType) -> None:
-    """Step in at a method of a class, if this release of the library has that class."""
-    if hasattr(module, home):
-        hooks.around(ours, (method,), getattr(module, home))
+def _hook_method(
+    hooks: HookSet, ours: Around, class_name: str, method: str, module: ModuleType
+) -> None:
+    """Wrap a method of the class `class_name`, if this release of the library has that class."""
+    if hasattr(module, class_name):
+        hooks.around(ours, (method,), getattr(module, class_name))
 
 
 def _library() -> str:
-    """The library that iterates a loader, by the modules on the stack; "" if none does."""
+    """The library that iterates the loader, found by the modules on the stack; "" if none does."""
     stack = frames.modules(sys._getframe(1))
     return next((LIBRARIES[name] for name in stack if name in LIBRARIES), "")

@@ -1,9 +1,9 @@
-"""On a rank: read what a function of the script counts while it goes through a loader.
+"""On a rank: read what a function of the script counts while it iterates over a loader.
 
-A count of samples is a number that is there before the first batch and has grown after the last
-one. It is read where the script keeps it: in a local, in a dictionary, or in an object of its own.
-If nothing else grows along with a count, it may only be there to be printed. If a list of answers
-grows, the script can still drop some of them later.
+A count of samples is a number that exists before the first batch and has grown after the last one.
+The script may keep it in a local variable, in a dictionary, or in an object of its own class. If
+nothing else grows along with a count, the script may only print it. If a list of answers grows, the
+script can still drop some of them later. In both cases nothing is reported.
 """
 
 import dis
@@ -19,14 +19,14 @@ from torch import Tensor
 
 from course.diagnostics.watch.frames import outwards
 
-MOST = 500  # numbers of a function
+MAX_NUMBERS = 500  # numbers that are read from a function
 
 
 @dataclass(frozen=True)
 class Counts:
-    """The numbers of a function and of all its callers at one moment, by where they are kept.
+    """The numbers and the lengths of lists in a function at one moment, by where they are kept.
 
-    `lists` has the lengths of its lists.
+    `codes` are the function and its callers, as far as they belong to the script.
     """
 
     codes: tuple[CodeType, ...]
@@ -34,7 +34,10 @@ class Counts:
     lists: dict[tuple[str, ...], int]
 
     def grown(self, after: "Counts") -> list[int]:
-        """By how much each has grown, for those that have grown by a whole number."""
+        """How much the numbers have grown until `after`, where that is a whole number.
+
+        Empty if a list grew, if only one number did, or if `after` is from other functions.
+        """
         longer = any(after.lists.get(name, 0) > length for name, length in self.lists.items())
         if after.codes != self.codes or longer:
             return []
@@ -48,36 +51,36 @@ class Counts:
 
     @property
     def can_cut(self) -> bool:
-        """Whether one of the functions cuts something to a length that it computes."""
+        """Whether one of the functions slices something to a computed length."""
         return any(map(_can_cut, self.codes))
 
 
 def counts(frame: FrameType | None, is_own: Callable[[CodeType], bool]) -> Counts | None:
-    """Read the counts of the innermost function of the script, from a frame outwards."""
-    own = [caller for caller in outwards(frame) if is_own(caller.f_code)]
-    if not own:
+    """Read the counts of the innermost function of the script on the stack of a frame."""
+    frames = [caller for caller in outwards(frame) if is_own(caller.f_code)]
+    if not frames:
         return None
-    innermost = own[0]
+    innermost = frames[0]
     numbers: dict[tuple[str, ...], float] = {}
     lists: dict[tuple[str, ...], int] = {}
-    home = innermost.f_globals.get("__name__")
+    module_name = innermost.f_globals.get("__name__")
     for name, value in list(innermost.f_locals.items()):
-        inside = value if type(value) is dict else {}
-        if type(value).__module__ == home and not isinstance(value, type):
-            inside = getattr(value, "__dict__", {})
-        for place, content in [((name,), value), *(((name, str(k)), v) for k, v in inside.items())]:
-            if type(content) is list:
-                lists[place] = len(content)
-            elif len(numbers) < MOST and (number := _number(content)) is not None:
+        members = value if type(value) is dict else {}
+        if type(value).__module__ == module_name and not isinstance(value, type):
+            members = getattr(value, "__dict__", {})
+        for place, item in [((name,), value), *(((name, str(k)), v) for k, v in members.items())]:
+            if type(item) is list:
+                lists[place] = len(item)
+            elif len(numbers) < MAX_NUMBERS and (number := _number(item)) is not None:
                 numbers[place] = number
-    return Counts(tuple(caller.f_code for caller in own), numbers, lists)
+    return Counts(tuple(caller.f_code for caller in frames), numbers, lists)
 
 
 def _number(value: object) -> float | None:
     if isinstance(value, Tensor):
         plain = value.device.type == "cpu" and value.numel() == 1 and not value.is_complex()
         return float(value.detach()) if plain else None
-    if isinstance(value, Real) and not isinstance(value, bool):  # numpy's are among them
+    if isinstance(value, Real) and not isinstance(value, bool):  # includes numpy's numbers
         with suppress(OverflowError):
             number = float(value)
             return number if abs(number) < 2**53 else None

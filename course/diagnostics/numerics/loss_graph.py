@@ -1,8 +1,9 @@
-"""On a rank: read from the graph of a loss what one target counts in it.
+"""On a rank: read from the autograd graph of a loss how much one target counts in it.
 
-From the loss, a backward pass goes through scalars to the reductions: a mean over samples, a sum, a
-cross-entropy. The factor that arrives there, divided by the terms of a mean, is what a term counts.
-Torch does not document the fields of a node; if they change, losses are not read.
+A backward pass goes from the loss through scalar operations to the reductions: a mean over samples,
+a sum, a cross-entropy. The gradient that arrives at a reduction is its factor. A term of a sum
+counts as much as this factor, and a term of a mean the factor divided by the number of terms. Torch
+does not document the fields of a graph node. If they change, losses are not read.
 """
 
 from collections.abc import Callable
@@ -17,9 +18,9 @@ from course.core import insides
 from course.diagnostics.numerics.training import LossTerm
 from course.diagnostics.watch.hook_set import Args, Kwargs
 
-DEEP = 64  # nodes of a loss, at most
-MEAN, SUM = 1, 2  # as torch stores a reduction
-# Nodes that change a scalar, and reduce nothing.
+MAX_NODES = 64  # nodes between a loss and its reductions, at most
+MEAN, SUM = 1, 2  # torch's codes for `reduction=`
+# Nodes that change a scalar and reduce nothing.
 SCALAR = ("Add", "Sub", "Mul", "Div", "Neg", "ToCopy", "Squeeze", "View", "Unsqueeze", "Alias",
           "Clone", "Reshape", "Expand", "Where", "NanToNum", "Permute", "Select")  # fmt: skip
 SHAPES = ("Unsqueeze", "Squeeze", "View", "Reshape")
@@ -35,58 +36,58 @@ class Reduction:
     terms: Any  # a number, or a tensor with one
     is_mean: bool
     factor: Tensor | None = None
-    of: Any = None  # the node whose values a cross-entropy picks, or a sum over classes adds up
-    width: int = 1  # the values that a term of it has added up
-    smooth: "Reduction | None" = None  # a sum over all classes, which smooths this cross-entropy
+    source: Any = None  # the node with the log-probabilities that a cross-entropy or a sum reduces
+    width: int = 1  # how many values one term of a sum adds up
+    smooth: "Reduction | None" = None  # the sum over classes that smooths this cross-entropy
 
 
 def reductions(
     root: Tensor | None, hold: Callable[[RemovableHandle], None]
 ) -> list[Reduction] | None:
-    """A loss's reductions, with factors after the backward pass; None if unreadable.
+    """The reductions of a loss, which get their factors in the backward pass; None if unreadable.
 
-    `hold` gets the handles of the hooks, which the caller removes after the pass.
+    `hold` receives the handles of the hooks, which the caller must remove after the pass.
     """
     if root is None or root.grad_fn is None or root.numel() != 1:
         return None
     ends: list[Reduction] = []
-    seen: set[Any] = set()
+    visited: set[Any] = set()
     nodes = [root.grad_fn]
     while nodes:
         node = nodes.pop()
-        if node is None or node in seen:
+        if node is None or node in visited:
             continue
-        seen.add(node)
-        if len(seen) > DEEP:
+        visited.add(node)
+        if len(visited) > MAX_NODES:
             return None
         reduction = _reduction(node)
         if reduction:
-            hold(node.register_prehook(_keeps(reduction)))
+            hold(node.register_prehook(_factor_hook(reduction)))
             ends.append(reduction)
         elif node.name().startswith(SCALAR):
             nodes += [child for child, _ in node.next_functions]
         else:
             return None
-    return _together(ends) or None
+    return _join_smoothing(ends) or None
 
 
-def _together(reductions: list[Reduction]) -> list[Reduction]:
-    """Join the sums that smooth labels with their cross-entropy: both reduce the same values."""
+def _join_smoothing(reductions: list[Reduction]) -> list[Reduction]:
+    """Join each cross-entropy with the sum that smooths its labels: both reduce the same values."""
     sums = {
-        reduction.of: reduction
+        reduction.source: reduction
         for reduction in reductions
-        if reduction.name == "sum" and reduction.of is not None
+        if reduction.name == "sum" and reduction.source is not None
     }
     for reduction in reductions:
         if reduction.name == "NllLoss":
-            reduction.smooth = sums.pop(reduction.of, None)
+            reduction.smooth = sums.pop(reduction.source, None)
     smooth = [id(reduction.smooth) for reduction in reductions if reduction.smooth]
     for reduction in reductions:
-        reduction.of = None  # the graph is not kept alive
+        reduction.source = None  # do not keep the graph alive
     return [reduction for reduction in reductions if id(reduction) not in smooth]
 
 
-def _keeps(reduction: Reduction) -> Callable[[Args], None]:
+def _factor_hook(reduction: Reduction) -> Callable[[Args], None]:
     def keep(gradients: Args) -> None:
         if gradients and gradients[0] is not None:
             reduction.factor = gradients[0].detach()
@@ -120,42 +121,42 @@ def _reduction(node: Any) -> Reduction | None:
         terms = insides.inside(node, "_saved_self").numel()
     reduction = Reduction(loss, terms, kind == MEAN)
     if loss == "NllLoss":
-        reduction.of = _past(node.next_functions[0][0], SHAPES)
+        reduction.source = _skip(node.next_functions[0][0], SHAPES)
     return reduction
 
 
 def _widen(reduction: Reduction, node: Any) -> None:
-    """Note, if a sum over samples is one of sums over classes, what these add up."""
-    inside = _past(node.next_functions[0][0], (*SHAPES, "Neg", "MaskedFill"))
+    """If the terms of a sum are sums over classes, note which values those add up, and how many."""
+    inside = _skip(node.next_functions[0][0], (*SHAPES, "Neg", "MaskedFill"))
     if inside is not None and inside.name() == "SumBackward1":
         sizes = torch.Size([int(size) for size in insides.inside(inside, "_saved_self_sym_sizes")])
-        reduction.of = _past(inside.next_functions[0][0], SHAPES)
+        reduction.source = _skip(inside.next_functions[0][0], SHAPES)
         reduction.width = sizes.numel() // max(1, reduction.terms)
 
 
-def _past(node: Any, names: tuple[str, ...]) -> Any:
-    """The first node on the way whose name is not one of these."""
+def _skip(node: Any, names: tuple[str, ...]) -> Any:
+    """The first node, from this one towards the inputs, whose name has none of these prefixes."""
     while node is not None and node.name().startswith(names):
         node = node.next_functions[0][0]
     return node
 
 
 def root(args: Args, kwargs: Kwargs) -> Tensor | None:
-    """The loss that a backward pass starts from; None if there are several."""
+    """The loss that `backward` was called with; None if there are several."""
     loss = args[0] if args else kwargs.get("tensors")
     if isinstance(loss, (list, tuple)):
         loss = loss[0] if len(loss) == 1 else None
     return loss if isinstance(loss, Tensor) else None
 
 
-def part(reduction: Reduction) -> LossTerm:
-    """What one target counts in a reduction, once its factor has arrived."""
-    terms, factor = int(reduction.terms), _size(reduction.factor)
+def loss_term(reduction: Reduction) -> LossTerm:
+    """How much one target counts in a reduction whose factor has arrived."""
+    terms, factor = int(reduction.terms), _magnitude(reduction.factor)
     weight = factor / max(1, terms) if reduction.is_mean else factor
     if reduction.smooth:
-        weight += _size(reduction.smooth.factor) * reduction.smooth.width
+        weight += _magnitude(reduction.smooth.factor) * reduction.smooth.width
     return LossTerm(reduction.name, terms, weight)
 
 
-def _size(factor: Tensor | None) -> float:
+def _magnitude(factor: Tensor | None) -> float:
     return 0.0 if factor is None else abs(float(factor))

@@ -1,4 +1,4 @@
-"""On a rank: find the models that the script itself calls, with which samples, in which mode."""
+"""On a rank: find the models that the script itself calls, and note their samples and modes."""
 
 import sys
 import weakref
@@ -23,7 +23,7 @@ from course.diagnostics.watch import samples
 from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
 from course.diagnostics.watch.module_hook import ModuleHook
 
-MADE = 20_000  # parameters whose line is kept
+MAX_LINES = 20_000  # parameters whose line is kept, at most
 
 
 @dataclass
@@ -40,12 +40,12 @@ class Root:
 
 
 class ModelCalls:
-    """Finds the models, hooks them, and describes each call of one by the script.
+    """Finds the script's models, hooks them, and describes the script's calls of them.
 
-    A hook on all modules finds them. It is there only between the calls of models that are known,
-    so that it costs nothing inside them. After the window of steps, models that are called without
-    gradients are still found. `steps` counts those of all optimizers. `on_inference` is called when
-    a model is called without gradients, to the end of the script.
+    A global hook on all modules finds them. It is removed while a known model runs, so it costs
+    nothing inside models. After the window of steps, it still finds models that are called without
+    gradients. `steps` returns the number of steps of all optimizers. `on_inference` is called
+    whenever a model is called without gradients, until the script ends.
     """
 
     def __init__(
@@ -55,27 +55,27 @@ class ModelCalls:
         self._steps, self._on_inference, self._closed = steps, on_inference, False
         self.roots: dict[int, Root] = {}
         self.names: dict[int, str] = {}
-        self.made: dict[int, str] = {}
+        self.made_lines: dict[int, str] = {}
         self.others: dict[int, InferenceModel] = {}  # models that were called without gradients
         self.first_weights: dict[int, int] = {}  # the identity of each such model's first weight
-        self.next_pass = BackwardPass()  # what is known of the next backward pass
+        self.next_pass = BackwardPass()  # the record of the coming backward pass
         self.in_backward = False
         self._depth = 0
-        self._inside_ddp: set[int] = set()  # modules inside of a model in DDP
+        self._inside_ddp: set[int] = set()  # modules inside a DDP, by identity
         self._wrapped: dict[int, DdpModel] = {}
-        self._random = 0
-        self._grew = True  # whether a model may have new parameters
+        self._state_before = 0  # a checksum of torch's generator before a call
+        self._may_have_grown = True  # whether a model may have new parameters
         self._search: RemovableHandle | None = None
 
     def install(self, hooks: HookSet) -> None:
-        """Begin."""
+        """Install the hooks, and begin to search for models."""
         hooks.around(self._wrap, ("__init__",), DistributedDataParallel)
-        hooks.add(register_module_parameter_registration_hook(self._makes))
-        hooks.add(register_module_module_registration_hook(self._grows))
-        self._look_out()
+        hooks.add(register_module_parameter_registration_hook(self._on_parameter))
+        hooks.add(register_module_module_registration_hook(self._on_submodule))
+        self._start_search()
 
     def close(self) -> None:
-        """End the window of steps, and forget what was known of the models."""
+        """End the window of steps, and release the modules and tensors of the models."""
         self._closed = True
         for root in self.roots.values():
             root.modules.clear()
@@ -83,48 +83,49 @@ class ModelCalls:
             root.buffers.clear()
 
     def remove(self) -> None:
-        """Remove the search for models."""
-        self._look_away()
+        """Stop searching for models."""
+        self._stop_search()
 
-    def _look_out(self) -> None:
-        """Search for unknown models, until a known one is called."""
-        self._search = self._search or register_module_forward_pre_hook(self._enters)
+    def _start_search(self) -> None:
+        """Search for unknown models until a known one is called."""
+        self._search = self._search or register_module_forward_pre_hook(self._on_forward)
 
-    def _look_away(self) -> None:
+    def _stop_search(self) -> None:
         if self._search:
             self._search.remove()
             self._search = None
 
     @property
     def is_inside(self) -> bool:
-        """Whether a model of the script is being called."""
+        """Whether a model of the script is running its forward pass."""
         return self._depth > 0
 
     def name(self, parameter: nn.Parameter) -> str:
-        """The parameter's name in its model; "" if no model that was seen has it."""
+        """The parameter's name in its model; "" if no known model has it."""
         return self.names.get(id(parameter), "")
 
     def made_at(self, parameter: nn.Parameter) -> str:
-        """The line at which the parameter was made; "" if that was not seen."""
-        return self.made.get(id(parameter), "")
+        """The line that made the parameter; "" if that was not seen."""
+        return self.made_lines.get(id(parameter), "")
 
     # -- how models are made -----------------------------------------------------------------------
 
     def parameters(self) -> Iterator[nn.Parameter]:
-        """Yield the parameters of all models, if there may be new ones since the last call."""
-        roots, self._grew = list(self.roots.values()) if self._grew else [], False
+        """Yield the parameters of all models, if there may be new ones; otherwise none."""
+        roots = list(self.roots.values()) if self._may_have_grown else []
+        self._may_have_grown = False
         for root in roots:
             if (module := root.module()) is not None:
                 yield from module.parameters()
 
-    def _grows(self, *_: object) -> None:
-        self._grew = True
+    def _on_submodule(self, *_: object) -> None:
+        self._may_have_grown = True
 
-    def _makes(self, module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
-        self._grew = True
-        if parameter is not None and len(self.made) < MADE and self._fence.is_ours:
+    def _on_parameter(self, module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        self._may_have_grown = True
+        if parameter is not None and len(self.made_lines) < MAX_LINES and self._fence.is_ours:
             with self._fence.around("lines"):
-                self.made[id(parameter)] = self._lines.of(sys._getframe(2))
+                self.made_lines[id(parameter)] = self._lines.of(sys._getframe(2))
 
     def _wrap(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
         real(*args, **kwargs)
@@ -132,43 +133,44 @@ class ModelCalls:
             return
         with self._fence.around("weights at start"):
             ddp = args[0]
-            ignored = [module_state.bare(n) for n in getattr(ddp, "parameters_to_ignore", ())]
+            ignored = [module_state.bare_name(n) for n in getattr(ddp, "parameters_to_ignore", ())]
             tied = [
                 (n, p) for n, p in module_state.named(ddp) if p.requires_grad and n not in ignored
             ]
             names = [n for n, _ in tied]
-            wrapped = DdpModel(self._lines.here(), names, module_state.marks(tied), ignored=ignored)
-            wrapped.broadcasts = bool(getattr(ddp, "broadcast_buffers", True))
+            wrapped = DdpModel(
+                self._lines.here(), names, module_state.checksums(tied), ignored=ignored
+            )
             wrapped.buffers = len(list(ddp.buffers()))
             self._report.wrapped.append(wrapped)
             self._wrapped[id(ddp)] = wrapped
             self._inside_ddp |= {id(submodule) for submodule in ddp.module.modules()}
             ddp.module.register_forward_pre_hook(ModuleHook(self._note_inference))
-            self._root(ddp)
+            self._add_root(ddp)
 
     # -- how they are called -----------------------------------------------------------------------
 
-    def _enters(self, module: nn.Module, args: Args) -> None:
-        """Note that a module is called; one that is called outside of all others is a root."""
+    def _on_forward(self, module: nn.Module, args: Args) -> None:
+        """Note that a module is called; if it is called outside all others, it is a model."""
         if self._depth or self.in_backward or not self._fence.is_ours:
             return
-        grad = torch.is_grad_enabled()  # which the fence switches off
-        if self._known(module) or (self._closed and (grad or not module_state.named(module))):
+        grad = torch.is_grad_enabled()  # ask now: the fence turns it off
+        if self._known_root(module) or (self._closed and (grad or not module_state.named(module))):
             return
         with self._fence.around("models"):
-            self._root(module)
+            self._add_root(module)
             self._on_call(module, args, {}, grad)
         self._note_generator(grad)
-        self._look_away()
+        self._stop_search()
         self._depth += 1
 
-    def _known(self, module: nn.Module) -> Root | None:
+    def _known_root(self, module: nn.Module) -> Root | None:
         root = self.roots.get(id(module))
         return root if root and root.module() is module else None
 
-    def _root(self, module: nn.Module) -> Root:
+    def _add_root(self, module: nn.Module) -> Root:
         root = self.roots[id(module)] = Root(weakref.ref(module), [], {})
-        self._grew = True
+        self._may_have_grown = True
         if not self._closed:
             root.modules = [submodule for submodule in module.modules() if submodule is not module]
             for name, parameter in module_state.named(module):
@@ -182,7 +184,7 @@ class ModelCalls:
         return root
 
     def _note_inference(self, module: nn.Module, args: Args) -> None:
-        """Note that a model is called, perhaps after the window; these hooks are never removed."""
+        """Note a call without gradients, also after the window: these hooks are never removed."""
         if not torch.is_grad_enabled() and self._fence.is_ours:
             self._on_inference()
 
@@ -190,7 +192,7 @@ class ModelCalls:
         if not self._fence.is_ours or self.in_backward:
             return
         if self._depth == 0:
-            self._look_away()
+            self._stop_search()
             grad = torch.is_grad_enabled()
             with self._fence.around("models"):
                 self._on_call(module, args, kwargs, grad)
@@ -198,8 +200,9 @@ class ModelCalls:
         self._depth += 1
 
     def _note_generator(self, grad: bool) -> None:
-        """Note, as a model is called, whether it draws random numbers."""
-        self._random = _generator() if grad and not self._closed and not self.next_pass.noise else 0
+        """Note the state of the generator before the call, to see whether the model draws."""
+        is_watched = grad and not self._closed and not self.next_pass.noise
+        self._state_before = _generator_state() if is_watched else 0
 
     def _after(self, module: nn.Module, *_: object) -> None:
         if not self._fence.is_ours or self.in_backward:
@@ -207,12 +210,12 @@ class ModelCalls:
         self._depth = max(0, self._depth - 1)
         if self._depth:
             return
-        self._look_out()
-        if self._random and self._random != _generator():
-            self.next_pass.noise = self._random
+        self._start_search()
+        if self._state_before and self._state_before != _generator_state():
+            self.next_pass.noise = self._state_before
 
     def _on_call(self, module: nn.Module, args: Args, kwargs: Kwargs, grad: bool) -> None:
-        """Note that the script calls a model of its own, with gradients or without."""
+        """Describe a call of a model by the script, with gradients or without."""
         root = self.roots[id(module)]
         if self._closed and grad:
             return
@@ -228,37 +231,33 @@ class ModelCalls:
                 if root.buffers and not getattr(module, "broadcast_buffers", False):
                     marks = [tensor_samples.values(buffer, 8) for buffer in root.buffers]
                     backward_pass.buffers = zlib.crc32(
-                        tensor_samples.together(marks).cpu().numpy().tobytes()
+                        tensor_samples.concatenate(marks).cpu().numpy().tobytes()
                     )
         ddp = isinstance(module, DistributedDataParallel)
         backward_pass.syncs |= ddp and bool(module.require_backward_grad_sync)
         if not ddp and id(module) in self._inside_ddp:
             backward_pass.bypassed = backward_pass.bypassed or line
-        if (wrapped := self._wrapped.get(id(module))) and not wrapped.first:
+        if (wrapped := self._wrapped.get(id(module))) and not wrapped.at_first_call:
             tied = [(n, p) for n, p in module_state.named(module) if n in set(wrapped.names)]
-            wrapped.first = module_state.marks(tied)
+            wrapped.at_first_call = module_state.checksums(tied)
         with self._fence.around("samples"):
             backward_pass.rows += samples.rows((args, kwargs))
 
     def _without_gradients(self, module: nn.Module) -> None:
         if not module.training:
             self._report.evaluated = True
-        model = self.others.get(id(module))
         if (
-            model is None
+            id(module) not in self.others
             and (named := module_state.named(module))
             and not module_state.is_sharded(module)
         ):
-            mark = zlib.crc32(repr(module_state.marks(named)).encode())
-            made = self.made.get(id(named[0][1]), "")
-            model = InferenceModel(
+            mark = zlib.crc32(repr(module_state.checksums(named)).encode())
+            made = self.made_lines.get(id(named[0][1]), "")
+            self.others[id(module)] = InferenceModel(
                 type(module).__name__, self._lines.here(), made, mark, self._steps()
             )
-            self.others[id(module)] = model
             self.first_weights[id(module)] = id(named[0][1])
-        if model:
-            model.calls += 1
 
 
-def _generator() -> int:
+def _generator_state() -> int:
     return zlib.crc32(torch.get_rng_state().numpy().tobytes())

@@ -1,4 +1,4 @@
-"""Describe a model at a call: the names and checksums of its weights, its modes, its precision."""
+"""Describe a model when it is called: the names and checksums of its weights, its modes, dtype."""
 
 import sys
 import zlib
@@ -13,7 +13,7 @@ PREFIXES = ("module.", "_orig_mod.")  # of DDP, and of torch.compile
 
 
 def is_split(module: nn.Module) -> bool:
-    """Whether the ranks split its tensors, other than by `fully_shard` on one axis."""
+    """Whether the ranks split the model's tensors, other than by `fully_shard` on one axis."""
     meshes = [getattr(parameter, "device_mesh", None) for parameter in module.parameters()]
     dimensions = [mesh.ndim for mesh in meshes if mesh is not None]
     if not dimensions:
@@ -24,33 +24,33 @@ def is_split(module: nn.Module) -> bool:
 
 
 def is_sharded(module: nn.Module) -> bool:
-    """Whether this rank has a shard of it, such as of an average of sharded weights."""
+    """Whether this rank has only a shard of the model."""
     parts = any(hasattr(parameter, "device_mesh") for parameter in module.parameters())
     return parts or any(type(m).__name__ == "FullyShardedDataParallel" for m in module.modules())
 
 
 def named(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
-    """Its parameters with their bare names."""
-    return [(bare(name), parameter) for name, parameter in module.named_parameters()]
+    """The module's parameters with their names, without the prefixes of wrappers."""
+    return [(bare_name(name), parameter) for name, parameter in module.named_parameters()]
 
 
-def bare(name: str) -> str:
+def bare_name(name: str) -> str:
     """A parameter's name without the prefixes of wrappers."""
     while name.startswith(PREFIXES):
         name = name.partition(".")[2]
     return name
 
 
-def marks(named: list[tuple[str, nn.Parameter]]) -> list[int]:
-    """A checksum for each weight."""
+def checksums(named: list[tuple[str, nn.Parameter]]) -> list[int]:
+    """A checksum of each of these weights."""
     share = tensor_samples.share(len(named))
     views = [tensor_samples.values(parameter, share) for _, parameter in named]
-    flat = tensor_samples.together(views).cpu().numpy()
+    flat = tensor_samples.concatenate(views).cpu().numpy()
     return tensor_samples.checksums(flat, [view.numel() for view in views])
 
 
 def modes(module: nn.Module, inside: Iterable[nn.Module]) -> str:
-    """In short which of its modules are in training mode."""
+    """Whether its modules are in training or evaluation mode, as text that ranks can compare."""
     flags = bytes([module.training, *[submodule.training for submodule in inside]])
     if len(set(flags)) == 1:
         return "training" if flags[0] else "evaluation"
@@ -58,7 +58,7 @@ def modes(module: nn.Module, inside: Iterable[nn.Module]) -> str:
 
 
 def precision(module: nn.Module) -> str:
-    """The dtype of its first parameter, and the one to which autocast would cast."""
+    """The dtype of its first parameter, and the dtype that autocast would use if it is on."""
     first = next(module.parameters(), None)
     kind = "" if first is None else str(first.dtype).removeprefix("torch.")
     device = "cpu" if first is None else first.device.type

@@ -18,9 +18,9 @@ from course.diagnostics.watch.process import BATCHES
 
 
 def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
-    """Begin to watch this process: that many steps of each optimizer, then write them to `folder`.
+    """Watch up to `steps` steps of each optimizer here, then write a report to `folder`.
 
-    The function that it returns ends that with the script, and adds what was seen until then.
+    Returns the function that ends the watch when the script ends, and writes the final report.
     """
     report = TrainingReport(*report_files.launched_as(), 1, os.uname().nodename)
     context = RankContext(report, Lines(script), Fence(report.unseen))
@@ -50,13 +50,13 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
 
 
 def _workers(folder: Path, rank: int) -> list[RandomWorker]:
-    """What the workers of this rank's loaders have reported of their random numbers."""
+    """The loader workers of this rank that reported that they draw random numbers."""
     workers: list[RandomWorker] = []
     for path in sorted(folder.glob(f"drawn-{rank}-*.json")):
         with suppress(ValueError, OSError):
             content = json.loads(path.read_text())
             workers += [
-                RandomWorker(rank, content["number"], kind, state)
+                RandomWorker(content["number"], kind, state)
                 for kind, state in content["drawn"].items()
             ]
     return workers

@@ -1,4 +1,4 @@
-"""Read the report of a rank, and add up its gradients, which it wrote pass by pass."""
+"""Read a rank's report, and sum the gradients that it wrote pass by pass."""
 
 import json
 from dataclasses import fields, is_dataclass
@@ -12,7 +12,7 @@ from course.diagnostics.numerics.training import StepGradients, TrainingReport
 
 
 def read(path: Path) -> TrainingReport:
-    """Read the report of a rank."""
+    """Read the JSON file of a rank's report, and sum the gradients in it."""
     report = _filled(TrainingReport, json.loads(path.read_text()))
     for optimizer in report.optimizers:
         for step in optimizer.watched:
@@ -22,7 +22,7 @@ def read(path: Path) -> TrainingReport:
 
 
 def _filled(kind: type, raw: dict[str, Any]) -> Any:
-    """An object of a dataclass, made from plain data as `asdict` returns it."""
+    """Make an object of a dataclass from plain data, as `asdict` returns it."""
     values = dict(raw)
     for name, (inner, in_list) in _inner(kind).items():
         values[name] = (
@@ -33,7 +33,7 @@ def _filled(kind: type, raw: dict[str, Any]) -> Any:
 
 @cache
 def _inner(kind: type) -> dict[str, tuple[type, bool]]:
-    """The fields with objects of another dataclass: of which, and whether with a list of them."""
+    """The fields that hold another dataclass: its type, and whether the field is a list of it."""
     inner: dict[str, tuple[type, bool]] = {}
     for part in fields(kind):
         in_list = get_origin(part.type) is list
@@ -44,7 +44,7 @@ def _inner(kind: type) -> dict[str, tuple[type, bool]]:
 
 
 def _add_up(gradients: StepGradients, counts: list[int]) -> None:
-    """Make a rank's own gradients of the entries, and what was there before the first of them."""
+    """Compute `own`, `base` and `clean` of a step's gradients from their `entries`."""
     starts = np.cumsum([0, *counts])
     own, base = np.zeros(starts[-1], np.float32), np.zeros(starts[-1], np.float32)
     clean = [True] * len(counts)
@@ -57,7 +57,7 @@ def _add_up(gradients: StepGradients, counts: list[int]) -> None:
         part = slice(starts[place], starts[place + 1])
         if size != counts[place]:
             continue
-        if not old.any():  # it was zeroed, or never had one
+        if not old.any():  # the gradient was zeroed, or was None
             own[part], base[part], clean[place] = new, 0, True
         elif place not in seen:
             own[part], base[part], clean[place] = new, old, False

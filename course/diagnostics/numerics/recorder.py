@@ -1,4 +1,4 @@
-"""On a rank: take in what the script does with its numbers, step by step."""
+"""On a rank: record what the script does with its gradients and weights, step by step."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,11 +17,11 @@ from course.diagnostics.numerics.loaders import Loaders
 from course.diagnostics.numerics.loss_graph import Reduction
 from course.diagnostics.numerics.model_calls import ModelCalls
 from course.diagnostics.numerics.optimizers import (
-    EACH,
-    WHOLE,
+    SAMPLED_EVERY,
+    SAMPLED_FIRST,
     GradientProbes,
     OptimizerProbe,
-    finish,
+    fill_in_step,
 )
 from course.diagnostics.numerics.registry import OptimizerRegistry
 from course.diagnostics.numerics.schedules import Schedules, note_rate
@@ -31,13 +31,14 @@ from course.diagnostics.numerics.user_hooks import UserHooks
 from course.diagnostics.numerics.weight_changes import WeightChanges
 from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
 
-PASSES = 32  # that are kept of a step
+PASSES = 32  # backward passes of a step that are kept
 
 
 class NumericsRecorder:
-    """Between the script and a `TrainingReport`, until each optimizer has taken `count` steps.
+    """Fills in a `TrainingReport` until an optimizer has taken `count` steps, then calls `full`.
 
-    What costs next to nothing goes on to the end of the script: loaders, files, rates.
+    These steps are the window. Loaders, files and rates cost next to nothing, so they are watched
+    until the script ends.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class NumericsRecorder:
         self.report, self._lines, self._fence = context
         self._count, self._full, self.is_full = count, full, False
         self._loaders = loaders = Loaders(context, folder)
-        self._models = ModelCalls(context, self._steps, loaders.note_inference)
+        self._models = ModelCalls(context, self._count_steps, loaders.note_inference)
         self._files = Files(context, loaders.note_report)
         self._collectives = Collectives(context, self._phase, lambda: loaders.evaluation)
         self._gradients = GradientProbes(self._on_gradient)
@@ -54,19 +55,19 @@ class NumericsRecorder:
         self._optimizers = OptimizerRegistry(
             context, self._models, self._gradients, self._unoptimized
         )
-        # Passes whose numbers are not read yet, with the reductions of the loss, and the loss.
+        # Passes whose tensors are not read yet, each with the reductions of its loss, and the loss.
         self._unread: list[tuple[BackwardPass, list[Reduction] | None, Tensor | None]] = []
         self._schedules = Schedules(context)
         self._clipping = Clipping(context, self._optimizers)
         self._changes = WeightChanges(context)
         self._user_hooks = UserHooks(context, self._sample, self._note_hooked)
-        self._depth = 0  # of steps of optimizers inside one another
-        self._window, self._whole = HookSet(), HookSet()  # hooks for the window, and to the end
+        self._depth = 0  # of nested optimizer steps
+        self._window, self._whole = HookSet(), HookSet()  # for the window, and until the end
 
     # -- hooks -------------------------------------------------------------------------------------
 
     def install(self) -> None:
-        """Begin to watch."""
+        """Install all hooks."""
         window, whole = self._window, self._whole
         self._models.install(window)
         self._collectives.install(window, whole)
@@ -81,7 +82,7 @@ class NumericsRecorder:
         whole.steps(self._before_step, self._after_step)
 
     def close(self) -> None:
-        """End the window of steps: what costs something is taken away."""
+        """End the window of steps, and remove the hooks that cost time."""
         if not self.is_full:
             self.is_full = True
             self._gradients.remove()
@@ -89,15 +90,17 @@ class NumericsRecorder:
             self._models.close()
             self._collectives.close()
             self._window.remove()
-            homes = {home for probe in self._optimizers.probes for home in probe.places}
-            self._changes.keep(homes | self._optimizers.places.keys())
+            addresses = {
+                address for probe in self._optimizers.probes for address in probe.addresses
+            }
+            self._changes.keep(addresses | self._optimizers.places.keys())
             for probe in self._optimizers.probes:
                 probe.clear()
                 probe.views.clear()
-                probe.places.clear()
+                probe.addresses.clear()
 
     def end(self) -> None:
-        """End the watch."""
+        """End the window if it is still open, and remove the other hooks."""
         self.close()
         self._note_others()
         self._models.remove()
@@ -109,17 +112,17 @@ class NumericsRecorder:
             other.trains = self._models.first_weights[key] in self._optimizers.places
         self.report.others = list(self._models.others.values())
 
-    def _steps(self) -> int:
+    def _count_steps(self) -> int:
         return sum(probe.report.steps for probe in self._optimizers.probes)
 
     def _phase(self) -> str:
-        """The part of a step that goes on, for the count of messages."""
+        """The current part of a step, by which messages are counted."""
         models = self._models
         if models.in_backward:
             return "backward"
         return "step" if self._depth else "forward" if models.is_inside else "between"
 
-    # -- backward passes and what comes after them -------------------------------------------------
+    # -- backward passes, and the gradients that they compute --------------------------------------
 
     def _backward(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         if not self._fence.is_ours or self._models.in_backward:
@@ -146,18 +149,18 @@ class NumericsRecorder:
         self._collectives.order += backward_pass.syncs
         backward_pass.line, backward_pass.scaled = self._lines.here(), self._clipping.scaled
         self._loaders.note_training()
-        if self.report.passes <= EACH or self.report.passes % EACH == 0:
+        if self.report.passes <= SAMPLED_EVERY or self.report.passes % SAMPLED_EVERY == 0:
             self._gradients.add(self._models.parameters())
             self._gradients.add_thawed()
         for probe in self._optimizers.probes:
-            self._optimizers.settle(probe)
+            self._optimizers.refresh(probe)
         self._gradients.got.clear()
-        self._gradients.looks = self.report.passes <= WHOLE or any(
-            probe.is_whole for probe in self._optimizers.probes
+        self._gradients.reads = self.report.passes <= SAMPLED_FIRST or any(
+            probe.is_sampled for probe in self._optimizers.probes
         )
         if self._depth:
             for probe in self._optimizers.probes:
-                probe.closure |= probe.inside
+                probe.closure |= probe.in_step
 
     def _end_pass(
         self, backward_pass: BackwardPass, parts: list[Reduction] | None, root: Tensor | None
@@ -166,17 +169,19 @@ class NumericsRecorder:
         for probe in self._optimizers.probes:
             probe.got |= self._gradients.got & probe.identities
             if probe.got or probe.report.sharded:
-                probe.first = probe.gradients() if probe.report.sharded and probe.is_whole else None
+                probe.first = (
+                    probe.gradients() if probe.report.sharded and probe.is_sampled else None
+                )
                 if len(probe.passes) < PASSES:
                     probe.passes.append(backward_pass)
         self._unread.append((backward_pass, parts, loss))
 
-    def _read(self) -> None:
-        """Read the numbers of the passes, once they can be had without waiting for a device."""
+    def _read_losses(self) -> None:
+        """Read the losses and factors of the passes, at a step, where the device is read anyway."""
         for backward_pass, parts, loss in self._unread:
             backward_pass.loss = None if loss is None else float(loss)
             if parts is not None and all(reduction.factor is not None for reduction in parts):
-                backward_pass.parts = [loss_graph.part(reduction) for reduction in parts]
+                backward_pass.parts = [loss_graph.loss_term(reduction) for reduction in parts]
         self._unread.clear()
 
     def _on_gradient(self, parameter: nn.Parameter, gradient: Tensor) -> None:
@@ -187,16 +192,16 @@ class NumericsRecorder:
                     self._unoptimized.note_gradient(parameter, self._optimizers.places.keys())
                 return
             probe, place = entry
-            if probe.is_whole:
-                new, old = tensor_samples.copied(gradient, probe.share), parameter.grad
-                old = None if old is None else tensor_samples.copied(old, probe.share)
+            if probe.is_sampled:
+                new, old = tensor_samples.copy_values(gradient, probe.share), parameter.grad
+                old = None if old is None else tensor_samples.copy_values(old, probe.share)
                 probe.entries.append((place, new, old))
 
     def _sample(self, parameter: int, gradient: Tensor) -> Tensor | None:
         entry = self._optimizers.places.get(parameter)
-        if entry is None or not (self._gradients.looks and entry[0].is_whole):
+        if entry is None or not (self._gradients.reads and entry[0].is_sampled):
             return None
-        return tensor_samples.copied(gradient, entry[0].share)
+        return tensor_samples.copy_values(gradient, entry[0].share)
 
     def _note_hooked(self, parameter: int, line: str, before: Tensor, after: Tensor) -> None:
         probe, place = self._optimizers.places[parameter]
@@ -206,16 +211,16 @@ class NumericsRecorder:
 
     def _before_step(self, optimizer: Optimizer, *_: object) -> None:
         self._depth += 1
-        if self._depth > 1 or not self._fence.is_ours:  # of one that shares out its work
+        if self._depth > 1 or not self._fence.is_ours:  # one optimizer called by another
             return
         with self._fence.around("steps"):
             probe = self._optimizers.probe(optimizer)
-            self._loaders.note_training()  # also after the window, in which a backward pass says so
+            self._loaders.note_training()  # after the window, no backward pass notes it
             note_rate(probe)
             if not self.is_full:
-                self._optimizers.settle(probe)
-                probe.inside = True
-                if probe.is_whole and (probe.entries or probe.report.sharded):
+                self._optimizers.refresh(probe)
+                probe.in_step = True
+                if probe.is_sampled and (probe.entries or probe.report.sharded):
                     probe.used = probe.gradients()
                 probe.before = probe.weights()
 
@@ -228,9 +233,9 @@ class NumericsRecorder:
 
     def _take_step(self, probe: OptimizerProbe) -> None:
         report = probe.report
-        probe.inside = False
+        probe.in_step = False
         if not self.is_full and len(report.watched) < self._count:
-            self._read()
+            self._read_losses()
             rates, settings = probe.settings()
             step = OptimizerStep(
                 self.report.passes, self._collectives.order, self._lines.here(), rates, settings,
@@ -238,7 +243,7 @@ class NumericsRecorder:
                 pending=self._collectives.take_pending(), schedules=self._schedules.count,
                 schedule_line=self._schedules.line, closure=probe.closure,
             )  # fmt: skip
-            finish(probe, step)
+            fill_in_step(probe, step)
             report.watched.append(step)
             if report not in self.report.optimizers:
                 self.report.optimizers.append(report)

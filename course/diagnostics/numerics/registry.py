@@ -1,4 +1,4 @@
-"""On a rank: know the optimizers of the script, and which parameter is at which place in which."""
+"""On a rank: register the script's optimizers, and the place of each parameter in them."""
 
 from torch.optim import Optimizer
 
@@ -11,7 +11,7 @@ from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
 
 
 class OptimizerRegistry:
-    """Has a probe for each optimizer; `gradients` gets the parameters of each."""
+    """Keeps a probe for each optimizer, and adds the parameters of each to `gradients`."""
 
     def __init__(
         self,
@@ -23,11 +23,11 @@ class OptimizerRegistry:
         _, self._lines, self._fence = context
         self._models, self._gradients, self._unoptimized = models, gradients, unoptimized
         self._made_at: dict[int, str] = {}
-        self._by_optimizer: dict[int, OptimizerProbe] = {}  # by its identity
-        self.places: dict[int, tuple[OptimizerProbe, int]] = {}  # by the identity of a parameter
+        self._by_optimizer: dict[int, OptimizerProbe] = {}  # by identity
+        self.places: dict[int, tuple[OptimizerProbe, int]] = {}  # by parameter identity
 
     def install(self, hooks: HookSet) -> None:
-        """Begin."""
+        """Install the hooks."""
         hooks.around(self._make, ("__init__",), Optimizer)
         hooks.around(self._restore, ("load_state_dict",), Optimizer)
 
@@ -37,7 +37,7 @@ class OptimizerRegistry:
         return list(self._by_optimizer.values())
 
     def probe(self, optimizer: Optimizer) -> OptimizerProbe:
-        """The probe of an optimizer, a new one if it was not known."""
+        """Return the optimizer's probe; make one if it is new."""
         probe = self._by_optimizer.get(id(optimizer))
         if probe is None:
             made_at = self._made_at.get(id(optimizer), "")
@@ -45,10 +45,10 @@ class OptimizerRegistry:
             probe = self._by_optimizer[id(optimizer)] = OptimizerProbe(optimizer, report)
         return probe
 
-    def settle(self, probe: OptimizerProbe) -> None:
-        """Take in the parameters of an optimizer, of which there may be more than before."""
+    def refresh(self, probe: OptimizerProbe) -> None:
+        """Note the parameters of an optimizer, if their number has changed."""
         before = len(probe.parameters)
-        probe.settle(self._models.name, self._models.made_at)
+        probe.refresh(self._models.name, self._models.made_at)
         if len(probe.parameters) != before:
             for place, parameter in enumerate(probe.parameters):
                 self.places[id(parameter)] = probe, place
@@ -58,7 +58,7 @@ class OptimizerRegistry:
         real(*args, **kwargs)
         if self._fence.is_ours:
             with self._fence.around("lines"):
-                self._unoptimized.optimizer_made()
+                self._unoptimized.note_optimizer()
                 self._made_at[id(args[0])] = self._lines.here()
                 self.probe(args[0])
 
@@ -67,6 +67,6 @@ class OptimizerRegistry:
             with self._fence.around("resume"):
                 state = args[1] if len(args) > 1 else kwargs["state_dict"]
                 report = self.probe(args[0]).report
-                if state["state"] and not report.steps:  # accelerate's prepare loads an empty one
+                if state["state"] and not report.steps:  # accelerate's prepare loads an empty state
                     report.restored = report.restored or self._lines.here()
         return real(*args, **kwargs)

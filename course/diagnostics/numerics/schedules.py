@@ -1,4 +1,4 @@
-"""On a rank: the steps of schedules, and rates that have come down to 0."""
+"""On a rank: count the steps of learning rate schedules, and the steps with a rate of 0."""
 
 import sys
 
@@ -13,14 +13,14 @@ LIBRARIES = ("accelerate.", "transformers.")
 
 
 class Schedules:
-    """Counts the steps that the script itself takes: accelerate takes one for each process."""
+    """Counts the schedule steps of the script itself; accelerate steps once for each process."""
 
     def __init__(self, context: RankContext) -> None:
         _, self._lines, self._fence = context
         self.count, self.line = 0, ""
 
     def install(self, hooks: HookSet) -> None:
-        """Begin."""
+        """Install the hooks."""
         base = torch.optim.lr_scheduler.LRScheduler
         kinds = [
             scheduler for scheduler in (base, *base.__subclasses__()) if "step" in vars(scheduler)
@@ -40,9 +40,9 @@ def _in_library() -> bool:
 
 
 def note_rate(probe: OptimizerProbe) -> None:
-    """Count a step whose rates are all 0, after larger ones."""
+    """Count a step whose learning rates are all 0, if one was larger before."""
     if any(float(group.get("lr", 0.0)) for group in probe.optimizer.param_groups):
-        probe.positive = True
-    elif probe.positive:
+        probe.had_positive_rate = True
+    elif probe.had_positive_rate:
         probe.report.zero_rates += 1
         probe.report.zero_from = probe.report.zero_from or probe.report.steps + 1

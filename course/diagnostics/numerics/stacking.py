@@ -1,4 +1,4 @@
-"""On a rank: join the batches of several ranks, the samples of one after those of the other."""
+"""On a rank: join the batches of several ranks, in the order of the ranks."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -7,19 +7,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-PLAIN = (str, bytes, int, float)  # of which a list has one for each sample
+PLAIN = (str, bytes, int, float)  # a list of these has one item for each sample
 
 
 class CannotStack(ValueError):
-    """Raised for batches that cannot be joined; its text says why, after "the batches"."""
+    """Raised for batches that cannot be joined; its text completes a sentence on "the batches"."""
 
 
 def stack(batches: Sequence[Any]) -> Any:
-    """One batch with the samples of all; the batches themselves stay as they are.
+    """Join batches to a new one with the samples of all.
 
-    A list or a tuple has a field at each place, as DataLoader's own collation makes it, unless it
-    is a list of texts or numbers. Raises `CannotStack`; nothing is padded, because a script's
-    padding is unknown.
+    Each item of a list or tuple is a field, as in the batches of DataLoader's default collate
+    function, unless the items are strings or numbers: then each belongs to one sample. Raises
+    `CannotStack` if the batches do not fit. Nothing is padded, because a script's padding is
+    unknown.
     """
     first = batches[0]
     if len({type(batch) for batch in batches}) > 1:
@@ -29,10 +30,10 @@ def stack(batches: Sequence[Any]) -> Any:
     if isinstance(first, Mapping):
         if len({tuple(batch) for batch in batches}) > 1:
             raise CannotStack("have different keys")
-        whole: Any = copy.copy(first)
+        joined: Any = copy.copy(first)
         for key in first:
-            whole[key] = stack([batch[key] for batch in batches])
-        return whole
+            joined[key] = stack([batch[key] for batch in batches])
+        return joined
     if isinstance(first, (list, tuple)):
         return _lists(batches)
     if isinstance(first, (*PLAIN, type(None))):

@@ -9,19 +9,19 @@ from course.diagnostics.numerics.training import TrainingReport, UnoptimizedPara
 
 
 class UnoptimizedSearch:
-    """Notes such parameters by identity, and which were made after the first optimizer."""
+    """Collects such parameters, and notes which were made after the first optimizer."""
 
     def __init__(self, report: TrainingReport, models: ModelCalls) -> None:
         self._report, self._models = report, models
         self._known: dict[int, UnoptimizedParameter] = {}
         self._made_before = 0  # how many parameters were made before the first optimizer
 
-    def optimizer_made(self) -> None:
+    def note_optimizer(self) -> None:
         """Note that an optimizer has been made."""
-        self._made_before = self._made_before or len(self._models.made)
+        self._made_before = self._made_before or len(self._models.made_lines)
 
     def note_gradient(self, parameter: nn.Parameter, placed: Set[int]) -> None:
-        """Note that a parameter got a gradient; `placed` are those that optimizers have."""
+        """Note that a parameter got a gradient; `placed` has the ids of those in optimizers."""
         known = self._known.get(id(parameter)) or self._describe(id(parameter), placed)
         if known is not None:
             known.gradients += 1
@@ -31,8 +31,8 @@ class UnoptimizedSearch:
         root = next((model for model in models.roots.values() if key in model.parameters), None)
         if root is None:
             return None
-        made = models.made.get(key, "")
-        late = list(models.made).index(key) >= self._made_before if made else False
+        made = models.made_lines.get(key, "")
+        late = list(models.made_lines).index(key) >= self._made_before if made else False
         missing = [identity for identity in root.parameters if identity not in placed]
         described = UnoptimizedParameter(
             root.parameters[key], made, 0, late, len(root.parameters), len(missing)

@@ -1,1 +1,1 @@
-"""Find in the data of all ranks whether they compute what they should, and make a table."""
+"""Judge from the reports of all ranks whether they compute what they should, and make a table."""

@@ -1,8 +1,8 @@
-"""Does one process compute the same gradients from the batches of all ranks? For `right --deep`.
+"""For `right --deep`: does one process compute the same gradients from the batches of all ranks?
 
-A script can be compared if the mean of what its ranks compute themselves is what one process
-computes, up to a factor. So whatever makes the runs differ in another way, such as batch norm or
-noise, hinders the comparison and is never a fault.
+A script can be compared if the mean of the ranks' own gradients equals the gradient of one process,
+up to a factor. Anything else that makes the two runs differ, such as batch norm or noise, prevents
+the comparison and is never a fault.
 """
 
 from collections.abc import Sequence
@@ -19,19 +19,19 @@ from course.diagnostics.numerics.training import (
 )
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import NO_STEP, Evidence
-from course.diagnostics.right.gradient_kinds import OWN, multiple
+from course.diagnostics.right.gradient_kinds import OWN, fit_multiple
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
 from course.diagnostics.right.rules import gradients, losses
 from course.diagnostics.right.rules.losses import near
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, shorten
 from course.diagnostics.right.thresholds import CLOSER, ROUNDING_16_BIT, ROUNDING_OF_ZERO, UNEVEN
 
-STEPS = 2  # that are watched: the first one is judged
+STEPS = 2  # watched steps, of which only the first is judged
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A parameter's gradient: `times` one process's, and how far it is from that, relatively."""
+    """The ranks' gradient of a parameter: `times` one process's, at a relative `difference`."""
 
     name: str
     times: float
@@ -40,7 +40,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class DeepOutcome:
-    """The finding, its row, and each parameter that has a gradient, those that differ first."""
+    """The row, its findings, and the parameters that have a gradient, largest difference first."""
 
     row: Row
     findings: list[Finding] = field(default_factory=list)
@@ -48,15 +48,16 @@ class DeepOutcome:
 
 
 def hindrance(ranks: Sequence[TrainingReport], batches: int) -> str:
-    """Why no run on one process could be compared with these ranks; "" if one could.
+    """Why no run on one process can be compared with these ranks; "" if one can.
 
-    `batches` is the number of batches that the ranks have kept.
+    `batches` is the number of batches that the ranks saved.
     """
     evidence = Evidence(ranks)
     if not evidence.steps:
         return f"{NO_STEP} on all ranks"
-    seen = all(optimizer.whole and optimizer.whole[0][0] == 1 for optimizer in evidence.optimizers)
-    if evidence.is_split or evidence.is_sharded or not seen:
+    samples = [optimizer.sampled_steps for optimizer in evidence.optimizers]
+    is_first_sampled = all(steps and steps[0][0] == 1 for steps in samples)
+    if evidence.is_split or evidence.is_sharded or not is_first_sampled:
         return gradients.why_no_gradients(evidence)
     if not all(optimizer.starts_equal for optimizer in evidence.optimizers):
         return "the ranks begin with different weights, which `right` without --deep judges"
@@ -65,8 +66,8 @@ def hindrance(ranks: Sequence[TrainingReport], batches: int) -> str:
     return "" if batches else "the batches do not come from a DataLoader, so they cannot be stacked"
 
 
-def of(ranks: Sequence[TrainingReport], alone: TrainingReport) -> DeepOutcome:
-    """Compare the ranks' gradients in the first step with those of the process that was `alone`."""
+def compare(ranks: Sequence[TrainingReport], alone: TrainingReport) -> DeepOutcome:
+    """Compare the ranks' gradients in the first step with those of one process, `alone`."""
     evidence = Evidence(ranks)
     pairs = list(zip(evidence.optimizers, alone.optimizers, strict=False))
     if not pairs or any(not o.watched or o.counts != c.on_rank[0].counts for c, o in pairs):
@@ -83,12 +84,12 @@ def of(ranks: Sequence[TrainingReport], alone: TrainingReport) -> DeepOutcome:
 
 
 def not_compared(why: str) -> DeepOutcome:
-    """The outcome if nothing can be said, with the reason."""
+    """The outcome of a comparison that is not possible, with the reason."""
     return DeepOutcome(Row(table.ONE, NOT_SEEN, f"not compared: {why}"))
 
 
 class _Pair:
-    """An optimizer on all ranks, and on one process."""
+    """The same optimizer on all ranks and on one process."""
 
     def __init__(
         self,
@@ -98,25 +99,25 @@ class _Pair:
         alone: TrainingReport,
     ) -> None:
         self._evidence, self._ranks, self._alone = evidence, ranks, alone
-        self._of_one = OptimizerOnRanks([report])
+        self._one_optimizer = OptimizerOnRanks([report])
         self._row, self._step = ranks.steps[0], report.watched[0]
         self._passes = [backward_pass for step in self._row for backward_pass in step.latest]
         clips = any(step.clips for step in self._row) or any(p.scaled for p in self._passes)
-        # Before what depends on the size of a gradient.
-        self._place = "first" if clips else "used"
+        # Clipping and scaling depend on the size of a gradient, so compare what came before them.
+        self._moment = "first" if clips else "used"
         self._own = ranks.samples(self._row, "own")
-        self._used, self._one = self._both(0)
+        self._used, self._one = self._gradients(0)
 
-    def _both(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """The gradients of a step that the ranks use, and those of one process."""
+    def _gradients(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The gradients that the ranks use in a step (from 0), and those of one process."""
         used, one = (
-            optimizer.samples(optimizer.steps[number], self._place)
-            for optimizer in (self._ranks, self._of_one)
+            optimizer.samples(optimizer.steps[number], self._moment)
+            for optimizer in (self._ranks, self._one_optimizer)
         )
         return used, one[0]
 
     def outcome(self) -> DeepOutcome:
-        """Compare, and return the outcome."""
+        """Compare the two, and return the outcome."""
         mean = self._own.mean(0)
         if not all(np.isfinite(values).all() for values in (self._own, self._used, self._one)):
             return not_compared("the gradients of the first step are not finite")
@@ -128,17 +129,17 @@ class _Pair:
             )
         if len({len(step.latest) for step in (*self._row, self._step)}) > 1:
             return not_compared("a step has other backward passes on one process")
-        scale, residual = multiple(mean, self._one)
+        scale, residual = fit_multiple(mean, self._one)
         if outcome := self._mean_of_means(mean, residual):
             return outcome
         if residual > ROUNDING_16_BIT:
-            return not_compared(self._why_apart(residual))
-        return self._used_against(scale)
+            return not_compared(self._why_different(residual))
+        return self._compare_used(scale)
 
-    # -- the mean of the ranks' own gradients is another one --------------------------------------
+    # -- the mean of the ranks' own gradients differs from one process's ---------------------------
 
     def _mean_of_means(self, mean: np.ndarray, residual: float) -> DeepOutcome | None:
-        """Find that one process has the mean over all targets, and the ranks the mean of means."""
+        """Find that one process uses the mean over all targets, and the ranks the mean of means."""
         passes = [step.latest for step in self._row]
         if any(len(latest) != 1 or len(latest[0].parts) != 1 for latest in passes):
             return None
@@ -146,17 +147,17 @@ class _Pair:
         if min(terms) < 1 or min(terms) == max(terms):
             return None
         weighted = np.average(self._own, axis=0, weights=terms)
-        _, exact = multiple(weighted, self._one)
-        _, used = multiple(self._used[0], mean)
-        if exact > ROUNDING_16_BIT or used > ROUNDING_16_BIT or exact > residual / CLOSER:
+        _, weighted_residual = fit_multiple(weighted, self._one)
+        _, used_residual = fit_multiple(self._used[0], mean)
+        if max(weighted_residual, used_residual) > ROUNDING_16_BIT:
             return None
-        counts = ", ".join(
-            f"rank {r}: {n}" for r, n in zip(self._evidence.rank_ids, terms, strict=True)
-        )
+        if weighted_residual > residual / CLOSER:
+            return None
+        counts = self._evidence.by_rank(terms)
         by = f"by {100 * residual:.1f} %"
         says = f"{by}: each rank divides by its own number of targets ({counts})"
         row = Row(table.ONE, DIFFERS, says)
-        if not all(map(_is_uneven, self._ranks.steps)):  # else it may be chance
+        if not all(map(_is_uneven, self._ranks.steps)):  # it may be chance
             return DeepOutcome(row, [], self._differences())
         finding = causes.MEAN_OF_MEANS.finding(
             f"One process on the same samples has the mean over all targets, the ranks have the "
@@ -166,8 +167,8 @@ class _Pair:
         )
         return DeepOutcome(row, [finding], self._differences())
 
-    def _why_apart(self, residual: float) -> str:
-        """Possible reasons why one process computes something else."""
+    def _why_different(self, residual: float) -> str:
+        """A possible reason why one process computes another gradient."""
         ranks = self._evidence.ranks
         if why := self._alone.unseen.get(KEPT_BATCHES):
             return why
@@ -186,22 +187,24 @@ class _Pair:
             "The loss may depend on a batch as a whole, or on random numbers"
         )
 
-    # -- it is the same, up to a factor ------------------------------------------------------------
+    # -- it is the same as one process's, up to a factor -------------------------------------------
 
-    def _used_against(self, scale: float) -> DeepOutcome:
-        """Compare what the ranks use, given that their own gradients fit those of one process."""
+    def _compare_used(self, scale: float) -> DeepOutcome:
+        """Compare the gradients that the ranks use, now that their own fit those of one process.
+
+        `scale` times one process's gradient is the mean of the ranks' own.
+        """
         differences = self._differences()
-        apart = [parameter for parameter in differences if parameter.difference > ROUNDING_16_BIT]
-        most = max(parameter.difference for parameter in differences)
-        if not apart:
-            says = f"the same gradients, up to {most:.0e} of their size{self._second_step()}"
+        differing = [p for p in differences if p.difference > ROUNDING_16_BIT]
+        largest = max(parameter.difference for parameter in differences)
+        if not differing:
+            says = f"the same gradients, up to {largest:.0e} of their size{self._second_step()}"
             return DeepOutcome(Row(table.ONE, EQUAL, says), [], differences)
-        names = some([parameter.name for parameter in apart])
-        alone = any(kind.name == OWN for kind in self._ranks.kinds[0].used)
-        times = apart[0].times
+        names = shorten([parameter.name for parameter in differing])
+        times = differing[0].times
         count = self._evidence.count
-        alike = all(near(parameter.times, times) for parameter in apart)
-        if alone:
+        alike = all(near(parameter.times, times) for parameter in differing)
+        if any(kind.name == OWN for kind in self._ranks.kinds[0].used):
             findings = self._not_averaged()
             why = "" if findings else "; `right` without --deep judges that, over more steps"
             says = f"each rank uses its own gradient of {names}{why}"
@@ -215,10 +218,10 @@ class _Pair:
         return DeepOutcome(Row(table.ONE, DIFFERS, says), [self._factor(times, scale)], differences)
 
     def _not_averaged(self) -> list[Finding]:
-        """What `right` finds of unaveraged gradients, if the model is called past DDP.
+        """The findings of `right` on gradients that are not averaged, if the call bypasses DDP.
 
-        Otherwise two steps are too few to decide: the ranks may average their weights later, or
-        have parts of their own, which are equal at the start only because of our seed.
+        Otherwise two steps are too few to decide. The ranks may average their weights later, or
+        hold different parts of a model, which are equal at the start only because of our seed.
         """
         if not any(backward_pass.bypassed for backward_pass in self._passes):
             return []
@@ -231,9 +234,10 @@ class _Pair:
     def _why_by_design(self, scale: float) -> str:
         """Why a factor of N or 1/N may be intended; "" if it cannot be.
 
-        If the ranks' own gradients equal those of one process, the loss is a mean, and combining
-        the gradients multiplies them. Otherwise the loss must be a mean on one process: a sum, or
-        a loss that is divided by a fixed number, grows with the batch.
+        If the ranks' own gradients equal those of one process, the loss is a mean, and the step
+        that combines the gradients must have multiplied them. Otherwise, the factor is a fault only
+        if the loss is a mean on one process: a sum, or a loss that is divided by a fixed number,
+        grows with the batch.
         """
         if self._row[0].rates != self._step.rates:
             return "the learning rate also depends on the number of ranks, so this is not judged"
@@ -261,20 +265,21 @@ class _Pair:
         )
 
     def _second_step(self) -> str:
-        """Compare the next step, which depends on what the optimizer has changed."""
-        rates, alone = self._row[0].rates, self._step.rates
-        if rates != alone:
-            return f"; the learning rate is {rates[0]:g}, and {alone[0]:g} on one process"
-        if any(len(steps) < STEPS for steps in (self._ranks.whole, self._of_one.steps)):
+        """A clause on the second step, which also depends on what the optimizer did; "" if none."""
+        rates, one_rates = self._row[0].rates, self._step.rates
+        if rates != one_rates:
+            return f"; the learning rate is {rates[0]:g}, and {one_rates[0]:g} on one process"
+        steps = self._ranks.sampled_steps, self._one_optimizer.steps
+        if min(map(len, steps)) < STEPS:
             return ""
-        used, one = self._both(1)
-        away = float(np.linalg.norm(used - one, axis=1).max() / np.linalg.norm(one))
-        return f", and after a step of the optimizer up to {away:.0e}"
+        used, one = self._gradients(1)
+        difference = float(np.linalg.norm(used - one, axis=1).max() / np.linalg.norm(one))
+        return f", and after a step of the optimizer up to {difference:.0e}"
 
     # -- each parameter ----------------------------------------------------------------------------
 
     def _differences(self) -> list[Difference]:
-        """The difference of each parameter whose gradient is more than rounding."""
+        """The differences of all parameters whose gradient is more than rounding error."""
         parts = zip(
             self._ranks.names, self._ranks.parts(self._used), self._ranks.parts(self._one),
             strict=True,
@@ -284,8 +289,8 @@ class _Pair:
         for name, used, one in parts:
             size = float(np.linalg.norm(one))
             if one.size and np.abs(one).max() > least:
-                away = float(np.linalg.norm(used - one, axis=1).max())
-                differences.append(Difference(name, multiple(used[0], one)[0], away / size))
+                distance = float(np.linalg.norm(used - one, axis=1).max())
+                differences.append(Difference(name, fit_multiple(used[0], one)[0], distance / size))
         return differences
 
 

@@ -1,4 +1,4 @@
-"""Everything that `right` can name, causes before consequences."""
+"""Everything that `right` can name; in `ALL`, causes come before consequences."""
 
 from course.diagnostics.finding import CauseInfo
 

@@ -1,7 +1,8 @@
-"""Put together what all ranks report: what belongs to what, and what ties the ranks."""
+"""Line up the reports of all ranks, and find out what ties the ranks together."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import combinations
 
 from course.diagnostics.numerics.training import (
     BackwardPass,
@@ -18,7 +19,7 @@ NO_STEP = "no step of an optimizer was seen"
 
 
 class Evidence:
-    """The reports of all ranks, in order."""
+    """The reports of all ranks, in the order of the ranks."""
 
     def __init__(self, ranks: Sequence[TrainingReport]) -> None:
         self.ranks = sorted(ranks, key=lambda rank: rank.rank)
@@ -27,38 +28,38 @@ class Evidence:
 
     @cached_property
     def optimizers(self) -> list[OptimizerOnRanks]:
-        """The optimizers that all ranks have in common."""
+        """The optimizers that have the same parameters on all ranks."""
         return [
             OptimizerOnRanks(on_rank)
             for on_rank in zip(*[rank.optimizers for rank in self.ranks], strict=False)
-            if len({_form(optimizer) for optimizer in on_rank}) == 1
+            if len({_shapes(optimizer) for optimizer in on_rank}) == 1
         ]
 
     @cached_property
     def step_rows(self) -> list[tuple[OptimizerStep, ...]]:
-        """The steps of all optimizers: a row has the same step of each rank."""
+        """The steps of all optimizers; each row holds one step as every rank took it."""
         return [row for optimizer in self.optimizers for row in optimizer.steps]
 
     @cached_property
-    def used(self) -> list[GradientKind]:
-        """What each gradient was when its optimizer used it."""
+    def used_kinds(self) -> list[GradientKind]:
+        """The kind of each gradient in each sampled step, when its optimizer used it."""
         return [
             step.used[p]
             for optimizer in self.optimizers
             for step in optimizer.kinds
-            for p in optimizer.has
+            for p in optimizer.trained
         ]
 
     @property
     def steps(self) -> int:
-        """The number of steps that the first optimizer took on all ranks in the window."""
+        """The number of watched steps that all ranks took with the first optimizer."""
         return len(self.optimizers[0].steps) if self.optimizers else 0
 
     @cached_property
     def is_split(self) -> str:
-        """Why weights and samples cannot be compared; "" if they can.
+        """Why the ranks seem to hold different parts of a model; "" if they do not.
 
-        Each rank has a part of the model, so equal samples are right and weights differ.
+        Then equal samples are right and weights differ, so neither is compared.
         """
         first = self.ranks[0]
         if any(rank.tensor_parallel for rank in self.ranks):
@@ -84,49 +85,47 @@ class Evidence:
         return any(optimizer.on_rank[0].sharded for optimizer in self.optimizers)
 
     @cached_property
-    def averages(self) -> bool:
-        """Whether gradients were seen to be combined."""
+    def combines_gradients(self) -> bool:
+        """Whether the ranks were seen to combine their gradients."""
         return any(
             optimizer.mostly(MEAN) or optimizer.mostly(OTHER) for optimizer in self.optimizers
         )
 
     @cached_property
     def averages_weights(self) -> bool:
-        """Whether weights become equal again between steps, as in local SGD."""
-        return any(optimizer.meets for optimizer in self.optimizers)
+        """Whether the ranks average their weights between steps, as in local SGD."""
+        return any(optimizer.sync_steps for optimizer in self.optimizers)
 
     @cached_property
     def is_tied(self) -> bool:
-        """Whether something ties the ranks, so that they should do the same."""
+        """Whether something ties the ranks together, so that they should train the same model."""
         if self.is_split:
             return False
-        return bool(self.ranks[0].wrapped) or self.is_sharded or self.averages
+        return bool(self.ranks[0].wrapped) or self.is_sharded or self.combines_gradients
 
     @property
     def why_untied(self) -> str:
-        """Why the ranks need not do the same, if nothing ties them."""
+        """Why the ranks may differ, if nothing ties them together."""
         return self.is_split or "nothing was seen that ties the ranks"
 
     @property
     def why_no_steps(self) -> str:
-        """Why no steps are compared, if none was seen or nothing ties the ranks."""
+        """Why no steps are compared: none was seen, or nothing ties the ranks together."""
         return self.why_untied if self.steps else NO_STEP
 
     @property
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """All pairs of ranks, by their places."""
-        for first in range(self.count):
-            for second in range(first + 1, self.count):
-                yield first, second
+        """All pairs of ranks, as their places in `ranks`."""
+        return combinations(range(self.count), 2)
 
     def training_passes(self, place: int) -> list[LoaderPass]:
-        """The passes over loaders that fed the training of a rank."""
+        """The passes over loaders that fed the training on the rank at a place in `ranks`."""
         loader_passes = self.ranks[place].loader_passes
         return [loader_pass for loader_pass in loader_passes if loader_pass.batches]
 
     @property
     def training_rows(self) -> list[tuple[LoaderPass, ...]]:
-        """The passes over loaders that fed the training: a row has the same pass of each rank."""
+        """The passes over loaders that fed the training; each row holds one pass of every rank."""
         return list(zip(*map(self.training_passes, range(self.count)), strict=False))
 
     @property
@@ -135,47 +134,50 @@ class Evidence:
         return next(iter(self.training_passes(0)), None)
 
     def backward_passes(self, row: Sequence[OptimizerStep]) -> list[tuple[BackwardPass, ...]]:
-        """The backward passes of a step: a row has the same pass of each rank."""
+        """The backward passes of a step; each row holds one pass of every rank."""
         return list(zip(*[step.latest for step in row], strict=False))
 
-    def changed(self, since: Sequence[int], until: Sequence[int]) -> tuple[str, list[int]]:
-        """The last line that changed weights on only some ranks, and these; "" if none did.
+    def partial_change(self, since: Sequence[int], until: Sequence[int]) -> tuple[str, list[int]]:
+        """The last line that changed weights on only some ranks, and those ranks; "" if none did.
 
-        Only changes between the backward passes `since` and `until` count, one of each per rank.
+        `since` and `until` have a number of backward passes for each rank. Only changes between
+        the two count.
         """
         spans = list(zip(self.ranks, since, until, strict=True))
         by_rank = [[c.line for c in rank.changes if a <= c.passes < b] for rank, a, b in spans]
-        for lines in by_rank:
-            for line in reversed(lines):
+        for own_lines in by_rank:
+            for line in reversed(own_lines):
                 ranks = [
-                    rank for rank, has in zip(self.rank_ids, by_rank, strict=True) if line in has
+                    rank
+                    for rank, lines in zip(self.rank_ids, by_rank, strict=True)
+                    if line in lines
                 ]
                 if len(ranks) < self.count:
                     return line, ranks
         return "", []
 
     def by_rank(self, values: Sequence[object]) -> str:
-        """The value of each rank, in words."""
+        """The values as text, such as "rank 0: 1, rank 1: 2"."""
         pairs = zip(self.rank_ids, values, strict=True)
         return ", ".join(f"rank {rank}: {value}" for rank, value in pairs)
 
-    def unseen(self, look: str) -> str:
-        """Why a look failed, by the first rank on which it did; "" if it did not."""
-        return next((rank.unseen[look] for rank in self.ranks if look in rank.unseen), "")
+    def unseen(self, probe: str) -> str:
+        """The error of the probe with this name on the first rank where it failed, or ""."""
+        return next((rank.unseen[probe] for rank in self.ranks if probe in rank.unseen), "")
 
 
-def _form(optimizer: OptimizerReport) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """How many numbers each of its parameters has, and the shapes; shards may be uneven."""
+def _shapes(optimizer: OptimizerReport) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The shapes of its parameters and the sizes of their samples, which may differ for shards."""
     return tuple(optimizer.shapes), () if optimizer.sharded else tuple(optimizer.counts)
 
 
-def listed(ranks: Sequence[int]) -> str:
-    """Ranks in words: "rank 1", "ranks 0 and 2"."""
+def ranks_in_words(ranks: Sequence[int]) -> str:
+    """The ranks as text: "rank 1", "ranks 0 and 2"."""
     return f"rank{'s' if len(ranks) > 1 else ''} {' and '.join(map(str, ranks))}"
 
 
-def odd_one(values: Sequence[object], ranks: Sequence[int]) -> int | None:
-    """The rank whose value is unlike all others; with two ranks, there is none."""
+def odd_rank(values: Sequence[object], ranks: Sequence[int]) -> int | None:
+    """The one rank whose value differs while all others agree; None with two ranks."""
     for place, value in enumerate(values):
         others = [other for at, other in enumerate(values) if at != place]
         if len(others) > 1 and len(set(others)) == 1 and value != others[0]:

@@ -1,4 +1,4 @@
-"""One optimizer on all ranks: its steps side by side, and what became of each gradient."""
+"""One optimizer on all ranks: line up its steps, and classify each gradient."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -13,48 +13,58 @@ from course.diagnostics.right.thresholds import MAJORITY
 
 
 class StepKinds(NamedTuple):
-    """What each parameter's gradient was in a step: `first`, after the last pass, and when used."""
+    """The kinds of all gradients in a step: `first` after the last pass, then when `used`."""
 
     number: int
     first: list[GradientKind]
     used: list[GradientKind]
 
 
-def _hooked(gradients: StepGradients) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
-    """What all hooks together have made of each gradient in the last pass."""
-    by_place: dict[int, tuple[str, np.ndarray, np.ndarray]] = {}
+class HookEffect(NamedTuple):
+    """How the script's hooks change a gradient: its values `before` and `after` all hooks.
+
+    `line` registered the hook; if there are several, the last one that changed the gradient.
+    """
+
+    line: str
+    before: np.ndarray
+    after: np.ndarray
+
+
+def _hook_effects(gradients: StepGradients) -> dict[int, HookEffect]:
+    """The effect of all hooks on each parameter that has one, in the last backward pass."""
+    by_place: dict[int, HookEffect] = {}
     flat = gradients.samples("hooked") if gradients.hooked else np.zeros(0)
     at = 0
     for place, size, line in gradients.hooked:
         before, after = flat[at : at + size], flat[at + size : at + 2 * size]
         at += 2 * size
         previous = by_place.get(place)
-        if previous is not None and np.array_equal(previous[2], before):  # the hook before it
-            line, before = (
-                (previous[0], previous[1]) if np.array_equal(before, after) else (line, previous[1])
-            )
-        by_place[place] = line, before, after
+        if previous is not None and np.array_equal(previous.after, before):  # it ran just before
+            line = previous.line if np.array_equal(before, after) else line
+            before = previous.before
+        by_place[place] = HookEffect(line, before, after)
     return by_place
 
 
 class OptimizerOnRanks:
-    """An optimizer of the script: what each of the ranks, in order, reports of it."""
+    """One optimizer of the script, with the report of each rank, in the order of the ranks."""
 
     def __init__(self, on_rank: Sequence[OptimizerReport]) -> None:
         self.on_rank = on_rank
 
     @property
     def names(self) -> list[str]:
-        """The names of its parameters."""
+        """The names of its parameters, or their numbers if the names are unknown."""
         plain = self.on_rank[0].names
         return [name or f"parameter {place}" for place, name in enumerate(plain)]
 
     @cached_property
     def skip(self) -> tuple[int, int] | None:
-        """The first step that a rank did not take with the others, from 1, and that rank's place.
+        """The first step that a rank skipped, from 1, and that rank's place; None if none did.
 
-        DDP's averages and collectives are the same on all ranks, so they say which steps belong
-        together. A rank that only ends earlier has skipped nothing.
+        DDP's averages and collectives are the same on all ranks, so counting them tells which steps
+        belong together. A rank that only ends earlier has skipped nothing.
         """
         steps = [report.watched for report in self.on_rank]
         key = "order" if steps[0] and any(step.order for step in steps[0]) else "passes"
@@ -66,13 +76,13 @@ class OptimizerOnRanks:
 
     @cached_property
     def steps(self) -> list[tuple[OptimizerStep, ...]]:
-        """The steps that all ranks have taken together."""
+        """The steps that all ranks took together, up to the first skipped one."""
         rows = list(zip(*[report.watched for report in self.on_rank], strict=False))
         return rows[: self.skip[0] - 1] if self.skip else rows
 
     @cached_property
-    def whole(self) -> list[tuple[int, tuple[OptimizerStep, ...]]]:
-        """The steps whose gradients were looked at, with their numbers."""
+    def sampled_steps(self) -> list[tuple[int, tuple[OptimizerStep, ...]]]:
+        """The steps whose gradients were sampled, with their numbers, from 1."""
         return [
             (number, row)
             for number, row in enumerate(self.steps, 1)
@@ -80,13 +90,16 @@ class OptimizerOnRanks:
         ]
 
     def parts(self, flat: np.ndarray) -> Iterator[np.ndarray]:
-        """Split the samples of all parameters into those of each."""
+        """Split the samples of all parameters, in the last dimension, into those of each."""
         counts = self.on_rank[0].counts
         for start, end in pairwise(np.cumsum([0, *counts])):
             yield flat[..., start:end]
 
     def samples(self, row: Sequence[OptimizerStep], name: str) -> np.ndarray:
-        """The gradients of this name, a row for each rank, without what preceded the step."""
+        """The samples of a step's gradients of this name, with shape (ranks, values).
+
+        Gradients that were left over from before the step are subtracted from `first` and `used`.
+        """
         values = np.stack([step.gradients.samples(name) for step in row])
         if name in ("first", "used"):
             values = values - np.stack([step.gradients.samples("base") for step in row])
@@ -94,9 +107,9 @@ class OptimizerOnRanks:
 
     @cached_property
     def kinds(self) -> list[StepKinds]:
-        """What the gradients were, in each step in which all were looked at."""
+        """The kinds of all gradients, in each step whose gradients were sampled."""
         kinds = []
-        for number, row in self.whole:
+        for number, row in self.sampled_steps:
             own = list(self.parts(self.samples(row, "own")))
             places = [list(self.parts(self.samples(row, place))) for place in ("first", "used")]
             first, used = (
@@ -106,7 +119,7 @@ class OptimizerOnRanks:
         return kinds
 
     def mostly(self, name: str) -> list[int]:
-        """The parameters whose used gradient is mostly of this kind, where they have one."""
+        """The parameters whose used gradient is of this kind in most steps that have a gradient."""
         places = []
         for place in range(len(self.names)):
             kinds = [step.used[place] for step in self.kinds if step.used[place].name != NONE]
@@ -118,8 +131,8 @@ class OptimizerOnRanks:
         return places
 
     @cached_property
-    def has(self) -> list[int]:
-        """The parameters that have had a gradient."""
+    def trained(self) -> list[int]:
+        """The parameters that had a gradient in at least one step."""
         return [
             place
             for place in range(len(self.names))
@@ -127,55 +140,54 @@ class OptimizerOnRanks:
         ]
 
     @cached_property
-    def unlike(self) -> list[int]:
-        """The parameters that differ before the first step."""
+    def unequal_at_start(self) -> list[int]:
+        """The parameters that differ between the ranks before the first step."""
         marks = zip(*[step.before for step in self.steps[0]], strict=True) if self.steps else ()
         return [place for place, column in enumerate(marks) if len(set(column)) > 1]
 
     @cached_property
     def own_parts(self) -> set[int]:
-        """The unlike parameters of which each rank has another part, so that gradients are its own.
+        """The parameters of which each rank seems to hold a different part.
 
-        A classifier with very many classes is divided like that, and so are experts.
+        They differ from the start, and each rank uses its own gradient of them. A classifier with
+        very many classes may be split like that, and so may experts.
         """
-        return set(self.unlike) & set(self.mostly(OWN))
+        return set(self.unequal_at_start) & set(self.mostly(OWN))
 
     @cached_property
     def starts_equal(self) -> bool:
-        """Whether the weights are equal before the first step."""
-        return bool(self.steps) and not self.unlike
+        """Whether the weights are equal on all ranks before the first step."""
+        return bool(self.steps) and not self.unequal_at_start
 
     @cached_property
-    def meets(self) -> list[int]:
-        """The steps before which unequal weights became equal, because the ranks averaged them."""
+    def sync_steps(self) -> list[int]:
+        """The steps just before which unequal weights became equal, as the ranks averaged them."""
         numbers = []
         for number, (last, now) in enumerate(zip(self.steps, self.steps[1:], strict=False), 2):
-            apart = len({tuple(step.after) for step in last}) > 1
-            if apart and len({tuple(step.before) for step in now}) == 1:
+            differed = len({tuple(step.after) for step in last}) > 1
+            if differed and len({tuple(step.before) for step in now}) == 1:
                 numbers.append(number)
         return numbers
 
-    def hooked(self, row: Sequence[OptimizerStep]) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
-        """Return, for each parameter with a hook, its line and the gradients before and after.
+    def hook_effects(self, row: Sequence[OptimizerStep]) -> dict[int, HookEffect]:
+        """The effect of all hooks on each parameter that has one; arrays are (ranks, values).
 
-        Each array has a row for each rank. On a rank without such a hook both are 1.
+        On a rank without a hook on the parameter, the gradients before and after are all ones.
         """
-        by_rank = [_hooked(step.gradients) for step in row]
+        by_rank = [_hook_effects(step.gradients) for step in row]
         by_place = {}
         for place in sorted(set().union(*by_rank)):
-            line, size = next(
-                (ours[place][0], ours[place][1].size) for ours in by_rank if place in ours
-            )
-            ones = line, np.ones(size), np.ones(size)
-            parts = [ours.get(place, ones) for ours in by_rank]
-            if len({part[1].size for part in parts}) == 1:
-                before, after = (np.stack([part[at] for part in parts]) for at in (1, 2))
-                by_place[place] = line, before, after
+            first = next(effects[place] for effects in by_rank if place in effects)
+            unhooked = HookEffect("", np.ones(first.after.size), np.ones(first.after.size))
+            on_ranks = [effects.get(place, unhooked) for effects in by_rank]
+            if len({effect.before.size for effect in on_ranks}) == 1:
+                _, before, after = zip(*on_ranks, strict=True)
+                by_place[place] = HookEffect(first.line, np.stack(before), np.stack(after))
         return by_place
 
     @cached_property
     def shard_factors(self) -> list[tuple[int, list[float]]]:
-        """The factor by which each rank scaled its shard of the gradients in each step."""
+        """The number of each step, and the factor by which each rank scaled its gradient shard."""
         return [
             (number, [step.scale for step in row])
             for number, row in enumerate(self.steps, 1)

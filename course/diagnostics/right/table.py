@@ -1,9 +1,10 @@
-"""The table of what was compared: a row for each thing, equal, different, or not seen and why."""
+"""The table of what was compared: each row is equal, differs, or was not seen, with a reason."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from course.diagnostics.finding import Finding
+from course.diagnostics.right.evidence import Evidence
 
 EQUAL, DIFFERS, NOT_SEEN = "equal", "differs", "not seen"
 
@@ -31,32 +32,34 @@ NOISE = "random numbers in the model"
 EVALUATION = "evaluation"
 FILES = "files written by several ranks"
 RESUME = "resume"
-ONE = "one process"  # of `right --deep`
+ONE = "one process"  # the only row of `right --deep`
 
 ORDER = (
     START, MODE, PRECISION, SETTINGS, RATE, SAMPLES, OWN, USED, TARGET, ZERO, BETWEEN, STEPS, AFTER,
     OTHERS, BUFFERS, UNOPTIMIZED, FINITE, EPOCHS, SHARE, SCHEDULE, NOISE, EVALUATION, FILES, RESUME,
 )  # fmt: skip
-MUST_DIFFER = (SAMPLES, OWN, EPOCHS)  # between ranks that share out a batch; between epochs
+# The samples and the own gradients must differ between the ranks, the order between epochs.
+MUST_DIFFER = (SAMPLES, OWN, EPOCHS)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: its name says what was compared, `says` what came of it."""
+    """A row of the table: `name` is what was compared, `says` describes the result."""
 
     name: str
     state: str
     says: str
 
     def plain(self) -> dict[str, str]:
-        """The row as JSON."""
+        """The row as plain data for JSON."""
         return {"row": self.name, "state": self.state, "says": self.says}
 
 
-Result = Iterator[Finding | Row]  # of a rule
+Result = Iterator[Finding | Row]
+Rule = Callable[[Evidence], Result]
 
 
-def some(names: list[str]) -> str:
-    """The first three names, and how many more there are."""
+def shorten(names: list[str]) -> str:
+    """The first three names in backquotes, and how many more there are."""
     shown = ", ".join(f"`{name}`" for name in names[:3])
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

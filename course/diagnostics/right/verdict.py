@@ -11,15 +11,15 @@ from course.diagnostics.right.evidence import Evidence
 from course.diagnostics.right.rules import RULES
 from course.diagnostics.right.table import NOT_SEEN, Row
 
-# What explains a finding, which is then left out.
+# A finding is left out if there is also a finding of one of the causes that explain it.
 EXPLAINED_BY = {
-    # These make weights differ, so that no drift is left to explain.
+    # Each of these makes weights differ, so a drift needs no further explanation.
     causes.DRIFT: (
         causes.START, causes.SETTINGS, causes.LEARNING_RATE, causes.NOT_AVERAGED,
         causes.CHANGED_GRADIENT, causes.NON_FINITE, causes.CLIP, causes.SKIPPED_STEP,
         causes.NOT_ZEROED, causes.MODE, causes.RESUME,
     ),
-    # These show in an average that is none, or in steps that do not belong together.
+    # These follow if the gradients are not averaged at all.
     causes.MEAN_OF_MEANS: (causes.NOT_AVERAGED,),
     causes.FACTOR: (causes.NOT_AVERAGED,),
     causes.NOT_ZEROED: (causes.NOT_AVERAGED,),
@@ -30,7 +30,10 @@ ORDER = [cause.name for cause in causes.ALL]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The `findings`, the one that matters first, and the `rows` of the table."""
+    """The findings, the most important first, the rows of the table, and what they rest on.
+
+    `ranks` are the ranks that were compared; `steps` is the number of steps.
+    """
 
     findings: list[Finding]
     rows: list[Row]
@@ -38,9 +41,9 @@ class Verdict:
     steps: int = 0
 
 
-def of(ranks: Sequence[TrainingReport]) -> Verdict:
-    """The verdict on what the ranks report; raises `CourseError` if that is too little."""
-    demand(ranks)
+def judge(ranks: Sequence[TrainingReport]) -> Verdict:
+    """Judge the ranks' reports by all rules; raises `CourseError` if there are too few reports."""
+    require_all_reports(ranks)
     evidence = Evidence(ranks)
     rows: dict[str, Row] = {}
     findings: list[Finding] = []
@@ -52,31 +55,35 @@ def of(ranks: Sequence[TrainingReport]) -> Verdict:
                 findings.append(result)
     for name in table.ORDER:
         rows.setdefault(name, Row(name, NOT_SEEN, "nothing of it was seen"))
-    ordered = sorted(_causes(findings), key=_place)
+    ordered = sorted(_unexplained(findings), key=_sort_key)
     return Verdict(ordered, [rows[name] for name in table.ORDER], evidence.rank_ids, evidence.steps)
 
 
-def _causes(findings: list[Finding]) -> list[Finding]:
+def _unexplained(findings: list[Finding]) -> list[Finding]:
     """The findings that no other finding explains."""
     names = {finding.what for finding in findings}
-    gone = {
+    explained = {
         cause.name
         for cause, explanations in EXPLAINED_BY.items()
         if any(explanation.name in names for explanation in explanations)
     }
-    return [finding for finding in findings if finding.what not in gone]
+    return [finding for finding in findings if finding.what not in explained]
 
 
-def _place(finding: Finding) -> tuple[bool, int]:
-    """A finding's place; a rate that differs later does not cause what came before."""
+def _sort_key(finding: Finding) -> tuple[bool, int]:
+    """The finding's sort key: notes come last, and causes come before consequences.
+
+    Learning rates that differ only after the first step cannot have caused what came before, so
+    they rank with skipped steps.
+    """
     name = finding.what
     if name == causes.LEARNING_RATE.name and (finding.step or 1) > 1:
         name = causes.SKIPPED_STEP.name
     return finding.note, ORDER.index(name)
 
 
-def demand(ranks: Sequence[TrainingReport]) -> None:
-    """Raise `CourseError` if the reports are too few to compare."""
+def require_all_reports(ranks: Sequence[TrainingReport]) -> None:
+    """Raise `CourseError` if a rank's report is missing, or if there is nothing to compare."""
     if not ranks:
         raise CourseError("No rank came to its end, so nothing was seen of any step.")
     world = max(rank.world for rank in ranks)

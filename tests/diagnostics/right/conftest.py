@@ -1,4 +1,4 @@
-"""Planted scripts on warm ranks, and what `right` answers of them."""
+"""A fixture that runs a script on warm ranks, and returns what `right` answers."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ Judge = Callable[..., RightAnswer]
 
 @pytest.fixture
 def judge(warm_ranks: None) -> Judge:
-    """What `right` answers of a script."""
+    """A function that runs a script on `count` ranks, and returns the answer of `right`."""
 
     def ask(script: Path, *words: str, count: int = 2) -> RightAnswer:
         ranks = ["torchrun", "--standalone", "--nproc-per-node", str(count)]

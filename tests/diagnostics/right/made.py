@@ -1,6 +1,7 @@
-"""Made-up reports of ranks: a small descent is simulated, and one thing in it is wrong.
+"""Made-up reports of ranks: a small simulated training, in which a fault changes one thing.
 
-Own gradients are random, the used one is what the fault makes of them, and the weights follow.
+The ranks' own gradients are random. The optimizer uses their mean, unless the fault changes that,
+and the weights follow.
 """
 
 import zlib
@@ -27,10 +28,10 @@ from course.diagnostics.right import verdict
 NAMES, COUNTS = ["body.weight", "head.weight"], [48, 32]
 STEPS, BATCH = 12, 8
 LINE = "train.py:30"
-Fault = Callable[[int, int, dict], None]  # of a rank, a step, and what happens in it
+Fault = Callable[[int, int, dict], None]  # gets a rank, a step (from 1), and the step's values
 
 
-def marks(weights: np.ndarray) -> list[int]:
+def checksums(weights: np.ndarray) -> list[int]:
     """A checksum for each parameter."""
     parts = np.split(weights.astype(np.float32), np.cumsum(COUNTS)[:-1])
     return [zlib.crc32(part.tobytes()) for part in parts]
@@ -38,11 +39,11 @@ def marks(weights: np.ndarray) -> list[int]:
 
 def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool = True,
           equal_start: bool = True) -> list[TrainingReport]:  # fmt: skip
-    """What so many ranks report of a training in which `fault` changes something.
+    """The reports of `count` ranks, of a training in which `fault` changes something.
 
-    It is called for each rank and step with the step's ``own`` gradients of all ranks, the ``used``
-    one of this rank, ``first``, ``base``, and the `OptimizerStep` under ``step``; it may change any
-    of them.
+    `fault` is called for each rank and step. It may change any of the step's values: the ``own``
+    gradients of all ranks, this rank's ``first``, ``used`` and ``base`` gradients and ``weights``,
+    and the `OptimizerStep` under ``step``.
     """
     random = np.random.default_rng(0)
     made = [_rank(number, count, ddp) for number in range(count)]
@@ -51,28 +52,29 @@ def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool
     for number in range(1, STEPS + 1):
         own = random.normal(size=(count, sum(COUNTS)))
         for place, rank in enumerate(made):
+            before = checksums(weights[place])
             step = OptimizerStep(
-                number * passes, number, LINE, [0.1], "momentum=0", marks(weights[place]), [], True
+                number * passes, number, LINE, [0.1], "momentum=0", before, [], True
             )
             step.latest = [_backward_pass(place, number, index, passes) for index in range(passes)]
             step.got = step.gradients.clean = [True, True]
-            happens = {"own": own, "first": own.mean(0), "used": own.mean(0), "step": step,
+            values = {"own": own, "first": own.mean(0), "used": own.mean(0), "step": step,
                        "base": np.zeros(sum(COUNTS)), "weights": weights[place]}  # fmt: skip
             if fault:
-                fault(place, number, happens)
-            weights[place] = happens["weights"] - step.rates[0] * happens["used"]
-            step.after = marks(weights[place])
+                fault(place, number, values)
+            weights[place] = values["weights"] - step.rates[0] * values["used"]
+            step.after = checksums(weights[place])
             step.norms = [float(np.linalg.norm(weights[place]))] * 2
-            step.gradients.keep("own", happens["own"][place])
-            step.gradients.keep("base", happens["base"])
+            step.gradients.keep("own", values["own"][place])
+            step.gradients.keep("base", values["base"])
             for name in ("first", "used"):
-                step.gradients.keep(name, happens[name] + happens["base"])
+                step.gradients.keep(name, values[name] + values["base"])
             rank.optimizers[0].watched.append(step)
         rank.optimizers[0].steps = number
     for rank, first in zip(made, weights, strict=True):
         rank.optimizers[0].steps = STEPS
         for wrap in rank.wrapped:
-            wrap.first = wrap.then = wrap.then or marks(first * 0)
+            wrap.at_first_call = wrap.at_wrapping = wrap.at_wrapping or checksums(first * 0)
     return made
 
 
@@ -83,7 +85,7 @@ def _rank(number: int, count: int, ddp: bool) -> TrainingReport:
         number, count, count, "here", "gloo", optimizers=[optimizer], is_over=True
     )
     rank.passes = STEPS
-    rank.wrapped = [DdpModel("train.py:19", NAMES, marks(np.zeros(sum(COUNTS))))] if ddp else []
+    rank.wrapped = [DdpModel("train.py:19", NAMES, checksums(np.zeros(sum(COUNTS))))] if ddp else []
     return rank
 
 
@@ -96,7 +98,7 @@ def _backward_pass(rank: int, step: int, index: int, passes: int) -> BackwardPas
 
 
 def loader_pass(rank: int, epoch: int = 0, **more: object) -> LoaderPass:
-    """A pass over a loader with a DistributedSampler, whose samples no other rank has."""
+    """A pass over a loader with a DistributedSampler; no other rank has its samples."""
     rows = [
         [zlib.crc32(f"{rank} {epoch} {batch} {row}".encode()) for row in range(BATCH)]
         for batch in range(4)
@@ -108,9 +110,9 @@ def loader_pass(rank: int, epoch: int = 0, **more: object) -> LoaderPass:
 
 
 def evaluation(rank: int, **more: object) -> LoaderPass:
-    """A pass over a loader whose 1,000 samples were dealt to evaluate them, and sent.
+    """An evaluation of 1,000 samples, of which each rank has a share and sends its results.
 
-    `more` are fields of the pass, or of its evaluation.
+    `more` has other values for fields of the pass or of its evaluation.
     """
     plain = {"total": 1000, "shuffles": False, "batches": 0, "is_over": True, "calls": 4,
              "messages": 1, "sums": [1000.0], "reports": int(rank == 0)}  # fmt: skip
@@ -120,7 +122,7 @@ def evaluation(rank: int, **more: object) -> LoaderPass:
 
 
 def load(**more: object) -> LoadedFile:
-    """A checkpoint with an optimizer's state that was read before the first step."""
+    """A checkpoint with an optimizer's state, read before the first step."""
     return LoadedFile("/runs/last.pt", "train.py:14", **{"optimizer": True, "numbers": {}} | more)
 
 
@@ -135,10 +137,10 @@ def written(path: str) -> WrittenFile:
 
 
 def faults(ranks: list[TrainingReport]) -> list[Finding]:
-    """What is found, without notes."""
-    return [finding for finding in verdict.of(ranks).findings if not finding.note]
+    """The findings on these reports, without notes."""
+    return [finding for finding in verdict.judge(ranks).findings if not finding.note]
 
 
 def named(ranks: list[TrainingReport]) -> list[tuple[str, int | None]]:
-    """The names and ranks of the faults."""
+    """The name and the rank of each finding, without notes."""
     return [(finding.what, finding.rank) for finding in faults(ranks)]

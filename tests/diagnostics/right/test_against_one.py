@@ -15,9 +15,9 @@ from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN
 def one_process(
     ranks: Sequence[TrainingReport], times: float = 1.0, by: list[int] | None = None
 ) -> TrainingReport:
-    """What one process reports whose gradient is the mean of the ranks' own, or `times` that.
+    """The report of one process whose gradient is `times` the mean of the ranks' own.
 
-    `by` are weights of the ranks.
+    `by` has a weight for each rank in that mean.
     """
     alone = made.ranks(1)[0]
     for number, step in enumerate(alone.optimizers[0].watched):
@@ -35,7 +35,7 @@ def named(outcome: DeepOutcome) -> list[str]:
 @pytest.mark.parametrize("count", [2, 3])
 def test_a_right_training_agrees(count: int) -> None:
     ranks = made.ranks(count)
-    outcome = against_one.of(ranks, one_process(ranks))
+    outcome = against_one.compare(ranks, one_process(ranks))
     assert outcome.row.state == EQUAL and outcome.findings == []
     assert {parameter.name for parameter in outcome.parameters} == set(made.NAMES)
     assert all(
@@ -57,7 +57,7 @@ def test_a_factor_is_named(
     count: int, fault: made.Fault | None, of_one: Callable | int, times: Callable
 ) -> None:
     ranks = made.ranks(count, fault)
-    outcome = against_one.of(ranks, one_process(ranks, of_one(count) if of_one != 1 else 1))
+    outcome = against_one.compare(ranks, one_process(ranks, of_one(count) if of_one != 1 else 1))
     assert named(outcome) == ["factor"] and outcome.row.state == DIFFERS
     assert {round(parameter.times, 4) for parameter in outcome.parameters} == {
         round(times(count), 4)
@@ -71,24 +71,24 @@ def test_a_loss_that_grows_with_the_batch_is_not_judged() -> None:
     alone = one_process(ranks, 2)
     for parts in ([LossTerm("NllLoss", 16, 1 / 8)], [LossTerm("NllLoss", 16, 1.0)], []):
         alone.optimizers[0].watched[0].latest[0].parts = parts
-        outcome = against_one.of(ranks, alone)
+        outcome = against_one.compare(ranks, alone)
         assert outcome.row.state == DIFFERS and outcome.findings == []
         assert "not judged" in outcome.row.says
 
 
-def test_neither_is_one_with_another_rate_or_whose_ranks_exchange_more() -> None:
+def test_another_rate_or_more_messages_are_not_judged() -> None:
     ranks = made.ranks(fault=wrong.added)
     alone = one_process(ranks)
     alone.optimizers[0].watched[0].rates = [0.2]
-    assert against_one.of(ranks, alone).findings == []
+    assert against_one.compare(ranks, alone).findings == []
     ranks = made.ranks()
     ranks[0].sends = {"between": 2}  # features of all, for a contrastive loss
-    assert against_one.of(ranks, one_process(ranks, 2)).findings == []
+    assert against_one.compare(ranks, one_process(ranks, 2)).findings == []
 
 
-def test_nor_another_factor() -> None:
+def test_another_factor_is_not_judged() -> None:
     ranks = made.ranks()
-    outcome = against_one.of(ranks, one_process(ranks, 1.5))
+    outcome = against_one.compare(ranks, one_process(ranks, 1.5))
     assert outcome.row.state == DIFFERS and outcome.findings == []
 
 
@@ -96,44 +96,44 @@ def test_a_rate_for_more_ranks_is_only_mentioned() -> None:
     ranks = made.ranks()
     alone = one_process(ranks)
     alone.optimizers[0].watched[0].rates = [0.05]
-    outcome = against_one.of(ranks, alone)
+    outcome = against_one.compare(ranks, alone)
     assert outcome.row.state == EQUAL and "0.05 on one process" in outcome.row.says
 
 
 def test_a_mean_of_means_is_proven_by_the_weights() -> None:
     ranks = made.ranks(fault=wrong.unequal_targets)
-    assert named(against_one.of(ranks, one_process(ranks, by=[2, 8]))) == ["mean of means"]
+    assert named(against_one.compare(ranks, one_process(ranks, by=[2, 8]))) == ["mean of means"]
     # The script divides by all targets itself, so that the mean of the ranks' own is right.
-    assert against_one.of(ranks, one_process(ranks)).row.state == EQUAL
+    assert against_one.compare(ranks, one_process(ranks)).row.state == EQUAL
 
 
 def test_targets_that_are_nearly_as_many_are_not_judged() -> None:
-    def nearly(rank: int, step: int, happens: dict) -> None:
+    def nearly(rank: int, step: int, values: dict) -> None:
         terms = 100 + 5 * rank
-        happens["step"].latest[0].parts = [LossTerm("NllLoss", terms, 1 / terms)]
+        values["step"].latest[0].parts = [LossTerm("NllLoss", terms, 1 / terms)]
 
     ranks = made.ranks(fault=nearly)
-    outcome = against_one.of(ranks, one_process(ranks, by=[100, 105]))
+    outcome = against_one.compare(ranks, one_process(ranks, by=[100, 105]))
     assert outcome.row.state == DIFFERS and outcome.findings == []
 
 
-def test_gradients_that_are_not_averaged() -> None:
+def test_unaveraged_gradients_are_named_only_if_ddp_is_bypassed() -> None:
     for fault in (wrong.some, wrong.alone):  # experts, or ranks that average their weights later
         ranks = made.ranks(fault=fault)
-        outcome = against_one.of(ranks, one_process(ranks))
+        outcome = against_one.compare(ranks, one_process(ranks))
         assert outcome.row.state == DIFFERS and outcome.findings == []
     for rank in ranks:
         rank.optimizers[0].watched[0].latest[0].bypassed = made.LINE
-    assert named(against_one.of(ranks, one_process(ranks))) == ["not averaged"]
+    assert named(against_one.compare(ranks, one_process(ranks))) == ["not averaged"]
 
 
 def test_clipping_is_left_out_of_the_comparison() -> None:
-    def clips(rank: int, step: int, happens: dict) -> None:
-        happens["used"] = happens["used"] / 7
-        happens["step"].clips = ["train.py:31"]
+    def clips(rank: int, step: int, values: dict) -> None:
+        values["used"] = values["used"] / 7
+        values["step"].clips = ["train.py:31"]
 
     ranks = made.ranks(fault=clips)
-    assert against_one.of(ranks, one_process(ranks)).row.state == EQUAL
+    assert against_one.compare(ranks, one_process(ranks)).row.state == EQUAL
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_other_gradients_are_not_compared(why: str, spoil: Callable) -> None:
     ranks = made.ranks()
     alone = one_process(made.ranks(fault=wrong.loud), by=[1, 9])
     spoil(ranks, alone)
-    outcome = against_one.of(ranks, alone)
+    outcome = against_one.compare(ranks, alone)
     assert outcome.row.state == NOT_SEEN and outcome.findings == []
     assert outcome.row.says.startswith("not compared: ") and why in outcome.row.says
 
@@ -160,18 +160,18 @@ def test_a_process_that_begins_with_other_weights_is_not_compared() -> None:
     ranks = made.ranks()
     alone = one_process(ranks)
     _first(alone).before = [1, 2]
-    assert "begins with other weights" in against_one.of(ranks, alone).row.says
+    assert "begins with other weights" in against_one.compare(ranks, alone).row.says
     assert "different weights" in against_one.hindrance(made.ranks(equal_start=False), 4)
 
 
-def test_neither_are_other_passes_other_parameters_or_broken_gradients() -> None:
+def test_other_passes_or_parameters_and_broken_gradients_are_not_compared() -> None:
     ranks = made.ranks()
     more, other, broken = one_process(ranks), one_process(ranks), one_process(ranks)
     _first(more).latest.append(_first(more).latest[0])
     other.optimizers[0].counts = [48]
     _first(broken).gradients.keep("used", np.full(sum(made.COUNTS), np.nan))
     for alone in (more, other, broken):
-        assert against_one.of(ranks, alone).row.state == NOT_SEEN
+        assert against_one.compare(ranks, alone).row.state == NOT_SEEN
 
 
 def test_what_hinders_it_is_known_before_the_second_run() -> None:

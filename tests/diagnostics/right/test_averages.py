@@ -1,4 +1,4 @@
-"""Models that are first called late, without gradients, on real ranks."""
+"""Scripts on real ranks that first call a model late, without gradients."""
 
 from pathlib import Path
 

@@ -32,7 +32,7 @@ def test_epochs_have_orders_of_their_own_alike_on_all_ranks() -> None:
 
 def test_each_sample_comes_once_in_an_epoch() -> None:
     assert named(with_epochs([0], [0], replicas=4)) == [("part of the data", None)]
-    assert named(with_epochs([0], [0], twice=True)) == [("part of the data", None)]
+    assert named(with_epochs([0], [0], divided_twice=True)) == [("part of the data", None)]
     plain = {"kind": "RandomSampler", "replicas": None, "epoch": None, "seed": None}
     ranks = with_epochs([0], [0])
     for rank in ranks:
@@ -47,17 +47,17 @@ def test_each_sample_comes_once_in_an_epoch() -> None:
     assert named(ranks) == []
 
 
-def test_workers_that_all_give_the_whole_stream() -> None:
+def test_workers_that_all_give_the_whole_stream_are_named() -> None:
     twice = [[1, 2], [1, 2], [3, 4], [3, 4]]
     plain = {"kind": "", "replicas": None, "epoch": None, "stream": True, "workers": 2}
     assert named(with_epochs([0], [0], **plain, rows=twice)) == [("repeated data", None)]
     assert named(with_epochs([0], [0], **plain, rows=[[1], [2], [3], [4]])) == []
 
 
-def test_workers_of_two_ranks_that_draw_the_same() -> None:
+def test_workers_of_two_ranks_that_draw_the_same_numbers_are_named() -> None:
     ranks = with_epochs([0], [0], workers=1)
     for rank in ranks:
-        rank.workers = [RandomWorker(rank.rank, 0, "numpy", 99)]
+        rank.workers = [RandomWorker(0, "numpy", 99)]
     assert named(ranks) == [("same data", None)]
     ranks[1].workers[0].state = 98
     assert named(ranks) == []
@@ -66,7 +66,7 @@ def test_workers_of_two_ranks_that_draw_the_same() -> None:
     assert named(ranks) == []
 
 
-def test_files_of_several_ranks() -> None:
+def test_a_file_that_several_ranks_write_is_named() -> None:
     ranks = made.ranks()
     for rank in ranks:
         rank.written = [made.written("/runs/model.pt")]
@@ -76,7 +76,7 @@ def test_files_of_several_ranks() -> None:
 
 
 def with_evaluations(count: int = 2, **more: object) -> list[TrainingReport]:
-    """Ranks that evaluate what was dealt to them."""
+    """Ranks that each evaluate the share that their sampler gives them."""
     ranks = made.ranks(count)
     for rank in ranks:
         plain = {"replicas": count} | more
@@ -86,7 +86,7 @@ def with_evaluations(count: int = 2, **more: object) -> list[TrainingReport]:
 
 def row(ranks: list[TrainingReport], name: str) -> str:
     """The state of a row of the table."""
-    return next(entry.state for entry in verdict.of(ranks).rows if entry.name == name)
+    return next(entry.state for entry in verdict.judge(ranks).rows if entry.name == name)
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -139,7 +139,7 @@ def test_an_evaluation_that_gathers_what_was_repeated_counts_it(library: str) ->
 
 
 def with_own_samplers(*orders: list[int], **more: object) -> list[TrainingReport]:
-    """Ranks whose own samplers gave these samples of 64, in batches of 8."""
+    """Ranks whose own samplers drew these of 64 samples, in batches of 8."""
     ranks = made.ranks(len(orders))
     for rank, order in zip(ranks, orders, strict=True):
         plain = {"kind": "", "replicas": None, "epoch": None, "is_over": True, "length": 64,
@@ -167,7 +167,7 @@ def test_a_sampler_deals_from_one_order_on_all_ranks() -> None:
     assert "repeated data" not in [what for what, _ in named(apart)]  # nothing ties the ranks
 
 
-def test_ranks_that_read_one_stream() -> None:
+def test_ranks_that_read_the_same_stream_are_named() -> None:
     near = sorted(range(400), key=lambda at: at + random.Random(at).randrange(40))
     plain = {"stream": True, "length": 0, "is_over": False}
     assert named(with_own_samplers(list(range(400)), near, **plain)) == [("repeated data", None)]
@@ -187,7 +187,7 @@ def test_one_rank_may_evaluate_all_samples() -> None:
 
 
 def resumed(*lines: str) -> list[TrainingReport]:
-    """Ranks whose optimizer took up its state at these lines, or not."""
+    """Ranks whose optimizer loads its state at these lines; "" if it does not."""
     ranks = made.ranks(len(lines))
     for rank, line in zip(ranks, lines, strict=True):
         rank.optimizers[0].restored = line

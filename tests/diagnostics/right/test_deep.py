@@ -1,4 +1,4 @@
-"""`right --deep` as one types it: a script on two ranks, and on one process with their batches."""
+"""`right --deep` as a user types it: a script on two ranks, then on one process."""
 
 import json
 import sys

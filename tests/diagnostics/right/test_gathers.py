@@ -1,4 +1,4 @@
-"""Evaluations that gather what all ranks have, on real ranks: what was repeated counts, or not."""
+"""Evaluations on real ranks that gather all results, with the repeated samples or without."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Losses of several parts on real ranks: what a target counts, where all parts agree."""
+"""Losses of several parts on real ranks: how much a target counts, if all parts agree."""
 
 from pathlib import Path
 

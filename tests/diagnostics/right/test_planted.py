@@ -1,4 +1,4 @@
-"""Scripts with a fault on real ranks, in four makes: it is named, with its rank and its line."""
+"""Scripts with a planted fault on real ranks: `right` names it, with its rank and its line."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ PLANTS = Path(__file__).with_name("plants")
 STRANGERS = Path(__file__).with_name("strangers")
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
-# The script, its fault, the ranks; what is named, on which rank, and the text at its line.
+# Script, fault, number of ranks; then the finding's name, its rank, and the text at its line.
 PLANTED = [
     ("with_ddp", "start", 2, "start", 1, "# start"),
     ("with_ddp", "past DDP", 2, "not averaged", None, "# call"),
@@ -40,7 +40,7 @@ PLANTED = [
     ("sharded", "learning rate", 2, "learning rate", None, "# optimizer"),
     ("sharded", "mode", 2, "mode", 0, ""),
 ]
-# The script, how it is made, its fault; what is named, on which rank, and the text at its line.
+# Script, how it averages, fault; then the finding's name, its rank, and the text at its line.
 AROUND = [
     ("evaluates", "with_ddp", "share", "evaluation", 0, "# evaluation"),
     ("evaluates", "with_accelerate", "share", "evaluation", 0, "# evaluation"),
@@ -65,7 +65,7 @@ RIGHT_AROUND = [
     *[("resumes", make, "none") for make in MAKES],
     *[("resumes", make, "starts from it") for make in MAKES],
 ]
-# The same, made from a public report: huggingface/trl#7245, huggingface/transformers#37932,
+# Scripts made from public reports: huggingface/trl#7245, huggingface/transformers#37932,
 # modelscope/ms-swift#10165, huggingface/accelerate#2926.
 REPORTED = [
     ("unwrapped_forward", "not averaged", "policy.head(policy.body(good))"),
@@ -82,14 +82,14 @@ def text_of(script: Path, where: str) -> str:
 
 
 def is_first(answer: RightAnswer, script: Path, what: str, rank: int | None, text: str) -> None:
-    """Assert that the first finding is this fault, on this rank, at a line with this text."""
+    """Assert that the first finding has this name and rank, and a line with this text."""
     finding = answer.findings[0]
     assert (finding.what, finding.rank, finding.note) == (what, rank, False), str(answer)
     assert text in text_of(script, finding.where)
 
 
 def finds_nothing(answer: RightAnswer) -> None:
-    """Assert that nothing is found, but for notes."""
+    """Assert that there is no finding, except for notes."""
     assert [finding for finding in answer.findings if not finding.note] == [], str(answer)
 
 
@@ -129,7 +129,7 @@ def test_without_a_fault_nothing_is_named(judge: object, tmp_path: Path, make: s
     assert states[table.RESUME] == NOT_SEEN
 
 
-def test_of_shards_all_is_compared_but_weights_and_gradients(judge: object) -> None:
+def test_all_but_weights_and_gradients_of_shards_is_compared(judge: object) -> None:
     answer = judge(PLANTS / "sharded.py", "none", count=3)
     finds_nothing(answer)
     states = {row.name: row.state for row in answer.rows}
@@ -156,7 +156,7 @@ def test_the_readme_shows_a_real_answer(judge: object, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, _, _ in REPORTED])
-def test_and_its_cure_is_quiet(judge: object, name: str) -> None:
+def test_the_cured_script_of_a_public_report_has_no_finding(judge: object, name: str) -> None:
     answer = judge(STRANGERS / f"{name}_cured.py")
     finds_nothing(answer)
 

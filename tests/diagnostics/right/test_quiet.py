@@ -1,4 +1,4 @@
-"""What is right, on made-up reports: no rule names anything there, and the table says why."""
+"""Made-up reports of correct trainings: no rule names anything, and the table says why."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +23,7 @@ def state(judgement: Verdict, row: str) -> str:
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("passes", [1, 2])
 def test_a_right_training_has_no_finding_and_a_whole_table(count: int, passes: int) -> None:
-    judgement = verdict.of(made.ranks(count, passes=passes))
+    judgement = verdict.judge(made.ranks(count, passes=passes))
     assert judgement.findings == []
     assert [row.name for row in judgement.rows] == list(table.ORDER)
     states = {row.name: row.state for row in judgement.rows}
@@ -35,7 +35,7 @@ def test_a_right_training_has_no_finding_and_a_whole_table(count: int, passes: i
 
 def test_what_nothing_ties_is_not_compared() -> None:
     """Ranks that begin with unlike weights and average nothing may each have their own model."""
-    judgement = verdict.of(made.ranks(fault=alone, ddp=False, equal_start=False))
+    judgement = verdict.judge(made.ranks(fault=alone, ddp=False, equal_start=False))
     assert judgement.findings == []
     assert state(judgement, table.START) == state(judgement, table.AFTER) == NOT_SEEN
 
@@ -43,70 +43,70 @@ def test_what_nothing_ties_is_not_compared() -> None:
 @pytest.mark.parametrize("sends", [{"point": 40}, {"forward": 40}])
 def test_a_model_that_is_split_over_the_ranks_is_not_compared(sends: dict) -> None:
     ranks = [replace(rank, sends=sends) for rank in made.ranks(fault=same_rows, ddp=False)]
-    judgement = verdict.of(ranks)
+    judgement = verdict.judge(ranks)
     assert judgement.findings == [] and state(judgement, table.SAMPLES) == NOT_SEEN
 
 
 def test_ranks_that_average_their_weights_now_and_then_are_right() -> None:
-    def local(rank: int, step: int, happens: dict) -> None:
-        alone(rank, step, happens)
+    def local(rank: int, step: int, values: dict) -> None:
+        alone(rank, step, values)
         if step == 7:  # all ranks begin it with the same weights
-            happens["weights"] = np.zeros(sum(made.COUNTS))
-            happens["step"].before = made.marks(happens["weights"])
+            values["weights"] = np.zeros(sum(made.COUNTS))
+            values["step"].before = made.checksums(values["weights"])
 
-    judgement = verdict.of(made.ranks(fault=local, ddp=False))
+    judgement = verdict.judge(made.ranks(fault=local, ddp=False))
     assert judgement.findings == []
     assert state(judgement, table.USED) == NOT_SEEN and state(judgement, table.AFTER) == "equal"
 
 
 def test_a_few_uneven_batches_are_no_fault() -> None:
-    def last(rank: int, step: int, happens: dict) -> None:
+    def last(rank: int, step: int, values: dict) -> None:
         if step > 9:
-            unequal_targets(rank, step, happens)
+            unequal_targets(rank, step, values)
 
     assert named(made.ranks(fault=last)) == []
 
 
 def test_a_sum_that_the_loss_has_divided_is_right() -> None:
-    def divided(rank: int, step: int, happens: dict) -> None:
-        added(rank, step, happens)
-        happens["step"].latest[0].parts = [LossTerm("NllLoss", 8, 1 / 16)]
+    def divided(rank: int, step: int, values: dict) -> None:
+        added(rank, step, values)
+        values["step"].latest[0].parts = [LossTerm("NllLoss", 8, 1 / 16)]
 
     assert named(made.ranks(fault=divided, ddp=False)) == []
 
 
 def test_a_sum_of_losses_that_could_not_be_read_is_not_judged() -> None:
-    def unread(rank: int, step: int, happens: dict) -> None:
-        added(rank, step, happens)
-        happens["step"].latest[0].parts = []
+    def unread(rank: int, step: int, values: dict) -> None:
+        added(rank, step, values)
+        values["step"].latest[0].parts = []
 
-    judgement = verdict.of(made.ranks(fault=unread, ddp=False))
+    judgement = verdict.judge(made.ranks(fault=unread, ddp=False))
     assert judgement.findings == [] and state(judgement, table.TARGET) == NOT_SEEN
 
 
 def test_several_losses_of_one_batch_may_be_added() -> None:
     """As a GAN adds what it makes of real and of made-up samples, in two lines."""
 
-    def two_lines(rank: int, step: int, happens: dict) -> None:
-        undivided(rank, step, happens)
-        happens["step"].latest[1].line = "train.py:31"
+    def two_lines(rank: int, step: int, values: dict) -> None:
+        undivided(rank, step, values)
+        values["step"].latest[1].line = "train.py:31"
 
-    def one_batch(rank: int, step: int, happens: dict) -> None:
-        undivided(rank, step, happens)
-        happens["step"].latest[1].rows = happens["step"].latest[0].rows
+    def one_batch(rank: int, step: int, values: dict) -> None:
+        undivided(rank, step, values)
+        values["step"].latest[1].rows = values["step"].latest[0].rows
 
     assert named(made.ranks(fault=two_lines, passes=2)) == []
     assert named(made.ranks(fault=one_batch, passes=2)) == []
 
 
 def test_sixteen_bits_on_the_way_are_no_fault() -> None:
-    def rounds(rank: int, step: int, happens: dict) -> None:
-        happens["used"] = happens["first"] = happens["used"] * (1 + 0.004 * (-1) ** np.arange(80))
+    def rounds(rank: int, step: int, values: dict) -> None:
+        values["used"] = values["first"] = values["used"] * (1 + 0.004 * (-1) ** np.arange(80))
 
     assert named(made.ranks(fault=rounds)) == []
 
 
-# What hooks may make of a gradient: a part of it, a rank's share, some rows, the average.
+# What hooks may turn a gradient into: half of it, a rank's share, some of its rows, the average.
 HOOKS = [
     lambda own, rank: 0.5 * own[rank],
     lambda own, rank: (0.6 + 0.1 * rank) * own[rank],
@@ -117,9 +117,9 @@ HOOKS = [
 
 @pytest.mark.parametrize("change", HOOKS)
 def test_a_hook_that_does_not_clip_is_no_fault(change: Callable) -> None:
-    def hooked(rank: int, step: int, happens: dict) -> None:
-        own = happens["own"]
-        hook(own[rank], change(own, rank), happens["step"])
+    def hooked(rank: int, step: int, values: dict) -> None:
+        own = values["own"]
+        hook(own[rank], change(own, rank), values["step"])
 
     assert named(made.ranks(fault=hooked)) == []
 

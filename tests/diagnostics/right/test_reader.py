@@ -1,4 +1,4 @@
-"""A rank's report is read as it was written, and its gradients are added up."""
+"""The reader returns a rank's report as it was written, and sums its gradients."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def test_the_gradients_of_several_passes_are_added_up(tmp_path: Path) -> None:
     report = made.ranks()[0]
     body, head = made.COUNTS
     gradients = report.optimizers[0].watched[0].gradients = StepGradients()
-    # The body gets a gradient twice, the first time where none was; the head gets one beside ones.
+    # The body gets two gradients, and has none before the first; the head has ones before its one.
     gradients.entries = [(0, body, 0), (1, head, head), (0, body, body)]
     parts = [np.full(body, 2), np.full(head, 3), np.ones(head), np.full(body, 5), np.full(body, 2)]
     gradients.keep("entries", np.concatenate(parts))

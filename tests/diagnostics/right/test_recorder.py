@@ -1,4 +1,4 @@
-"""What watches a rank's numbers leaves the script as it is, whatever happens to the watcher."""
+"""Watching a rank's numerics does not change the script, even if the watcher fails."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 from course.diagnostics.numerics import reader
 
-# Trains, and prints each loss and the end of a weight to the last bit.
+# Trains, and prints each loss and the sum of a weight to the last bit.
 TRAINS = """
 import torch
 from torch import nn
@@ -27,7 +27,7 @@ for step in range(12):
     optimizer.zero_grad()
     print(loss.item().hex(), model[0].weight.sum().item().hex())
 """
-# Copies its model in each step, and writes it to a file whole.
+# Copies its model in each step, and saves the copy and the model itself to a file.
 KEEPS = """
 import copy, io
 torch.manual_seed(0)
@@ -55,12 +55,13 @@ from course.diagnostics.numerics import loss_graph, module_state, optimizers, re
 from course.diagnostics.numerics import tensor_samples
 def fails(*args, **kwargs):
     raise RuntimeError("a look that fails")
-tensor_samples.together = tensor_samples.values = loss_graph.reductions = module_state.modes = fails
+tensor_samples.concatenate = tensor_samples.values = fails
+loss_graph.reductions = module_state.modes = fails
 """
 
 
 def printed(tmp_path: Path, *parts: str) -> str:
-    """What a script of these parts prints."""
+    """What a script that consists of these parts prints."""
     script = tmp_path / "train.py"
     script.write_text("".join(parts))
     command = [sys.executable, str(script), str(tmp_path)]

@@ -1,4 +1,4 @@
-"""Each rule on made-up reports of a fault: what it names, on which rank, and from where on."""
+"""Each rule on made-up reports of a fault: the name, the rank and the line of its finding."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ from course.diagnostics.numerics.training import (
 )
 from course.diagnostics.right import causes, verdict
 
-# The fault, how the training is made, what is named first, on which rank.
+# Fault, arguments of `made.ranks`; then the name and the rank of the first finding.
 FAULTS = [
     (alone, {}, "not averaged", None),
     (alone, {"ddp": False}, "not averaged", None),
@@ -88,9 +88,9 @@ def test_a_fault_is_named_first(fault: made.Fault, how: dict, what: str, rank: i
 
 
 def test_steps_in_which_gradients_were_averaged_are_not_counted() -> None:
-    def later(rank: int, step: int, happens: dict) -> None:
+    def later(rank: int, step: int, values: dict) -> None:
         if step > 3:
-            alone(rank, step, happens)
+            alone(rank, step, values)
 
     assert f"in {made.STEPS - 3} of {made.STEPS} steps" in faults(made.ranks(fault=later))[0].says
 
@@ -103,13 +103,13 @@ def test_weights_that_differ_at_the_start_come_before_all_else() -> None:
 def test_the_line_that_changed_weights_on_one_rank_alone_is_named() -> None:
     ranks = made.ranks(3, fault=drifts)
     for rank in ranks:
-        rank.changes = [WeightChange("apply", "train.py:11", 0)]
-    ranks[1].changes.append(WeightChange("copy_", "train.py:34", 5))
+        rank.changes = [WeightChange("train.py:11", 0)]
+    ranks[1].changes.append(WeightChange("train.py:34", 5))
     assert [(finding.what, finding.rank, finding.where) for finding in faults(ranks)] == [
         ("drift", 1, "train.py:34")
     ]
     ranks = made.ranks(ddp=False, equal_start=False)
-    ranks[0].changes = [WeightChange("load_state_dict", "train.py:12", 0)]
+    ranks[0].changes = [WeightChange("train.py:12", 0)]
     fault = faults(ranks)[0]
     assert (fault.what, fault.rank, fault.where) == ("start", 0, "train.py:12")
 
@@ -146,11 +146,11 @@ def test_models_that_are_called_late_are_compared_at_the_same_call() -> None:
     assert named(ranks) == []
 
 
-def test_parameters_that_no_optimizer_has() -> None:
+def test_parameters_that_no_optimizer_has_are_named() -> None:
     def with_unoptimized(**more: object) -> list[TrainingReport]:
         ranks = made.ranks()
         parameter = UnoptimizedParameter(
-            "head.bias", "train.py:11", 12, late=False, of=4, missing=1
+            "head.bias", "train.py:11", 12, late=False, in_model=4, missing=1
         )
         for rank in ranks:
             rank.unoptimized = [replace(parameter, **more)]
@@ -166,7 +166,9 @@ def test_parameters_that_no_optimizer_has() -> None:
 
 
 @pytest.mark.parametrize(("frozen", "found"), [(False, [("never updated", None)]), (True, [])])
-def test_an_optimizer_that_steps_for_nothing(frozen: bool, found: list) -> None:
+def test_an_optimizer_that_steps_for_nothing_is_named_unless_frozen(
+    frozen: bool, found: list
+) -> None:
     """Its parameters were replaced after it was made; or the part is frozen at first."""
     ranks = made.ranks()
     for rank in ranks:
@@ -179,7 +181,7 @@ def test_an_optimizer_that_steps_for_nothing(frozen: bool, found: list) -> None:
     assert named(ranks) == found
 
 
-def test_a_rate_of_zero_to_the_end() -> None:
+def test_a_rate_of_zero_to_the_end_is_named() -> None:
     ranks = made.ranks()
     for rank in ranks:
         rank.optimizers[0].zero_from, rank.optimizers[0].zero_rates = 8, 5
@@ -190,17 +192,17 @@ def test_a_rate_of_zero_to_the_end() -> None:
 
 
 def test_noise_is_a_note() -> None:
-    def draws(rank: int, step: int, happens: dict) -> None:
-        happens["step"].latest[0].noise = step
+    def draws(rank: int, step: int, values: dict) -> None:
+        values["step"].latest[0].noise = step
 
-    findings = verdict.of(made.ranks(fault=draws)).findings
+    findings = verdict.judge(made.ranks(fault=draws)).findings
     assert [(finding.what, finding.note) for finding in findings] == [("noise", True)]
 
 
-def test_shards_that_are_scaled_each_by_its_own_norm() -> None:
-    def shards(rank: int, step: int, happens: dict) -> None:
-        happens["step"].scale = 0.25 if rank else 0.22
-        happens["step"].clips = ["train.py:31"]
+def test_shards_that_are_each_scaled_by_their_own_norm_are_named() -> None:
+    def shards(rank: int, step: int, values: dict) -> None:
+        values["step"].scale = 0.25 if rank else 0.22
+        values["step"].clips = ["train.py:31"]
 
     ranks = made.ranks(fault=shards, ddp=False)
     for rank in ranks:
@@ -210,13 +212,13 @@ def test_shards_that_are_scaled_each_by_its_own_norm() -> None:
     assert named(ranks) == [("clip", None)]
 
 
-def test_too_few_ranks_are_said_so() -> None:
+def test_too_few_ranks_raise_an_error() -> None:
     with pytest.raises(CourseError, match="one process"):
-        verdict.of(made.ranks(1))
+        verdict.judge(made.ranks(1))
     with pytest.raises(CourseError, match="1 of 2 ranks have reported"):
-        verdict.of(made.ranks(2)[:1])
+        verdict.judge(made.ranks(2)[:1])
     with pytest.raises(CourseError, match="No rank"):
-        verdict.of([])
+        verdict.judge([])
 
 
 def test_every_finding_has_a_place_in_the_order_and_a_test() -> None:

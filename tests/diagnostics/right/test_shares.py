@@ -1,4 +1,4 @@
-"""Data that the script shares out itself, on real ranks: what is drawn twice, and what looks so."""
+"""Scripts on real ranks that deal out their data themselves, wrongly or in ways that look wrong."""
 
 from pathlib import Path
 

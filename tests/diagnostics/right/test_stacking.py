@@ -1,4 +1,4 @@
-"""The batches of several ranks become one, or it is said why they cannot."""
+"""The batches of several ranks become one, or an error says why they cannot."""
 
 from collections import UserDict, namedtuple
 
@@ -42,6 +42,6 @@ def test_the_batches_stay_as_they_are() -> None:
         ([torch.zeros(2).to_sparse(), torch.zeros(2).to_sparse()], "sparse"),
     ],
 )
-def test_what_cannot_be_stack(batches: list, why: str) -> None:
+def test_what_cannot_be_stacked_raises_an_error(batches: list, why: str) -> None:
     with pytest.raises(CannotStack, match=why):
         stack(batches)

@@ -1,4 +1,4 @@
-"""`right` as one types it: the script's own output, the answer, the exit code, the JSON."""
+"""`right` as a user types it: the script's own output, the answer, the exit code, the JSON."""
 
 import json
 import re
@@ -16,7 +16,7 @@ STRANGERS = Path(__file__).with_name("strangers")
 PAGE = (ROOT / "course" / "diagnostics" / "right" / "how.md").read_text(encoding="utf-8")
 RANKS = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
-# Fails in its third step, on all ranks.
+# A script that fails in its third step, on all ranks.
 FAILS = """
 import torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
@@ -31,18 +31,18 @@ for step in range(40):
 
 
 def typed(folder: Path, *words: str) -> subprocess.CompletedProcess:
-    """Type a command of Python's in a folder."""
+    """Run a command in a folder, as a user types it there."""
     env = clean_environment() | {"OMP_NUM_THREADS": "1"}
     return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True)
 
 
 def redirected(folder: str) -> tuple[str, ...]:
-    """Options of torchrun: what a rank prints goes to a file of its own."""
+    """Options of torchrun that write the output of each rank to a file of its own."""
     return ("--redirects", "1", "--log-dir", folder)
 
 
 def printed(folder: Path) -> dict[str, str]:
-    """What each rank has printed."""
+    """The output of each rank, by its folder."""
     return {path.parent.name: path.read_text() for path in sorted(folder.rglob("stdout.log"))}
 
 

@@ -1,6 +1,6 @@
-"""Twenty scripts by an author who had not seen the rules: what `right` says of them today.
+"""Twenty scripts by an author who had not seen the rules, and what `right` says of them today.
 
-What it said when it first saw them is in `score.toml`, and stays as it was.
+`score.toml` records what it said the first time, and never changes.
 """
 
 import tomllib

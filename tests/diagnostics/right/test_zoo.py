@@ -1,4 +1,4 @@
-"""Right scripts of many kinds, which look suspicious: no finding but notes."""
+"""Correct scripts of many kinds that look suspicious: no findings, except for notes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What may be wrong in a made-up training: each function changes a step of a rank."""
+"""Faults for a made-up training: each function changes one step of one rank."""
 
 import math
 
@@ -8,46 +8,46 @@ from diagnostics.right import made
 from course.diagnostics.numerics.training import LossTerm, OptimizerStep
 
 
-def alone(rank: int, step: int, happens: dict) -> None:
+def alone(rank: int, step: int, values: dict) -> None:
     """Each rank uses its own gradient."""
-    happens["used"] = happens["first"] = happens["own"][rank]
+    values["used"] = values["first"] = values["own"][rank]
 
 
-def some(rank: int, step: int, happens: dict) -> None:
-    """Each rank uses its own gradient of one parameter."""
-    mixed = happens["used"].copy()
-    mixed[made.COUNTS[0] :] = happens["own"][rank][made.COUNTS[0] :]
-    happens["used"] = happens["first"] = mixed
+def some(rank: int, step: int, values: dict) -> None:
+    """Each rank uses its own gradient of the second parameter."""
+    mixed = values["used"].copy()
+    mixed[made.COUNTS[0] :] = values["own"][rank][made.COUNTS[0] :]
+    values["used"] = values["first"] = mixed
 
 
-def added(rank: int, step: int, happens: dict) -> None:
-    """Gradients are added."""
-    happens["used"] = happens["first"] = happens["own"].sum(0)
+def added(rank: int, step: int, values: dict) -> None:
+    """Gradients are summed, not averaged."""
+    values["used"] = values["first"] = values["own"].sum(0)
 
 
-def divided_twice(rank: int, step: int, happens: dict) -> None:
-    """Gradients are divided once more."""
-    happens["used"] = happens["first"] = happens["own"].mean(0) / len(happens["own"])
+def divided_twice(rank: int, step: int, values: dict) -> None:
+    """Averaged gradients are divided by the world size once more."""
+    values["used"] = values["first"] = values["own"].mean(0) / len(values["own"])
 
 
-def loud(rank: int, step: int, happens: dict) -> None:
+def loud(rank: int, step: int, values: dict) -> None:
     """Rank 1 scales its gradient."""
     if rank == 1:
-        happens["used"] = happens["used"] * 1.5
+        values["used"] = values["used"] * 1.5
 
 
-def clips_alone(rank: int, step: int, happens: dict) -> None:
-    """Rank 1 clips."""
-    loud(rank, step, happens)
-    happens["step"].clips = ["train.py:31"] * (rank == 1)
+def clips_alone(rank: int, step: int, values: dict) -> None:
+    """Only rank 1 clips."""
+    loud(rank, step, values)
+    values["step"].clips = ["train.py:31"] * (rank == 1)
 
 
-def clips_before(rank: int, step: int, happens: dict) -> None:
-    """Each rank clips before the average."""
-    own = happens["own"]
-    happens["first"] = own[rank]
-    happens["used"] = (own / np.linalg.norm(own, axis=1, keepdims=True)).mean(0)
-    happens["step"].clips = ["train.py:31"]
+def clips_before(rank: int, step: int, values: dict) -> None:
+    """Each rank clips its own gradient before the average."""
+    own = values["own"]
+    values["first"] = own[rank]
+    values["used"] = (own / np.linalg.norm(own, axis=1, keepdims=True)).mean(0)
+    values["step"].clips = ["train.py:31"]
 
 
 def hook(before: np.ndarray, after: np.ndarray, step: OptimizerStep) -> None:
@@ -57,97 +57,97 @@ def hook(before: np.ndarray, after: np.ndarray, step: OptimizerStep) -> None:
     step.gradients.keep("hooked", np.concatenate([before[:size], after[:size]]))
 
 
-def hooks_clip(rank: int, step: int, happens: dict) -> None:
-    """A hook of the script limits each value, on each rank."""
-    own = happens["own"][rank]
-    hook(np.where(np.abs(own) > 1, 3 * own, own), own, happens["step"])
+def hooks_clip(rank: int, step: int, values: dict) -> None:
+    """A hook of the script clips the large values on each rank."""
+    own = values["own"][rank]
+    hook(np.where(np.abs(own) > 1, 3 * own, own), own, values["step"])
 
 
-def clips_scaled(rank: int, step: int, happens: dict) -> None:
-    """A scaler's factor is still in what is clipped."""
-    happens["step"].clips, happens["step"].early_clip = ["train.py:31"], "train.py:31"
+def clips_scaled(rank: int, step: int, values: dict) -> None:
+    """The gradients are clipped while a scaler's factor is still in them."""
+    values["step"].clips, values["step"].early_clip = ["train.py:31"], "train.py:31"
 
 
-def keeps(rank: int, step: int, happens: dict) -> None:
+def keeps(rank: int, step: int, values: dict) -> None:
     """The gradients are not zeroed."""
     if step > 1:
-        happens["step"].gradients.clean = [False, False]
-        happens["base"] = np.ones(sum(made.COUNTS))
+        values["step"].gradients.clean = [False, False]
+        values["base"] = np.ones(sum(made.COUNTS))
 
 
-def rate(rank: int, step: int, happens: dict) -> None:
-    """The rates differ."""
-    happens["step"].rates = [0.1 * (rank + 1)]
+def rate(rank: int, step: int, values: dict) -> None:
+    """The learning rates of the ranks differ."""
+    values["step"].rates = [0.1 * (rank + 1)]
 
 
-def later_rate(rank: int, step: int, happens: dict) -> None:
-    """Rank 1 has another rate from step 7 on."""
+def later_rate(rank: int, step: int, values: dict) -> None:
+    """Rank 1 has another learning rate from step 7 on."""
     if step > 6 and rank == 1:
-        happens["step"].rates, happens["step"].schedule_line = [0.01], "train.py:33"
+        values["step"].rates, values["step"].schedule_line = [0.01], "train.py:33"
 
 
-def setting(rank: int, step: int, happens: dict) -> None:
+def setting(rank: int, step: int, values: dict) -> None:
     """The momentum differs."""
-    happens["step"].settings = f"momentum={0.9 if rank else 0}"
+    values["step"].settings = f"momentum={0.9 if rank else 0}"
 
 
-def evaluates(rank: int, step: int, happens: dict) -> None:
-    """Rank 1 evaluates from step 5 on."""
+def evaluates(rank: int, step: int, values: dict) -> None:
+    """Rank 1 is in evaluation mode from step 5 on."""
     if step > 4 and rank == 1:
-        happens["step"].latest[0].modes = "evaluation"
+        values["step"].latest[0].modes = "evaluation"
 
 
-def bfloat(rank: int, step: int, happens: dict) -> None:
-    """Rank 1 has 16 bits."""
-    happens["step"].latest[0].precision = "bfloat16" if rank else "float32"
+def bfloat(rank: int, step: int, values: dict) -> None:
+    """Rank 1 computes in bfloat16."""
+    values["step"].latest[0].precision = "bfloat16" if rank else "float32"
 
 
-def same_rows(rank: int, step: int, happens: dict) -> None:
+def same_rows(rank: int, step: int, values: dict) -> None:
     """All ranks have the same samples."""
-    happens["step"].latest[0].rows = list(range(100 * step, 100 * step + 8))
+    values["step"].latest[0].rows = list(range(100 * step, 100 * step + 8))
 
 
-def infinite(rank: int, step: int, happens: dict) -> None:
+def infinite(rank: int, step: int, values: dict) -> None:
     """Rank 1 has an infinite loss in step 7."""
     if step == 7 and rank == 1:
-        happens["step"].latest[0].loss = math.inf
+        values["step"].latest[0].loss = math.inf
 
 
-def skips(rank: int, step: int, happens: dict) -> None:
-    """Rank 1 leaves out step 5."""
+def skips(rank: int, step: int, values: dict) -> None:
+    """Rank 1 skips step 5."""
     if step >= 5 and rank == 1:
-        happens["step"].order += 1
+        values["step"].order += 1
 
 
-def drifts(rank: int, step: int, happens: dict) -> None:
-    """Rank 1's weights change in step 6."""
+def drifts(rank: int, step: int, values: dict) -> None:
+    """Rank 1's weights change before step 6."""
     if step == 6 and rank == 1:
-        happens["weights"] = happens["weights"] + 0.1
-        happens["step"].before = made.marks(happens["weights"])
+        values["weights"] = values["weights"] + 0.1
+        values["step"].before = made.checksums(values["weights"])
 
 
-def unequal_targets(rank: int, step: int, happens: dict) -> None:
-    """Each rank divides by its own targets."""
+def unequal_targets(rank: int, step: int, values: dict) -> None:
+    """Each rank divides by its own number of targets."""
     terms = 8 if rank else 2
-    happens["step"].latest[0].parts = [LossTerm("NllLoss", terms, 1 / terms)]
+    values["step"].latest[0].parts = [LossTerm("NllLoss", terms, 1 / terms)]
 
 
-def undivided(rank: int, step: int, happens: dict) -> None:
-    """The losses of several passes are not divided."""
-    for backward_pass in happens["step"].latest:
+def undivided(rank: int, step: int, values: dict) -> None:
+    """The losses are not divided by the number of passes."""
+    for backward_pass in values["step"].latest:
         backward_pass.parts = [LossTerm("NllLoss", 8, 1 / 8)]
 
 
-def too_fast(rank: int, step: int, happens: dict) -> None:
-    """The schedule steps in each pass."""
-    happens["step"].schedules, happens["step"].schedule_line = 2, "train.py:32"
+def too_fast(rank: int, step: int, values: dict) -> None:
+    """The schedule steps in each of two backward passes."""
+    values["step"].schedules, values["step"].schedule_line = 2, "train.py:32"
 
 
-def never_waits(rank: int, step: int, happens: dict) -> None:
+def never_waits(rank: int, step: int, values: dict) -> None:
     """Nothing waits for a message."""
-    happens["step"].pending = "train.py:26"
+    values["step"].pending = "train.py:26"
 
 
-def buffers(rank: int, step: int, happens: dict) -> None:
-    """The buffers differ."""
-    happens["step"].latest[0].buffers = 100 + rank
+def buffers(rank: int, step: int, values: dict) -> None:
+    """The buffers differ between the ranks."""
+    values["step"].latest[0].buffers = 100 + rank

@@ -1,4 +1,4 @@
-"""The rules, a file for each family; `RULES` are all of them."""
+"""The rules of `right`, with a file for each family; `RULES` has all of them."""
 
 from course.diagnostics.right.rules import (
     changes,

@@ -1,6 +1,6 @@
-"""Rules on what changes gradients before the step: early clipping, or changes on one rank."""
+"""Rules on changes of gradients before the step: clipping too early, or changes on one rank."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,17 +8,17 @@ from course.diagnostics.finding import Finding
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
 from course.diagnostics.right.gradient_kinds import (
-    APART,
     BROKEN,
     MEAN,
     NONE,
     OTHER,
     OWN,
+    UNEQUAL,
     GradientKind,
 )
-from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
+from course.diagnostics.right.optimizer_on_ranks import HookEffect, OptimizerOnRanks
 from course.diagnostics.right.rules.gradients import why_no_gradients
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import (
     EXACT,
     FACTOR,
@@ -29,7 +29,7 @@ from course.diagnostics.right.thresholds import (
 
 
 def between(evidence: Evidence) -> Result:
-    """Does anything change gradients on one rank, or clip before it may?"""
+    """Does anything change gradients on one rank only, or clip them too early?"""
     finding = None
     for optimizer in evidence.optimizers:
         finding = finding or _early_clip(evidence, optimizer) or _clips_before(evidence, optimizer)
@@ -39,7 +39,7 @@ def between(evidence: Evidence) -> Result:
         yield finding
     elif not any(optimizer.kinds for optimizer in evidence.optimizers):
         yield Row(table.BETWEEN, NOT_SEEN, why_no_gradients(evidence))
-    elif evidence.averages:
+    elif evidence.combines_gradients:
         yield Row(table.BETWEEN, EQUAL, "gradients change alike on all ranks, if at all")
     else:
         yield Row(table.BETWEEN, NOT_SEEN, "no gradient was seen to be averaged")
@@ -61,11 +61,11 @@ def _early_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | No
 
 
 def _clips_before(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
-    """Find that each rank clips its own gradient, and that the clipped ones are then combined."""
+    """Find that each rank clips its own gradient, and that the ranks then combine these."""
     clipped = changed = 0
     where = ""
-    for (_, first, used), (_, row) in zip(optimizer.kinds, optimizer.whole, strict=True):
-        places = [p for p in optimizer.has if first[p].name != NONE]
+    for (_, first, used), (_, row) in zip(optimizer.kinds, optimizer.sampled_steps, strict=True):
+        places = [p for p in optimizer.trained if first[p].name != NONE]
         if not row[0].clips or not places:
             continue
         clipped += 1
@@ -87,18 +87,21 @@ def _clips_before(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | 
 
 
 def _hooks_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
-    """Find hooks of the script that clip each rank's own gradient, before DDP sends it."""
+    """Find hooks of the script that clip each rank's own gradient before DDP sends it."""
     averaged = set(optimizer.mostly(MEAN) + optimizer.mostly(OTHER))
-    looked = [
-        (number, {p: gradients for p, gradients in optimizer.hooked(row).items() if p in averaged})
-        for number, row in optimizer.whole
+    effects_by_step = [
+        (number, {p: effect for p, effect in optimizer.hook_effects(row).items() if p in averaged})
+        for number, row in optimizer.sampled_steps
     ]
-    clipped = [(number, hooked) for number, hooked in looked if _clips(list(hooked.values()))]
-    if not clipped or len(clipped) <= MAJORITY * sum(bool(hooked) for _, hooked in looked):
+    clipped = [entry for entry in effects_by_step if _clips(list(entry[1].values()))]
+    if not clipped or len(clipped) <= MAJORITY * sum(bool(e) for _, e in effects_by_step):
         return None
-    number, hooked = clipped[0]
-    changed = [place for place, (_, old, new) in hooked.items() if not np.array_equal(old, new)]
-    where, names = hooked[changed[0]][0], table.some([optimizer.names[place] for place in changed])
+    number, effects = clipped[0]
+    changed = [
+        p for p, effect in effects.items() if not np.array_equal(effect.before, effect.after)
+    ]
+    where = effects[changed[0]].line
+    names = table.shorten([optimizer.names[place] for place in changed])
     return causes.CLIP.finding(
         f"A hook that is registered at {where} clips each rank's own gradient of {names}: autograd "
         "calls it before the gradients are averaged, so a sample counts less on a rank with large "
@@ -111,15 +114,15 @@ def _hooks_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | No
     )
 
 
-def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
-    """Whether gradients are cut down, by factors that differ between ranks.
+def _clips(effects: Sequence[HookEffect]) -> bool:
+    """Whether a hook makes gradients smaller, by factors that differ between ranks and values.
 
-    A hook has another purpose if it makes gradients equal (then it averages them), zeroes values,
-    makes one larger, or has a single factor for all gradients of a rank, which may be the rank's
-    share of the samples.
+    A hook does not clip if it makes gradients equal on all ranks (then it averages them), sets
+    values to zero, makes one larger, or scales all gradients of a rank by one factor, which may be
+    the rank's share of the samples.
     """
     factors = []
-    for _, before, after in hooked:
+    for _, before, after in effects:
         sizes = np.abs(before)
         places = (sizes > ROUNDING_OF_ZERO * sizes.max(1, keepdims=True)).all(0)
         if not (np.isfinite(before).all() and np.isfinite(after).all()):
@@ -130,30 +133,30 @@ def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
     ratios = np.concatenate(factors, 1) if factors else np.zeros((1, 0))
     if not ratios.size or ratios.min() <= 0 or ratios.max() > 1 + EXACT:
         return False
-    alike = np.ptp(ratios, 0).max() <= FACTOR
-    one_each = np.ptp(ratios, 1).max() <= FACTOR
-    return not alike and not one_each
+    same_on_ranks = np.ptp(ratios, 0).max() <= FACTOR
+    same_on_values = np.ptp(ratios, 1).max() <= FACTOR
+    return not same_on_ranks and not same_on_values
 
 
 def _changed(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
-    """Find that one rank changes its own gradients, which are equal at first, or should be."""
+    """Find that some ranks change gradients that were averaged, or should be."""
     changes: list[tuple[int, list[int]]] = []
-    looked = 0
+    compared = 0
     for number, first, used in optimizer.kinds:
-        places = [p for p in optimizer.has if used[p].name not in (NONE, BROKEN)]
-        apart = [p for p in places if used[p].name == APART and used[p].distinct]
+        places = [p for p in optimizer.trained if used[p].name not in (NONE, BROKEN)]
+        unequal = [p for p in places if used[p].name == UNEQUAL and used[p].distinct]
         averaged = [p for p in places if first[p].name in (MEAN, OTHER)]
-        looked += bool(places)
-        if not apart:
+        compared += bool(places)
+        if not unequal:
             continue
-        ranks = _who(apart, first, used, evidence.count)
-        if ranks and (averaged or _others_have_the_mean(apart, used)):
+        ranks = _changed_ranks(unequal, first, used, evidence.count)
+        if ranks and (averaged or _others_use_the_mean(unequal, used)):
             changes.append((number, ranks))
-    if len(changes) < 2 or len(changes) <= MAJORITY * looked:
+    if len(changes) < 2 or len(changes) <= MAJORITY * compared:
         return None
     number, ranks = changes[0]
     rank = evidence.rank_ids[ranks[0]] if len(ranks) == 1 else None
-    row = dict(optimizer.whole)[number]
+    row = dict(optimizer.sampled_steps)[number]
     clips = [step.clips for step in row]
     on = f"on rank {rank}" if rank is not None else "on each rank in another way"
     if any(clips):
@@ -176,22 +179,22 @@ def _changed(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     )
 
 
-def _who(
+def _changed_ranks(
     places: list[int], first: list[GradientKind], used: list[GradientKind], count: int
 ) -> list[int]:
-    """The places of ranks whose gradient changed, or is not what the others have."""
-    wrong: set[int] = set()
+    """The places of the ranks whose gradients changed, or differ from the mean."""
+    changed: set[int] = set()
     for place in places:
         now, then = used[place], first[place]
         for rank in range(count):
-            begun = then.factors[rank] if then.name == MEAN else 1.0
-            if now.residuals[rank] > ROUNDING_16_BIT or abs(now.factors[rank] - begun) > FACTOR:
-                wrong.add(rank)
-    return sorted(wrong) if len(wrong) < count or count == 2 else list(range(count))
+            factor = then.factors[rank] if then.name == MEAN else 1.0
+            if now.residuals[rank] > ROUNDING_16_BIT or abs(now.factors[rank] - factor) > FACTOR:
+                changed.add(rank)
+    return sorted(changed)
 
 
-def _others_have_the_mean(places: list[int], used: list[GradientKind]) -> bool:
-    """Whether at least one rank uses the mean, so that the ranks do average."""
+def _others_use_the_mean(places: list[int], used: list[GradientKind]) -> bool:
+    """Whether at least one rank uses the mean of each parameter, so that the ranks do average."""
     return all(
         any(r <= ROUNDING_16_BIT and abs(f - 1) <= FACTOR
             for r, f in zip(used[p].residuals, used[p].factors, strict=True))
@@ -200,12 +203,12 @@ def _others_have_the_mean(places: list[int], used: list[GradientKind]) -> bool:
 
 
 def _shards_scaled(evidence: Evidence) -> Finding | None:
-    """Find that each rank scales its shard by its own factor, so the norm was not of all shards."""
+    """Find that each rank scales its shard by its own factor: it used the norm of its shard."""
     for optimizer in evidence.optimizers:
         factors = optimizer.shard_factors
-        unlike = [number for number, row in factors if max(row) > (1 + FACTOR) * min(row)]
-        if len(unlike) > 1 and len(unlike) > MAJORITY * len(factors):
-            steps = [step for number in unlike for step in optimizer.steps[number - 1]]
+        unequal = [number for number, row in factors if max(row) > (1 + FACTOR) * min(row)]
+        if len(unequal) > 1 and len(unequal) > MAJORITY * len(factors):
+            steps = [step for number in unequal for step in optimizer.steps[number - 1]]
             where = next((line for step in steps for line in step.clips), steps[0].line)
             return causes.CLIP.finding(
                 "Each rank scales its shard of the gradients by a factor of its own: the norm was "
@@ -213,10 +216,10 @@ def _shards_scaled(evidence: Evidence) -> Finding | None:
                 "Use torch.nn.utils.clip_grad_norm_ on the sharded parameters themselves, which "
                 "takes the norm over all ranks.",
                 lab="10b",
-                step=unlike[0],
+                step=unequal[0],
                 where=where,
             )
     return None
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (between,)
+RULES: tuple[Rule, ...] = (between,)

@@ -1,12 +1,11 @@
-"""Rules on which rank computes on which samples, and on the random numbers of its workers."""
+"""Rules on the samples that each rank computes on, and on the random numbers of its workers."""
 
 from collections import Counter
-from collections.abc import Callable
 
 from course.diagnostics.numerics.training import LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import MAJORITY, OFTEN, SAME
 
 
@@ -16,13 +15,13 @@ def samples(evidence: Evidence) -> Result:
         yield Row(table.SAMPLES, NOT_SEEN, evidence.is_split)
         return
     for first, second in evidence.pairs:
-        share, looked = _same(evidence, first, second)
-        if looked and share >= OFTEN:
+        share, compared = _same_share(evidence, first, second)
+        if compared and share >= OFTEN:
             yield from _same_data(evidence, first, second, share)
             return
-    if any(_same(evidence, *pair)[1] for pair in evidence.pairs):
+    if any(_same_share(evidence, *pair)[1] for pair in evidence.pairs):
         yield Row(table.SAMPLES, DIFFERS, "each rank has samples of its own, as it must")
-    elif _works_alike(evidence):
+    elif _has_equal_gradients(evidence):
         yield from _same_data(evidence, 0, 1, 1.0)
         return
     else:
@@ -30,9 +29,9 @@ def samples(evidence: Evidence) -> Result:
     yield from _same_noise(evidence)
 
 
-def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
-    """The share of steps in which two ranks have the same samples, and of how many."""
-    same = looked = 0
+def _same_share(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
+    """The share of steps in which two ranks have the same samples, and the number compared."""
+    same = compared = 0
     for row in evidence.step_rows:
         ours, theirs = (
             [r for backward_pass in row[p].latest for r in backward_pass.rows]
@@ -41,20 +40,20 @@ def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
         if not ours or not theirs or len(set(ours)) <= MAJORITY * len(ours):
             continue
         common = sum((Counter(ours) & Counter(theirs)).values())
-        looked += 1
+        compared += 1
         same += common >= SAME * max(len(ours), len(theirs))
-    return same / looked if looked else 0.0, looked
+    return same / compared if compared else 0.0, compared
 
 
-def _works_alike(evidence: Evidence) -> bool:
-    """Whether two ranks' own gradients are the same, bit by bit, in all steps looked at."""
-    return len(evidence.used) > 2 and not any(kind.distinct for kind in evidence.used)
+def _has_equal_gradients(evidence: Evidence) -> bool:
+    """Whether the ranks' own gradients are the same in all sampled steps."""
+    return len(evidence.used_kinds) > 2 and not any(kind.distinct for kind in evidence.used_kinds)
 
 
 def _same_data(evidence: Evidence, first: int, second: int, share: float) -> Result:
     loader_pass = evidence.first_training_pass
     ranks = [evidence.rank_ids[first], evidence.rank_ids[second]]
-    where = loader_pass.made_at if loader_pass else _called(evidence)
+    where = loader_pass.made_at if loader_pass else _call_line(evidence)
     yield Row(table.SAMPLES, EQUAL, f"ranks {ranks[0]} and {ranks[1]} draw the same")
     yield causes.SAME_DATA.finding(
         f"Ranks {ranks[0]} and {ranks[1]} compute on the same samples in {100 * share:.0f} % of "
@@ -75,18 +74,18 @@ def _cure(loader_pass: LoaderPass | None) -> str:
     return "Give the DataLoader a DistributedSampler, and call its set_epoch in each epoch."
 
 
-def _called(evidence: Evidence) -> str:
+def _call_line(evidence: Evidence) -> str:
     passes = [backward_pass for row in evidence.step_rows for backward_pass in row[0].latest]
     return next((backward_pass.called for backward_pass in passes if backward_pass.called), "")
 
 
 def _same_noise(evidence: Evidence) -> Result:
-    """Do the workers of two ranks draw the same random numbers for their samples?"""
-    seen: dict[tuple[int, str, int], set[int]] = {}
+    """Do the loader workers of two ranks draw the same random numbers for their samples?"""
+    by_state: dict[tuple[int, str, int], set[int]] = {}
     for rank in evidence.ranks:
         for worker in rank.workers:
-            seen.setdefault((worker.number, worker.kind, worker.state), set()).add(rank.rank)
-    shared = {key: ranks for key, ranks in seen.items() if len(ranks) > 1}
+            by_state.setdefault((worker.number, worker.kind, worker.state), set()).add(rank.rank)
+    shared = {key: ranks for key, ranks in by_state.items() if len(ranks) > 1}
     loader_pass = evidence.first_training_pass
     if not shared or loader_pass is None or loader_pass.library:
         return
@@ -103,4 +102,4 @@ def _same_noise(evidence: Evidence) -> Result:
     )
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (samples,)
+RULES: tuple[Rule, ...] = (samples,)

@@ -1,6 +1,6 @@
-"""Rules on which rank draws which samples in an epoch, and on the order of each epoch."""
+"""Rules on the samples that each rank draws in an epoch, and on the order of each epoch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from course.core import words
 from course.diagnostics.finding import Finding
@@ -8,14 +8,14 @@ from course.diagnostics.numerics.training import LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
 from course.diagnostics.right.rules import overlaps
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import ENOUGH, SAME
 
-DEALERS = ("RandomSampler", "DistributedSampler")  # each gives a sample once
+DEALERS = ("RandomSampler", "DistributedSampler")  # samplers that give each sample once
 
 
 def share(evidence: Evidence) -> Result:
-    """Does each sample come once in an epoch?"""
+    """Does each sample come exactly once in an epoch?"""
     if evidence.is_split:
         yield Row(table.SHARE, NOT_SEEN, evidence.is_split)
         return
@@ -27,8 +27,9 @@ def share(evidence: Evidence) -> Result:
     if not rows:
         yield Row(table.SHARE, NOT_SEEN, "no DataLoader fed the training")
         return
-    judges = (_repeats, _divided_twice, _wrong_replicas, _overlaps)
-    for judge in (*judges, overlaps.own_order, overlaps.one_stream):
+    judges = (_repeats, _divided_twice, _wrong_replicas, _overlaps, overlaps.own_order,
+              overlaps.one_stream)  # fmt: skip
+    for judge in judges:
         if finding := judge(evidence, rows):
             yield Row(table.SHARE, DIFFERS, finding.says)
             yield finding
@@ -40,7 +41,7 @@ def share(evidence: Evidence) -> Result:
 
 
 def _repeats(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
-    """Find a loader of which each worker gives the whole stream."""
+    """Find a loader whose workers each return the whole stream."""
     for loader_pass in rows:
         if not loader_pass.stream or loader_pass.workers < 2:
             continue
@@ -66,7 +67,7 @@ def _repeats(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
 
 def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     for loader_pass in rows:
-        if loader_pass.twice:
+        if loader_pass.divided_twice:
             return causes.PART_OF_THE_DATA.finding(
                 "accelerate divides the batches of a loader that a DistributedSampler has divided "
                 f"already: an epoch sees one in {evidence.count} samples.",
@@ -92,7 +93,7 @@ def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | 
         both = [
             (row, samples[index])
             for loader_pass in theirs
-            for index, row in zip(loader_pass.indices, _flat(loader_pass), strict=False)
+            for index, row in zip(loader_pass.indices, _samples(loader_pass), strict=False)
             if index in samples
         ]
         if len(both) >= ENOUGH and not any(one == two for one, two in both):
@@ -108,18 +109,18 @@ def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | 
 
 
 def _samples_by_index(rows: Sequence[LoaderPass]) -> dict[int, int] | None:
-    """What each index gives on a rank; None if that is unknown, or changes by chance."""
+    """The sample that each index gives on a rank; None if unknown, or if it changes by chance."""
     samples: dict[int, int] = {}
-    again = 0
+    draws = 0
     for loader_pass in rows:
-        for index, row in zip(loader_pass.indices, _flat(loader_pass), strict=False):
+        for index, row in zip(loader_pass.indices, _samples(loader_pass), strict=False):
             if samples.setdefault(index, row) != row:
                 return None
-            again += 1
-    return samples if again - len(samples) >= ENOUGH else None
+            draws += 1
+    return samples if draws - len(samples) >= ENOUGH else None
 
 
-def _flat(loader_pass: LoaderPass) -> list[int]:
+def _samples(loader_pass: LoaderPass) -> list[int]:
     return [row for batch in loader_pass.rows for row in batch]
 
 
@@ -128,7 +129,7 @@ def _wrong_replicas(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding |
         if (
             loader_pass.replicas is not None
             and loader_pass.replicas != evidence.count
-            and not loader_pass.twice
+            and not loader_pass.divided_twice
         ):
             too_many = loader_pass.replicas > evidence.count
             cause = causes.PART_OF_THE_DATA if too_many else causes.REPEATED_DATA
@@ -152,14 +153,14 @@ def _overlaps(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
                 continue
             if mine.library:
                 continue  # it deals, and repeats some at the end
-            ours, others = _flat(mine), _flat(theirs)
-            common = set(ours) & set(others)
-            distinct = all(len(set(marks)) > SAME * len(marks) for marks in (ours, others))
+            samples = _samples(mine), _samples(theirs)
+            common = set(samples[0]) & set(samples[1])
+            distinct = all(len(set(drawn)) > SAME * len(drawn) for drawn in samples)
             if len(common) < ENOUGH or not distinct or mine.rows == theirs.rows:
                 continue
             if mine.seed != theirs.seed or not mine.shuffles or mine.replicas is None:
                 if mine.epoch != theirs.epoch:
-                    continue  # the order of epochs says so
+                    continue  # the rule on the order of epochs names it
                 return causes.REPEATED_DATA.finding(
                     f"Ranks {evidence.rank_ids[first]} and {evidence.rank_ids[second]} have "
                     f"{words.plural(len(common), 'sample')} of the same epoch in common"
@@ -178,7 +179,7 @@ def _by_seed(mine: LoaderPass, theirs: LoaderPass) -> str:
 
 
 def order(evidence: Evidence) -> Result:
-    """Has each epoch an order of its own, which is the same on all ranks?"""
+    """Does each epoch have a new order, the same on all ranks?"""
     mine = evidence.training_passes(0)
     shuffled = [
         loader_pass
@@ -217,4 +218,4 @@ def order(evidence: Evidence) -> Result:
         yield Row(table.EPOCHS, NOT_SEEN, "no second epoch with a DistributedSampler began")
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (share, order)
+RULES: tuple[Rule, ...] = (share, order)

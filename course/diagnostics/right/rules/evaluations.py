@@ -1,21 +1,21 @@
-"""Rules on what an evaluation counts: each sample once, a share as the whole, or repeats."""
+"""Rules on what an evaluation counts: each sample once, only a share, or repeated samples."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from course.core import words
 from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import MAJORITY
 
 ACCELERATE = "accelerate"
 
 
 def evaluation(evidence: Evidence) -> Result:
-    """How many of the samples does an evaluation count, and how often?"""
-    by_rank = [list(filter(_is_one, rank.loader_passes)) for rank in evidence.ranks]
+    """Does an evaluation count each sample exactly once?"""
+    by_rank = [list(filter(_is_evaluation, rank.loader_passes)) for rank in evidence.ranks]
     if not any(by_rank):
         yield Row(table.EVALUATION, NOT_SEEN, "no pass over a loader was seen that only evaluates")
         return
@@ -25,7 +25,7 @@ def evaluation(evidence: Evidence) -> Result:
         yield Row(table.EVALUATION, NOT_SEEN, says)
         return
     judges = (_counts_repeats,) if first.library else (
-        _of_one_rank, _not_added_up, _repeats, _counts_repeats
+        _only_one_rank, _not_added_up, _sums_repeats, _counts_repeats
     )  # fmt: skip
     for judge in judges:
         if finding := judge(evidence, by_rank):
@@ -35,8 +35,8 @@ def evaluation(evidence: Evidence) -> Result:
     yield _row(evidence, by_rank)
 
 
-def _is_one(loader_pass: LoaderPass) -> bool:
-    """Whether a pass came to its end, and a model was called only without gradients."""
+def _is_evaluation(loader_pass: LoaderPass) -> bool:
+    """Whether a pass is a whole evaluation: it ended, and models ran only without gradients."""
     return bool(loader_pass.evaluation.calls and loader_pass.is_over and not loader_pass.batches)
 
 
@@ -45,7 +45,7 @@ def _is_dealt(evidence: Evidence, loader_pass: LoaderPass) -> bool:
     return (
         loader_pass.replicas == evidence.count
         and bool(loader_pass.length and loader_pass.total)
-        and not loader_pass.twice
+        and not loader_pass.divided_twice
     )
 
 
@@ -55,8 +55,8 @@ def _share(evidence: Evidence, loader_pass: LoaderPass) -> str:
     )
 
 
-def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
-    """Find that only one rank evaluates, and only the share that was dealt to it."""
+def _only_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
+    """Find that only one rank evaluates, and only the share that its sampler gave it."""
     places = [place for place, rows in enumerate(by_rank) if rows]
     if len(places) > 1:
         return None
@@ -74,14 +74,14 @@ def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fin
 
 
 def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
-    """Find that all ranks evaluate shares and send nothing, and one rank reports its own result."""
+    """Find that each rank evaluates a share, none sends anything, and one reports its result."""
     rows = list(zip(*by_rank, strict=False))
     reporters = []
     for row in rows:
         reports = [loader_pass.evaluation.reports for loader_pass in row]
         dealt = all(_is_dealt(evidence, loader_pass) for loader_pass in row)
-        apart = len({loader_pass.rank for loader_pass in row}) == evidence.count
-        if dealt and apart and sum(map(bool, reports)) == 1:
+        distinct = len({loader_pass.rank for loader_pass in row}) == evidence.count
+        if dealt and distinct and sum(map(bool, reports)) == 1:
             reporters.append(row[reports.index(max(reports))])
     if any(loader_pass.evaluation.messages for row in rows for loader_pass in row):
         return None
@@ -98,19 +98,19 @@ def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fi
     )
 
 
-def _repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
-    """Find that the ranks add up a count that includes the repeated samples."""
+def _sums_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
+    """Find that the ranks sum a count that includes repeated samples."""
     for rows in by_rank:
         for loader_pass in rows:
-            more = loader_pass.total - loader_pass.length
+            repeats = loader_pass.total - loader_pass.length
             sums = loader_pass.evaluation.sums
-            if not _is_dealt(evidence, loader_pass) or more <= 0:
+            if not _is_dealt(evidence, loader_pass) or repeats <= 0:
                 continue
             if loader_pass.total not in sums or loader_pass.length in sums:
                 continue
             return causes.EVALUATION.finding(
                 f"The evaluation counts {loader_pass.total:,} samples, and there are "
-                f"{loader_pass.length:,}: the sampler repeats {more}, so that all ranks have as "
+                f"{loader_pass.length:,}: the sampler repeats {repeats}, so that all ranks have as "
                 "many.",
                 "Give each rank its share without repeats, such as "
                 "range(rank, len(data), world_size), and add up sums and counts.",
@@ -120,7 +120,7 @@ def _repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding
 
 
 def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
-    """Find that the ranks gather what each has, and the script counts all of it, repeats too."""
+    """Find that the ranks gather their results, and the script counts repeated samples too."""
     for row in zip(*by_rank, strict=False):
         loader_pass, total = row[0], sum(rank.given for rank in row)
         if any(rank.stream or rank.evaluation.cuts or not rank.evaluation.messages for rank in row):
@@ -145,7 +145,7 @@ def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> 
 
 
 def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
-    """The row for an evaluation with which nothing is wrong."""
+    """The row for an evaluation without a finding."""
     firsts = [rows[0] for rows in by_rank if rows]
     loader_pass = firsts[0]
     if loader_pass.library:
@@ -158,13 +158,13 @@ def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
         return Row(table.EVALUATION, NOT_SEEN, says)
     count = words.plural(loader_pass.length, "sample")
     if all(_is_dealt(evidence, first) for first in firsts) and len(firsts) == evidence.count:
-        more = loader_pass.total - loader_pass.length
-        if more > 0:
-            says = f"the sampler repeats {more}; whether they count is not seen"
+        repeats = loader_pass.total - loader_pass.length
+        if repeats > 0:
+            says = f"the sampler repeats {repeats}; whether they count is not seen"
             return Row(table.EVALUATION, NOT_SEEN, says)
         if not all(first.evaluation.messages for first in firsts):
             return Row(table.EVALUATION, NOT_SEEN, "each rank has a share, and nothing was sent")
-        if more < 0:
+        if repeats < 0:
             says = f"{loader_pass.total:,} of {count}; a second loader may have the rest"
             return Row(table.EVALUATION, NOT_SEEN, says)
         return Row(table.EVALUATION, EQUAL, f"each of the {count} on one rank, and sent")
@@ -176,4 +176,4 @@ def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
     return Row(table.EVALUATION, NOT_SEEN, "how the samples are divided is the script's own affair")
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (evaluation,)
+RULES: tuple[Rule, ...] = (evaluation,)

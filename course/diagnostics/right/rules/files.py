@@ -1,11 +1,10 @@
-"""Rules on what lies outside the gradients and weights: files, and random numbers."""
+"""Rules on files that several ranks write, and on random numbers that ranks have in common."""
 
 import os
-from collections.abc import Callable
 
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import MAJORITY
 
 
@@ -34,7 +33,7 @@ def files(evidence: Evidence) -> Result:
 
 
 def noise(evidence: Evidence) -> Result:
-    """Do models of several ranks draw the same random numbers?"""
+    """Do the models of all ranks draw the same random numbers?"""
     rows = [passes for row in evidence.step_rows for passes in evidence.backward_passes(row)]
     drawn = [[backward_pass.noise for backward_pass in passes] for passes in rows]
     drawn = [marks for marks in drawn if all(marks)]
@@ -55,4 +54,4 @@ def noise(evidence: Evidence) -> Result:
             )
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (files, noise)
+RULES: tuple[Rule, ...] = (files, noise)

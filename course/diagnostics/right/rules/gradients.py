@@ -1,6 +1,6 @@
-"""Rules on what becomes of each rank's gradient: is it averaged, and did it begin at zero?"""
+"""Rules on each rank's gradient: is it its own, is it averaged, and did it begin at zero?"""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from course.core import words
 from course.diagnostics.finding import Finding
@@ -9,15 +9,15 @@ from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
 from course.diagnostics.right.gradient_kinds import MEAN, OTHER, OWN
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, some
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule, shorten
 from course.diagnostics.right.thresholds import MAJORITY
 
 
 def own(evidence: Evidence) -> Result:
-    """Does each rank compute a gradient of its own?"""
-    if not evidence.used:
+    """Does each rank compute a different gradient before the average?"""
+    if not evidence.used_kinds:
         yield Row(table.OWN, NOT_SEEN, why_no_gradients(evidence))
-    elif any(kind.distinct for kind in evidence.used):
+    elif any(kind.distinct for kind in evidence.used_kinds):
         yield Row(table.OWN, DIFFERS, "each rank computes one of its own, as it must")
     else:
         yield Row(table.OWN, EQUAL, "bit by bit: the ranks do the same work")
@@ -57,23 +57,23 @@ def averaged(evidence: Evidence) -> Result:
     for optimizer in evidence.optimizers:
         alone = optimizer.mostly(OWN)
         if alone and (finding := _not_averaged(evidence, optimizer, alone)):
-            names = some([optimizer.names[place] for place in alone])
+            names = shorten([optimizer.names[place] for place in alone])
             yield Row(table.USED, DIFFERS, f"each rank uses its own of {names}")
             yield finding
             return
     if evidence.averages_weights:
         yield Row(table.USED, NOT_SEEN, "the ranks average their weights instead, now and then")
     elif any(optimizer.mostly(MEAN) for optimizer in evidence.optimizers):
-        yield Row(table.USED, EQUAL, _says_mean(evidence))
+        yield Row(table.USED, EQUAL, _describe_mean(evidence))
     elif any(optimizer.mostly(OTHER) for optimizer in evidence.optimizers):
         yield Row(table.USED, NOT_SEEN, "equal on all ranks, but combined in another way")
-    elif not any(kind.distinct for kind in evidence.used):
+    elif not any(kind.distinct for kind in evidence.used_kinds):
         yield Row(table.USED, NOT_SEEN, "the ranks' own gradients are equal, so it does not show")
     else:
         yield Row(table.USED, NOT_SEEN, "the ranks' gradients are not combined in a known way")
 
 
-def _says_mean(evidence: Evidence) -> str:
+def _describe_mean(evidence: Evidence) -> str:
     factors = {
         round(factor, 2) for optimizer in evidence.optimizers for factor in _factors(optimizer)
     }
@@ -86,7 +86,7 @@ def _says_mean(evidence: Evidence) -> str:
 
 
 def _factors(optimizer: OptimizerOnRanks) -> list[float]:
-    kinds = [step.first[place] for step in optimizer.kinds for place in optimizer.has]
+    kinds = [step.first[place] for step in optimizer.kinds for place in optimizer.trained]
     return [kind.factor for kind in kinds if kind.name == MEAN]
 
 
@@ -103,14 +103,16 @@ def _not_waited_for(evidence: Evidence) -> str:
 def _not_averaged(
     evidence: Evidence, optimizer: OptimizerOnRanks, alone: list[int]
 ) -> Finding | None:
-    """Why each rank has its own gradients of these parameters; None if it may have."""
+    """Find why each rank uses its own gradients of these parameters; None if that may be right."""
     wraps = evidence.ranks[0].wrapped
     ignored = {name for wrap in wraps for name in wrap.ignored}
     if evidence.averages_weights or all(optimizer.names[place] in ignored for place in alone):
         return None
-    if len(alone) < len(optimizer.has):
+    if len(alone) < len(optimizer.trained):
         return _some_alone(optimizer, alone)
-    passes = [backward_pass for _, row in optimizer.whole for backward_pass in row[0].latest]
+    passes = [
+        backward_pass for _, row in optimizer.sampled_steps for backward_pass in row[0].latest
+    ]
     bypassed = next(
         (backward_pass.bypassed for backward_pass in passes if backward_pass.bypassed), ""
     )
@@ -118,13 +120,13 @@ def _not_averaged(
     if wraps and (bypassed or any(optimizer.names[place] in inside for place in alone)):
         steps = _steps_alone(optimizer, alone)
         return _past_ddp(steps, bypassed) if bypassed else _in_ddp(steps, passes)
-    if not optimizer.starts_equal or (wraps and not evidence.averages):
+    if not optimizer.starts_equal or (wraps and not evidence.combines_gradients):
         return None
     return _nothing_averaged(evidence, optimizer, passes)
 
 
 def _steps_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> str:
-    """The number of steps in which none of these gradients was combined."""
+    """The number of steps in which the ranks combined none of these gradients, as text."""
     steps = [
         step
         for step in optimizer.kinds
@@ -134,10 +136,10 @@ def _steps_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> str:
 
 
 def _some_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> Finding | None:
-    """Find that some parameters are averaged, and these are not."""
+    """Find that these parameters are not averaged, while others are."""
     if not optimizer.starts_equal:
         return None
-    names = some([optimizer.names[place] for place in alone])
+    names = shorten([optimizer.names[place] for place in alone])
     return causes.NOT_AVERAGED.finding(
         f"The gradients of {names} are not averaged, those of the others are: each rank trains "
         f"its own {words.plural(len(alone), 'tensor')} of them.",
@@ -148,7 +150,7 @@ def _some_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> Finding | None
 
 
 def _past_ddp(steps: str, bypassed: str) -> Finding:
-    """Find that the script calls the module inside DDP, at the line `bypassed`."""
+    """Find that the script calls the module inside DDP instead of DDP, at the line `bypassed`."""
     return causes.NOT_AVERAGED.finding(
         f"No gradient is averaged in {steps}: the model is called at {bypassed} past DDP, "
         "on the module inside, so DDP never learns of the backward pass. Each rank trains "
@@ -162,7 +164,7 @@ def _past_ddp(steps: str, bypassed: str) -> Finding:
 
 
 def _in_ddp(steps: str, passes: Sequence[BackwardPass]) -> Finding:
-    """Find that the model is in DDP, which averages in none of the passes."""
+    """Find that DDP wraps the model, but averages in none of the passes."""
     if passes and not any(backward_pass.syncs for backward_pass in passes):
         return causes.NOT_AVERAGED.finding(
             f"No gradient is averaged in {steps}: DDP's no_sync was on in every forward pass, "
@@ -183,7 +185,7 @@ def _in_ddp(steps: str, passes: Sequence[BackwardPass]) -> Finding:
 def _nothing_averaged(
     evidence: Evidence, optimizer: OptimizerOnRanks, passes: Sequence[BackwardPass]
 ) -> Finding:
-    """Find that nothing averages the gradients, or that the average misses the optimizer."""
+    """Find that nothing averages the gradients, or that the optimizer does not use the average."""
     sent = sum(evidence.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
     says = (
         "The ranks send messages, but each optimizer uses its rank's own gradients"
@@ -202,11 +204,11 @@ def _nothing_averaged(
 
 def zeroed(evidence: Evidence) -> Result:
     """Are the gradients zero when a step begins?"""
-    looked = False
+    compared = False
     for optimizer in evidence.optimizers:
         dirty: list[set[int]] = []
-        for _, row in optimizer.whole[1:]:
-            looked = True
+        for _, row in optimizer.sampled_steps[1:]:
+            compared = True
             dirty.append({place for place, step in enumerate(row) if _is_dirty(step)})
         ranks = [
             p for p in range(evidence.count) if sum(p in d for d in dirty) > MAJORITY * len(dirty)
@@ -224,15 +226,15 @@ def zeroed(evidence: Evidence) -> Result:
                 where=where,
             )
             return
-    if looked:
+    if compared:
         yield Row(table.ZERO, EQUAL, "on all ranks")
     else:
         yield Row(table.ZERO, NOT_SEEN, why_no_gradients(evidence))
 
 
 def _is_dirty(step: OptimizerStep) -> bool:
-    """Whether most gradients of a rank were not zero when the step began."""
+    """Whether most of a rank's gradients were not zero when the step began."""
     return step.gradients.clean.count(False) > MAJORITY * max(1, sum(step.got))
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (own, averaged, zeroed)
+RULES: tuple[Rule, ...] = (own, averaged, zeroed)

@@ -1,6 +1,6 @@
-"""Rules on what one target counts in the gradient, by the graphs of the losses."""
+"""Rules on how much each target counts in the gradient, as the graphs of the losses show."""
 
-from collections.abc import Callable
+from statistics import median_high
 
 from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import BackwardPass, LossTerm, OptimizerStep
@@ -8,7 +8,7 @@ from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import NO_STEP, Evidence
 from course.diagnostics.right.gradient_kinds import MEAN, OTHER
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import FACTOR, MAJORITY, UNEVEN
 
 UNREAD = "the losses could not be read, or their parts do not agree"
@@ -17,7 +17,7 @@ DIVIDE_ONCE = "Divide once: DDP and ReduceOp.AVG do it already."
 
 
 def targets(evidence: Evidence) -> Result:
-    """Does each target count as much as any other, and do all together count once?"""
+    """Does each target count as much as any other, and do the gradients have the right scale?"""
     optimizer = next((candidate for candidate in evidence.optimizers if candidate.steps), None)
     if optimizer is None or evidence.is_split:
         yield Row(table.TARGET, NOT_SEEN, evidence.is_split or NO_STEP)
@@ -35,7 +35,7 @@ def targets(evidence: Evidence) -> Result:
     if len(weights) <= MAJORITY * len(optimizer.steps):
         yield Row(table.TARGET, NOT_SEEN, UNREAD)
         return
-    uneven = [(n, lists) for n, lists in weights if _times(lists) > UNEVEN]
+    uneven = [(n, lists) for n, lists in weights if _largest_ratio(lists) > UNEVEN]
     if len(uneven) <= MAJORITY * len(weights):
         yield Row(table.TARGET, EQUAL, "as much on each rank and in each pass")
         return
@@ -46,7 +46,7 @@ def targets(evidence: Evidence) -> Result:
         f"rank {rank}: {', '.join(counts)}"
         for rank, counts in zip(evidence.rank_ids, terms, strict=True)
     )
-    times = _times(by_line)
+    times = _largest_ratio(by_line)
     line = row[0].latest[-1].called or row[0].latest[-1].line
     yield Row(table.TARGET, DIFFERS, f"up to {times:.1f} times as much, in step {number}")
     yield causes.MEAN_OF_MEANS.finding(
@@ -59,15 +59,15 @@ def targets(evidence: Evidence) -> Result:
 
 
 def _divisor(part: LossTerm) -> str:
-    """By how much a part is divided: a mean by its terms, a sum by the script's number."""
+    """The number that a part is divided by: a mean's terms, or the script's divisor of a sum."""
     return f"{1 / part.weight:.4g}" if part.name == "sum" else str(part.terms)
 
 
 def _weights(row: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]:
-    """What a target counts in all passes, relative to the first; empty if unread.
+    """How much a target counts in each pass, relative to the first; empty if a loss is unread.
 
-    There is a list for each line: losses of several lines, such as those of a GAN, are not parts
-    of one batch. `several` allows losses that have several parts.
+    Each line of the script has a list of its own, because losses of different lines, such as a
+    GAN's, do not share a batch. `several` allows losses that have several parts.
     """
     by_line: dict[str, list[BackwardPass]] = {}
     for step in row:
@@ -77,15 +77,15 @@ def _weights(row: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]
         [_relative(backward_pass, group[0], several) for backward_pass in group]
         for group in by_line.values()
     ]
-    whole = all(step.latest for step in row) and all(map(all, weights))
-    return weights if whole else []
+    all_read = all(step.latest for step in row) and all(map(all, weights))
+    return weights if all_read else []
 
 
 def _relative(backward_pass: BackwardPass, first: BackwardPass, several: bool) -> float:
-    """How many times as much a target counts in a pass as in another.
+    """How much a target counts in a pass, relative to another pass (1.0 = equal).
 
-    It is 0 if a loss was not read, or if the answer differs between its parts: each of these may
-    then be divided by another number.
+    It is 0 if a loss was not read, or if its parts disagree: then each part may be divided by
+    another number.
     """
     ours, theirs = backward_pass.parts, first.parts
     if [part.name for part in ours] != [part.name for part in theirs]:
@@ -94,24 +94,24 @@ def _relative(backward_pass: BackwardPass, first: BackwardPass, several: bool) -
         return 0.0
     if not ours or not all(part.terms and part.weight for part in [*ours, *theirs]):
         return 0.0
-    times = [our.weight / their.weight for our, their in zip(ours, theirs, strict=True)]
-    return times[0] if max(times) <= (1 + FACTOR) * min(times) else 0.0
+    ratios = [our.weight / their.weight for our, their in zip(ours, theirs, strict=True)]
+    return ratios[0] if max(ratios) <= (1 + FACTOR) * min(ratios) else 0.0
 
 
-def _times(weights: list[list[float]]) -> float:
-    """How many times as much one target counts as another of the same line."""
+def _largest_ratio(weights: list[list[float]]) -> float:
+    """The largest ratio between what two targets of the same line count."""
     return max(max(group) / min(group) for group in weights)
 
 
 def _weight(backward_pass: BackwardPass) -> float:
-    """What a target counts; 0 if the loss was not read, or has several parts."""
+    """How much a target counts; 0 if the loss was not read or has several parts."""
     if len(backward_pass.parts) != 1 or not backward_pass.parts[0].terms:
         return 0.0
     return backward_pass.parts[0].weight
 
 
 def _factor(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
-    """Find whether the gradients are N, 1/N or k times those of the mean, and why."""
+    """Find that the gradients are N, 1/N or k times those of the mean, for N ranks and k passes."""
     if not optimizer.kinds:
         return None
     factors = [
@@ -120,14 +120,14 @@ def _factor(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     ]  # fmt: skip
     if not factors:
         return None
-    middle = sorted(factors)[len(factors) // 2]
-    alike = sum(near(factor, middle) for factor in factors) > 0.9 * len(factors)
+    factor = median_high(factors)
+    alike = sum(near(other, factor) for other in factors) > 0.9 * len(factors)
     total, passes, line = _total(optimizer)
     count = evidence.count
     where = optimizer.steps[0][0].line
     if not alike:
         return None
-    if near(middle, count) and near(total, 1):
+    if near(factor, count) and near(total, 1):
         return causes.FACTOR.finding(
             f"The gradients are added, not averaged: they are {count} times those of the mean over "
             "all samples, as if the learning rate were so much larger.",
@@ -135,7 +135,7 @@ def _factor(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
             step=1,
             where=where,
         )
-    if near(middle, 1 / count) and not near(total, count):
+    if near(factor, 1 / count) and not near(total, count):
         return causes.FACTOR.finding(
             f"The gradients are averaged, and divided by the world size once more: they are 1/"
             f"{count} of the mean over all samples.",
@@ -143,7 +143,7 @@ def _factor(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
             step=1,
             where=where,
         )
-    if near(middle, 1) and passes > 1 and near(total, passes) and _fed_again(optimizer):
+    if near(factor, 1) and passes > 1 and near(total, passes) and _has_new_samples(optimizer):
         return causes.FACTOR.finding(
             f"The losses of the {passes} passes of a step are added, not averaged: the gradient is "
             f"{passes} times that of the mean over all samples. One process would do the same.",
@@ -161,16 +161,17 @@ def near(value: float, other: float) -> bool:
 
 
 def sum_of_weights(step: OptimizerStep) -> float:
-    """What all targets of a step count together; 0 if that is unread, or scaled."""
+    """How much all targets of a step count together; 0 if a loss is unread or scaled."""
     if not step.latest or any(p.scaled or not _weight(p) for p in step.latest):
         return 0.0
     return sum(_weight(p) * p.parts[0].terms for p in step.latest)
 
 
 def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
-    """What all targets of a step count together on a rank, its passes, and their line.
+    """How much all targets of a step count together on a rank, its number of passes, their line.
 
-    It is 0 if the losses were not read, are scaled, come from several lines, or are not means.
+    The result is `(0.0, 0, "")` if a loss was not read or is scaled, if the losses come from
+    several lines, or if the number of passes changes.
     """
     totals: list[float] = []
     counts: set[int] = set()
@@ -184,18 +185,17 @@ def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
             lines |= {p.line for p in step.latest}
     if not totals or len(counts) > 1 or len(lines) > 1:
         return 0.0, 0, ""
-    middle = sorted(totals)[len(totals) // 2]
-    return middle, counts.pop(), lines.pop()
+    return median_high(totals), counts.pop(), lines.pop()
 
 
-def _fed_again(optimizer: OptimizerOnRanks) -> bool:
-    """Whether each pass of a step has its own samples, so that they share one batch."""
+def _has_new_samples(optimizer: OptimizerOnRanks) -> bool:
+    """Whether each pass of a step has its own samples, as when a large batch is split."""
     for row in optimizer.steps:
         for step in row:
-            fed = [tuple(backward_pass.rows) for backward_pass in step.latest]
-            if not all(fed) or len(set(fed)) < len(fed):
+            samples = [tuple(backward_pass.rows) for backward_pass in step.latest]
+            if not all(samples) or len(set(samples)) < len(samples):
                 return False
     return True
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (targets,)
+RULES: tuple[Rule, ...] = (targets,)

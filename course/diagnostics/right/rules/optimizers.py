@@ -1,6 +1,5 @@
-"""Rules on optimizers and schedules: they cover all that is trained, and the whole training."""
+"""Rules on optimizers and schedules: do they cover all parameters, and the whole training?"""
 
-from collections.abc import Callable
 from statistics import median_high
 
 from course.core import words
@@ -9,7 +8,7 @@ from course.diagnostics.numerics.training import UnoptimizedParameter
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import NO_STEP, Evidence
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import ALIVE, MAJORITY
 
 
@@ -26,11 +25,11 @@ def unoptimized(evidence: Evidence) -> Result:
     parameters = [
         parameter
         for parameter in evidence.ranks[0].unoptimized
-        # A model of which no optimizer has any parameter is not trained, such as a teacher.
-        if parameter.gradients >= ALIVE and parameter.missing < parameter.of
+        # If no optimizer has any parameter of a model, such as a teacher, it is not trained.
+        if parameter.gradients >= ALIVE and parameter.missing < parameter.in_model
     ]
     late = [parameter for parameter in parameters if parameter.late]
-    few = [p for p in parameters if p.missing <= MAJORITY * p.of]
+    few = [p for p in parameters if p.missing <= MAJORITY * p.in_model]
     if late or few:
         names = ", ".join(f"`{parameter.name}`" for parameter in (late or few)[:3])
         yield Row(table.UNOPTIMIZED, DIFFERS, names)
@@ -43,7 +42,7 @@ def unoptimized(evidence: Evidence) -> Result:
 
 
 def _steps_for_nothing(optimizer: OptimizerOnRanks) -> Finding:
-    """Find that no parameter of an optimizer gets a gradient."""
+    """Find that none of the optimizer's parameters gets a gradient."""
     return causes.NEVER_UPDATED.finding(
         f"In {words.plural(len(optimizer.steps), 'step')} no parameter of this optimizer got a "
         "gradient, and none has changed: it steps for nothing. It may hold parameters that "
@@ -71,9 +70,10 @@ def _in_no_optimizer(
 
 
 def _is_idle(optimizer: OptimizerOnRanks) -> bool:
-    """Whether no step had a gradient or changed a weight, though a parameter needs one.
+    """Whether the optimizer never had a gradient or changed a weight, though it should.
 
-    An optimizer of a part that is frozen at first, on purpose, steps in vain as well.
+    An optimizer whose parameters were frozen when it began is not idle: the script may have frozen
+    them on purpose.
     """
     steps = [step for row in optimizer.steps for step in row]
     enough = len(optimizer.steps) >= 2 * ALIVE and not optimizer.on_rank[0].frozen
@@ -81,7 +81,7 @@ def _is_idle(optimizer: OptimizerOnRanks) -> bool:
 
 
 def schedule(evidence: Evidence) -> Result:
-    """Does a schedule step once for each step, and not end before the training?"""
+    """Does a schedule step once per optimizer step, and last as long as the training?"""
     for optimizer in evidence.optimizers:
         for judge in (_too_fast, _too_short):
             if verdict := judge(optimizer):
@@ -94,7 +94,7 @@ def schedule(evidence: Evidence) -> Result:
 
 
 def _too_fast(optimizer: OptimizerOnRanks) -> tuple[Row, Finding] | None:
-    """Find that the schedule steps in each backward pass."""
+    """Find that the schedule steps once per backward pass, with several passes per step."""
     steps = _schedule_steps(optimizer)
     later = [row[0] for row in optimizer.steps[1:]]
     if steps <= 1 or steps != _median([len(step.latest) for step in later]):
@@ -110,7 +110,7 @@ def _too_fast(optimizer: OptimizerOnRanks) -> tuple[Row, Finding] | None:
 
 
 def _too_short(optimizer: OptimizerOnRanks) -> tuple[Row, Finding] | None:
-    """Find that the rate is 0 long before the training ends."""
+    """Find that the learning rate is 0 for the last steps of the training."""
     first = optimizer.on_rank[0]
     if first.zero_rates < ALIVE or first.zero_from + first.zero_rates <= first.steps:
         return None
@@ -119,7 +119,7 @@ def _too_short(optimizer: OptimizerOnRanks) -> tuple[Row, Finding] | None:
         f"were taken: the last {first.zero_rates} change nothing."
     )
     cure = "Make the schedule as long as the training."
-    if not _schedule_steps(optimizer):  # the script itself takes none
+    if not _schedule_steps(optimizer):  # the script steps no schedule itself
         says += " accelerate steps a prepared schedule once for each process."
         cure = (
             "Make the schedule as long as it is stepped: times the number of processes; or "
@@ -136,7 +136,7 @@ def _too_short(optimizer: OptimizerOnRanks) -> tuple[Row, Finding] | None:
 
 
 def _schedule_steps(optimizer: OptimizerOnRanks) -> int:
-    """How many steps the script's schedule mostly takes for each step of the optimizer."""
+    """The median number of steps that the script's schedule takes per step of the optimizer."""
     return _median([row[0].schedules for row in optimizer.steps[1:]])
 
 
@@ -149,4 +149,4 @@ def _median(counts: list[int]) -> int:
     return median_high(counts) if counts else 0
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (unoptimized, schedule)
+RULES: tuple[Rule, ...] = (unoptimized, schedule)

@@ -1,8 +1,8 @@
-"""Rules for scripts that share out their data themselves: do the ranks draw separate parts?
+"""Rules for scripts that deal out their data themselves: do the ranks draw separate parts?
 
-Two ranks that draw the same samples may be right: they draw with replacement, repeat on purpose, or
-each take a part of a batch that all have. Each of these shows in how often, when and where samples
-come.
+Two ranks that draw the same samples may be right: they may draw with replacement, repeat samples on
+purpose, or each use a part of a batch that all ranks have. These cases differ in how often, when
+and in which batches the samples come.
 """
 
 from collections.abc import Sequence
@@ -27,50 +27,50 @@ from course.diagnostics.right.thresholds import (
 
 
 @dataclass(frozen=True)
-class Common:
-    """What two ranks' passes have in common: how many `samples`, by an estimate.
+class Overlap:
+    """The samples that two ranks' passes have in common, estimated from a subset.
 
-    `share` is their part of the smaller pass. `again` is the share of samples that a rank itself
-    drew before. `apart` is the distance of a sample's places in both, relative to their length.
+    `samples` is their number, and `share` their part of the pass with fewer samples. `repeats` is
+    the share of draws that repeat a sample on the same rank. `distance` is how far apart the two
+    ranks draw a sample (the median), relative to the length of the shorter pass.
     """
 
     samples: int
     share: float
-    again: float
-    apart: float
+    repeats: float
+    distance: float
 
     @property
     def is_drawn_once(self) -> bool:
-        """Whether each rank draws a sample once, so that a repetition on a rank is chance."""
-        return self.samples >= ENOUGH and self.again < REPEATS * self.share
+        """Whether each rank draws a sample once, up to a few repeats by chance."""
+        return self.samples >= ENOUGH and self.repeats < REPEATS * self.share
 
     @property
     def is_in_step(self) -> bool:
-        """Whether both have a sample at about the same time."""
-        return self.apart < TOGETHER
+        """Whether both ranks draw a sample at about the same time."""
+        return self.distance < TOGETHER
 
 
-def common(first: LoaderPass, second: LoaderPass) -> Common:
-    """Compare the samples that a hash has chosen of two passes."""
-    rare = max(first.one_in, second.one_in)
+def overlap(first: LoaderPass, second: LoaderPass) -> Overlap:
+    """Compare two passes by the samples that a hash chose from each."""
+    one_in = max(first.one_in, second.one_in)
     chosen = [
-        [pair for pair in loader_pass.chosen if is_chosen(pair[0], rare)]
+        [pair for pair in loader_pass.chosen if is_chosen(pair[0], one_in)]
         for loader_pass in (first, second)
     ]
-    ours, theirs = (dict(reversed(pairs)) for pairs in chosen)  # a sample, and where it comes first
+    ours, theirs = (dict(reversed(pairs)) for pairs in chosen)  # each sample's first place
     if not ours or not theirs:
-        return Common(0, 0.0, 0.0, 0.0)
-    both = set(ours) & set(theirs)
-    again = max(1 - len(ours) / len(chosen[0]), 1 - len(theirs) / len(chosen[1]))
+        return Overlap(0, 0.0, 0.0, 0.0)
+    common = set(ours) & set(theirs)
+    share = len(common) / min(len(ours), len(theirs))
+    repeats = max(1 - len(ours) / len(chosen[0]), 1 - len(theirs) / len(chosen[1]))
     length = max(1, min(first.given, second.given))
-    apart = (
-        median([abs(ours[sample] - theirs[sample]) / length for sample in both]) if both else 0.0
-    )
-    return Common(len(both) * rare, len(both) / min(len(ours), len(theirs)), again, apart)
+    distances = [abs(ours[sample] - theirs[sample]) / length for sample in common]
+    return Overlap(len(common) * one_in, share, repeats, median(distances) if common else 0.0)
 
 
 def own_order(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
-    """Find that the script's own sampler deals from another order on each rank."""
+    """Find that the script's own sampler deals from a different order on each rank."""
     passes = [
         row for row in evidence.training_rows if all(map(_is_known, row)) and _is_shared_out(row)
     ]
@@ -78,7 +78,7 @@ def own_order(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     if not evidence.is_tied or len(alike) <= MAJORITY * len(passes):
         return None
     first, second = alike[0][:2]
-    share = common(first, second).share
+    share = overlap(first, second).share
     return causes.REPEATED_DATA.finding(
         f"The ranks deal an epoch out, {first.given:,} of {first.length:,} samples to rank "
         f"{evidence.rank_ids[0]}, but {100 * share:.0f} % of these also go to rank "
@@ -92,7 +92,7 @@ def own_order(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
 
 
 def _is_known(loader_pass: LoaderPass) -> bool:
-    """Whether all that the script's own sampler gave, to an epoch's end, is known."""
+    """Whether the script's own sampler was watched to the end of an epoch."""
     return bool(loader_pass.chosen and not loader_pass.stream and loader_pass.is_over)
 
 
@@ -105,30 +105,30 @@ def _is_shared_out(row: Sequence[LoaderPass]) -> bool:
 
 
 def _is_by_chance(row: Sequence[LoaderPass]) -> bool:
-    """Whether any two ranks have as much in common as if each drew its part by itself."""
-    overlaps = [common(*pair) for pair in combinations(row, 2)]
-    share = sum(overlap.share for overlap in overlaps) / len(overlaps)
+    """Whether two ranks share about as many samples as if each drew its part independently."""
+    overlaps = [overlap(*pair) for pair in combinations(row, 2)]
+    share = sum(pair.share for pair in overlaps) / len(overlaps)
     chance = 1 / len(row)
     return abs(share - chance) < BY_CHANCE * chance and all(
-        overlap.is_drawn_once and not overlap.is_in_step for overlap in overlaps
+        pair.is_drawn_once and not pair.is_in_step for pair in overlaps
     )
 
 
 def one_stream(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
-    """Find ranks that each read one whole stream, in orders that differ a little."""
+    """Find ranks that each read the whole stream, in slightly different orders."""
     for row in evidence.training_rows:
         if not evidence.is_tied or not all(loader_pass.stream for loader_pass in row):
             continue
         for places in evidence.pairs:
             first, second = (row[place] for place in places)
             ranks = [evidence.rank_ids[place] for place in places]
-            both = common(first, second)
-            if both.samples < MANY or _is_aligned(first, second):
+            pair = overlap(first, second)
+            if pair.samples < MANY or _is_aligned(first, second):
                 continue
-            if both.is_drawn_once and both.is_in_step and both.share >= SAME:
+            if pair.is_drawn_once and pair.is_in_step and pair.share >= SAME:
                 return causes.REPEATED_DATA.finding(
                     f"Ranks {ranks[0]} and {ranks[1]} read the same stream: "
-                    f"{100 * both.share:.0f} % of the samples of one come on the other too, a "
+                    f"{100 * pair.share:.0f} % of the samples of one come on the other too, a "
                     "little earlier or later. Two ranks do the work of one.",
                     "Give each rank its part of the files or of the samples, and then each worker "
                     "its part of these: a shuffle with another seed does not divide them.",
@@ -140,7 +140,7 @@ def one_stream(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None
 
 
 def _is_aligned(first: LoaderPass, second: LoaderPass) -> bool:
-    """Whether both have the same batches, so that each may use a part of them."""
+    """Whether both have the same batches, of which each may use a part."""
     pairs = list(zip(first.rows, second.rows, strict=False))
     same = sum(set(ours) == set(theirs) for ours, theirs in pairs)
     return same > MAJORITY * len(pairs)

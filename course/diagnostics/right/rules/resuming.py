@@ -1,17 +1,15 @@
-"""Rules on what a training resumes, on all ranks alike: weights, optimizer's state, epoch."""
-
-from collections.abc import Callable
+"""Rules on resuming: all ranks load the same weights, optimizer state and epoch."""
 
 from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import LoadedFile, LoaderPass
 from course.diagnostics.right import causes, table
-from course.diagnostics.right.evidence import Evidence, listed, odd_one
+from course.diagnostics.right.evidence import Evidence, odd_rank, ranks_in_words
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 
 
 def resume(evidence: Evidence) -> Result:
-    """Do all ranks continue from the same state, and from all of it?"""
+    """Do all ranks resume from the same state, and from all of it?"""
     if not evidence.is_tied:
         yield Row(table.RESUME, NOT_SEEN, evidence.why_untied)
         return
@@ -33,25 +31,25 @@ def _some_ranks(evidence: Evidence) -> Finding | None:
     """Find that only some ranks load the optimizer's state, and that weights then diverge."""
     for optimizer in evidence.optimizers:
         lines = [report.restored for report in optimizer.on_rank]
-        if all(lines) or not any(lines) or evidence.is_sharded or not _parts(optimizer):
+        if all(lines) or not any(lines) or evidence.is_sharded or not _diverges(optimizer):
             continue
         ranks = [rank for rank, line in zip(evidence.rank_ids, lines, strict=True) if line]
         others = [rank for rank in evidence.rank_ids if rank not in ranks]
         where = next(filter(None, lines))
         return causes.RESUME.finding(
-            f"The optimizer's state is loaded on {listed(ranks)} (at {where}), and {listed(others)}"
-            f" begin{'s' if len(others) == 1 else ''} without: DDP sends weights, and no state of "
-            "an optimizer, so equal gradients make different weights.",
+            f"The optimizer's state is loaded on {ranks_in_words(ranks)} (at {where}), and "
+            f"{ranks_in_words(others)} begin{'s' if len(others) == 1 else ''} without: DDP sends "
+            "weights, and no state of an optimizer, so equal gradients make different weights.",
             "Load the checkpoint on all ranks.",
-            rank=odd_one([bool(line) for line in lines], evidence.rank_ids),
+            rank=odd_rank([bool(line) for line in lines], evidence.rank_ids),
             step=1,
             where=where,
         )
     return None
 
 
-def _parts(optimizer: OptimizerOnRanks) -> bool:
-    """Whether equal weights diverge in the first step."""
+def _diverges(optimizer: OptimizerOnRanks) -> bool:
+    """Whether weights that are equal before the first step differ after it."""
     return optimizer.starts_equal and len({tuple(step.after) for step in optimizer.steps[0]}) > 1
 
 
@@ -61,7 +59,7 @@ def _other_steps(evidence: Evidence) -> Finding | None:
         report.restored for optimizer in evidence.optimizers for report in optimizer.on_rank
     ):
         return None
-    loads = [_of_training(rank.loads) for rank in evidence.ranks]
+    loads = [_checkpoints(rank.loads) for rank in evidence.ranks]
     for row in zip(*loads, strict=False) if len(set(map(len, loads))) == 1 else ():
         for key in row[0].numbers:
             values = [load.numbers.get(key) for load in row]
@@ -71,20 +69,20 @@ def _other_steps(evidence: Evidence) -> Finding | None:
                 f"The ranks go on from different checkpoints: the {key} is not the same "
                 f"({evidence.by_rank(values)}).",
                 "Let rank 0 choose the checkpoint and broadcast its name, or its content.",
-                rank=odd_one(values, evidence.rank_ids),
+                rank=odd_rank(values, evidence.rank_ids),
                 step=1,
                 where=row[0].line,
             )
     return None
 
 
-def _of_training(loads: list[LoadedFile]) -> list[LoadedFile]:
-    """The files read before the first step that have an optimizer's state."""
+def _checkpoints(loads: list[LoadedFile]) -> list[LoadedFile]:
+    """The files with an optimizer's state that were read before the first backward pass."""
     return [load for load in loads if load.optimizer and not load.passes]
 
 
 def _no_state(evidence: Evidence) -> Finding | None:
-    """Find that the script saves an optimizer's state, reads that file, and does not load it."""
+    """Find that no optimizer loads the state that the script saves and reads again."""
     optimizers = [report for optimizer in evidence.optimizers for report in optimizer.on_rank]
     if any(report.restored for report in optimizers):
         return None
@@ -105,13 +103,13 @@ def _no_state(evidence: Evidence) -> Finding | None:
 
 
 def _first_epoch(evidence: Evidence) -> Finding | None:
-    """Find that the optimizer continues in a later epoch, and the sampler begins with the first."""
+    """Find that the optimizer continues from a later epoch, but the sampler begins with epoch 0."""
     if not evidence.optimizers or not all(
         optimizer.on_rank[0].restored for optimizer in evidence.optimizers
     ):
         return None
     mine = [loader_pass for loader_pass in evidence.training_passes(0) if _shuffles(loader_pass)]
-    loads = _of_training(evidence.ranks[0].loads)
+    loads = _checkpoints(evidence.ranks[0].loads)
     epochs = [load.numbers.get("epoch", 0) for load in loads]
     if not mine or not epochs or epochs[-1] < 2 or mine[0].epoch != 0:
         return None
@@ -128,4 +126,4 @@ def _shuffles(loader_pass: LoaderPass) -> bool:
     return loader_pass.kind == "DistributedSampler" and loader_pass.shuffles
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (resume,)
+RULES: tuple[Rule, ...] = (resume,)

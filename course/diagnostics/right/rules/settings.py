@@ -1,19 +1,19 @@
-"""Rules on how ranks train: the mode, the precision, the optimizer's settings and rates."""
+"""Rules on how ranks train: the mode, the precision, the optimizer's settings, learning rates."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 
 from course.diagnostics.right import causes, table
-from course.diagnostics.right.evidence import Evidence, odd_one
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
+from course.diagnostics.right.evidence import Evidence, odd_rank
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 from course.diagnostics.right.thresholds import SINCE
 
 
 def modes(evidence: Evidence) -> Result:
-    """Do the ranks train in the same mode, and does none stay in evaluation?"""
-    difference = yield from _described(evidence, "modes", table.MODE)
+    """Do the ranks train in the same mode, and do they return to it after an evaluation?"""
+    difference = yield from _compare(evidence, "modes", table.MODE)
     if difference:
         step, values, line = difference
-        rank = odd_one(values, evidence.rank_ids)
+        rank = odd_rank(values, evidence.rank_ids)
         if rank is None and values.count("evaluation") == 1:
             rank = evidence.rank_ids[values.index("evaluation")]
         yield causes.MODE.finding(
@@ -37,7 +37,7 @@ def modes(evidence: Evidence) -> Result:
 
 
 def _stays_in_evaluation(evidence: Evidence) -> int:
-    """The step from which on all are in evaluation, if the first were not; else 0."""
+    """The step from which all passes run in evaluation mode, after training mode; else 0."""
     modes = [
         row[0].latest[0].modes if row[0].latest else "" for row in evidence.optimizers[0].steps
     ]
@@ -50,38 +50,41 @@ def _stays_in_evaluation(evidence: Evidence) -> int:
 
 def precision(evidence: Evidence) -> Result:
     """Do the ranks compute in the same precision?"""
-    difference = yield from _described(evidence, "precision", table.PRECISION)
+    difference = yield from _compare(evidence, "precision", table.PRECISION)
     if difference:
         step, values, line = difference
         yield causes.PRECISION.finding(
             f"The ranks compute in different precision since step {step} "
             f"({evidence.by_rank(values)}).",
-            rank=odd_one(values, evidence.rank_ids),
+            rank=odd_rank(values, evidence.rank_ids),
             step=step,
             where=line,
         )
 
 
-def _described(
-    evidence: Evidence, what: str, name: str
+def _compare(
+    evidence: Evidence, field: str, name: str
 ) -> Generator[Row, None, tuple[int, list[str], str] | None]:
-    """Yield a row; return the first step that differs, the value of each rank, and the line."""
+    """Compare a field of the backward passes, and yield the row with this name.
+
+    Returns the first step that differs, the value of each rank, and the line; None if none does.
+    """
     if not evidence.is_tied:
         yield Row(name, NOT_SEEN, evidence.why_untied)
         return None
     differing: list[tuple[int, list[str], str]] = []
-    looked = 0
+    compared = 0
     for optimizer in evidence.optimizers:
         for number, steps in enumerate(optimizer.steps, 1):
             for passes in evidence.backward_passes(steps):
-                values = [getattr(backward_pass, what) for backward_pass in passes]
-                looked += all(values)
+                values = [getattr(backward_pass, field) for backward_pass in passes]
+                compared += all(values)
                 if all(values) and len(set(values)) > 1:
                     differing.append((number, values, passes[-1].called))
     if len({number for number, _, _ in differing}) >= SINCE:
         yield Row(name, DIFFERS, f"since step {differing[0][0]}")
         return differing[0]
-    if looked:
+    if compared:
         yield Row(name, EQUAL, "at each call of the model")
     else:
         yield Row(name, NOT_SEEN, "no call of a model with gradients was seen")
@@ -89,12 +92,7 @@ def _described(
 
 
 def settings(evidence: Evidence) -> Result:
-    """Do the optimizers have the same settings and rates?"""
-    yield from _settings(evidence)
-    yield from _rates(evidence)
-
-
-def _settings(evidence: Evidence) -> Result:
+    """Do the optimizers have the same settings, other than learning rates, on all ranks?"""
     if not evidence.is_tied or not evidence.steps:
         yield Row(table.SETTINGS, NOT_SEEN, evidence.why_no_steps)
         return
@@ -110,7 +108,7 @@ def _settings(evidence: Evidence) -> Result:
                     f"The optimizers have different settings since step {number}: "
                     f"{_difference(values, evidence.rank_ids)}. The ranks turn equal gradients "
                     "into different weights.",
-                    rank=odd_one(values, evidence.rank_ids),
+                    rank=odd_rank(values, evidence.rank_ids),
                     step=number,
                     where=where,
                 )
@@ -127,7 +125,8 @@ def _difference(values: list[str], ranks: list[int]) -> str:
     )
 
 
-def _rates(evidence: Evidence) -> Result:
+def rates(evidence: Evidence) -> Result:
+    """Do the optimizers have the same learning rates on all ranks?"""
     if not evidence.is_tied or not evidence.steps:
         yield Row(table.RATE, NOT_SEEN, evidence.why_no_steps)
         return
@@ -137,14 +136,12 @@ def _rates(evidence: Evidence) -> Result:
             if len(set(values)) > 1:
                 scheduled = next((s.schedule_line for s in row if s.schedule_line), "")
                 where = optimizer.on_rank[-1].made_at if number == 1 or not scheduled else scheduled
-                rates = ", ".join(
-                    f"rank {r}: {v[0]:g}" for r, v in zip(evidence.rank_ids, values, strict=True)
-                )
-                yield Row(table.RATE, DIFFERS, f"since step {number}: {rates}")
+                by_rank = evidence.by_rank([f"{rates[0]:g}" for rates in values])
+                yield Row(table.RATE, DIFFERS, f"since step {number}: {by_rank}")
                 yield causes.LEARNING_RATE.finding(
-                    f"The ranks have different learning rates since step {number} ({rates}), so "
+                    f"The ranks have different learning rates since step {number} ({by_rank}), so "
                     "equal gradients make different weights.",
-                    rank=odd_one(values, evidence.rank_ids),
+                    rank=odd_rank(values, evidence.rank_ids),
                     step=number,
                     where=where,
                 )
@@ -152,4 +149,4 @@ def _rates(evidence: Evidence) -> Result:
     yield Row(table.RATE, EQUAL, "in each step")
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (modes, precision, settings)
+RULES: tuple[Rule, ...] = (modes, precision, settings, rates)

@@ -1,19 +1,19 @@
-"""Rules on the weights with which ranks begin: of the trained model, and of other models."""
+"""Rules on the weights that ranks begin with: those of the trained model and of other models."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from course.core import words
 from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import DdpModel, InferenceModel
 from course.diagnostics.right import causes, table
-from course.diagnostics.right.evidence import NO_STEP, Evidence, listed, odd_one
+from course.diagnostics.right.evidence import NO_STEP, Evidence, odd_rank, ranks_in_words
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, some
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule, shorten
 
 
 def weights(evidence: Evidence) -> Result:
-    """Are the weights equal at the start, if something ties the ranks?"""
+    """Are the weights equal at the start, if something ties the ranks together?"""
     if evidence.is_split:
         yield Row(table.START, NOT_SEEN, evidence.is_split)
         return
@@ -21,48 +21,50 @@ def weights(evidence: Evidence) -> Result:
         yield Row(table.START, NOT_SEEN, "each rank keeps a shard of its own")
         return
     for wraps in zip(*[rank.wrapped for rank in evidence.ranks], strict=False):
-        if len({tuple(wrap.first) for wrap in wraps if wrap.first}) > 1:
-            yield from _unlike_in_ddp(evidence, wraps)
+        if len({tuple(wrap.at_first_call) for wrap in wraps if wrap.at_first_call}) > 1:
+            yield from _changed_in_ddp(evidence, wraps)
             return
     for optimizer in evidence.optimizers:
-        tied = set(optimizer.unlike) - optimizer.own_parts
-        if tied and (evidence.averages or evidence.ranks[0].wrapped):
-            yield from _unlike_start(evidence, optimizer)
+        tied = set(optimizer.unequal_at_start) - optimizer.own_parts
+        if tied and (evidence.combines_gradients or evidence.ranks[0].wrapped):
+            yield from _unequal_start(evidence, optimizer)
             return
-    yield _row_of_start(evidence)
+    yield _start_row(evidence)
 
 
-def _row_of_start(evidence: Evidence) -> Row:
-    """The row for a start with which nothing is wrong."""
+def _start_row(evidence: Evidence) -> Row:
+    """The row for a start without a finding."""
     optimizers = evidence.optimizers
     if not evidence.steps:
         return Row(table.START, NOT_SEEN, NO_STEP)
     if all(optimizer.starts_equal for optimizer in optimizers):
         return Row(table.START, EQUAL, "on all ranks before the first step")
     if evidence.is_tied and all(
-        set(optimizer.unlike) <= optimizer.own_parts for optimizer in optimizers
+        set(optimizer.unequal_at_start) <= optimizer.own_parts for optimizer in optimizers
     ):
         says = "but for a part of the model that each rank has of its own"
         return Row(table.START, EQUAL, says)
     return Row(table.START, NOT_SEEN, f"they differ, and {evidence.why_untied}")
 
 
-def _unlike_in_ddp(evidence: Evidence, wraps: Sequence[DdpModel]) -> Result:
-    """Find that weights were changed after DDP had made them equal."""
-    names = _unlike(wraps[0].names, [wrap.first for wrap in wraps])
+def _changed_in_ddp(evidence: Evidence, wraps: Sequence[DdpModel]) -> Result:
+    """Find that the script changed weights after DDP had made them equal."""
+    names = _unequal_names(wraps[0].names, [wrap.at_first_call for wrap in wraps])
     ranks = [
-        rank for rank, wrap in zip(evidence.rank_ids, wraps, strict=True) if wrap.first != wrap.then
+        rank
+        for rank, wrap in zip(evidence.rank_ids, wraps, strict=True)
+        if wrap.at_first_call != wrap.at_wrapping
     ]
     rank = (
         ranks[0]
         if len(ranks) == 1
-        else odd_one([str(wrap.first) for wrap in wraps], evidence.rank_ids)
+        else odd_rank([str(wrap.at_first_call) for wrap in wraps], evidence.rank_ids)
     )
     where = _changed_at(evidence, ranks or evidence.rank_ids) or wraps[0].made_at
     on = f"rank {rank}" if rank is not None else "the ranks"
     yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
     yield causes.START.finding(
-        f"The weights differ when training starts ({some(names)}): {on} changed them at {where} "
+        f"The weights differ when training starts ({shorten(names)}): {on} changed them at {where} "
         "after DDP had made them equal. DDP averages gradients and never looks at the weights "
         "again, so the ranks train different models.",
         "Change weights before you wrap the model in DDP, or change them on all ranks alike.",
@@ -72,11 +74,11 @@ def _unlike_in_ddp(evidence: Evidence, wraps: Sequence[DdpModel]) -> Result:
     )
 
 
-def _unlike_start(evidence: Evidence, optimizer: OptimizerOnRanks) -> Result:
-    """Find that an optimizer begins with weights that differ, though its ranks train together."""
-    names = _unlike(optimizer.names, [step.before for step in optimizer.steps[0]])
+def _unequal_start(evidence: Evidence, optimizer: OptimizerOnRanks) -> Result:
+    """Find that an optimizer begins with different weights on ranks that train together."""
+    names = _unequal_names(optimizer.names, [step.before for step in optimizer.steps[0]])
     yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
-    line, ranks = evidence.changed(
+    line, ranks = evidence.partial_change(
         _equal_until(evidence, optimizer), [step.passes for step in optimizer.steps[0]]
     )
     if line:
@@ -86,10 +88,11 @@ def _unlike_start(evidence: Evidence, optimizer: OptimizerOnRanks) -> Result:
 
 
 def _changed_by_some(names: list[str], line: str, ranks: list[int]) -> Finding:
-    """Find that only some ranks came through a line that changes weights."""
+    """Find that only some ranks executed a line that changes weights."""
     return causes.START.finding(
-        f"The weights differ before the first step of an optimizer ({some(names)}), since only "
-        f"{listed(ranks)} changed them at {line}. Equal gradients then train different models.",
+        f"The weights differ before the first step of an optimizer ({shorten(names)}), since only "
+        f"{ranks_in_words(ranks)} changed them at {line}. Equal gradients then train different "
+        "models.",
         "Change weights on all ranks alike, or send them from one rank to all with dist.broadcast.",
         rank=ranks[0] if len(ranks) == 1 else None,
         step=1,
@@ -98,23 +101,23 @@ def _changed_by_some(names: list[str], line: str, ranks: list[int]) -> Finding:
 
 
 def _never_equal(evidence: Evidence, optimizer: OptimizerOnRanks, names: list[str]) -> Finding:
-    """Find that nothing has made the weights equal."""
+    """Find that nothing made the weights equal before the first step."""
     first = optimizer.on_rank[0]
-    made_at = first.made[optimizer.unlike[0]] if first.made else ""
+    made_at = first.made[optimizer.unequal_at_start[0]] if first.made else ""
     befores = [tuple(step.before) for step in optimizer.steps[0]]
     return causes.START.finding(
-        f"The weights differ before the first step ({some(names)}), though the ranks combine "
+        f"The weights differ before the first step ({shorten(names)}), though the ranks combine "
         "their gradients: each rank applies the same updates to another model.",
         "Send rank 0's weights to all ranks before the first step "
         "(dist.broadcast for each parameter), or let DDP do so.",
-        rank=odd_one(befores, evidence.rank_ids),
+        rank=odd_rank(befores, evidence.rank_ids),
         step=1,
         where=made_at or first.made_at,
     )
 
 
 def _equal_until(evidence: Evidence, optimizer: OptimizerOnRanks) -> list[int]:
-    """How many backward passes each rank had made when weights were last equal, or 0."""
+    """How many backward passes each rank had made when all weights were last equal, or 0."""
     rows = [
         row
         for other in evidence.optimizers
@@ -129,22 +132,22 @@ def _equal_until(evidence: Evidence, optimizer: OptimizerOnRanks) -> list[int]:
 
 
 def _changed_at(evidence: Evidence, ranks: list[int]) -> str:
-    """The last line that changed weights before the first pass, if possible here alone."""
+    """The last line that changed weights before the first pass, preferably on these ranks alone."""
     ours = [r for r in evidence.ranks if r.rank in ranks]
     theirs = {change.line for r in evidence.ranks if r.rank not in ranks for change in r.changes}
     lines = [change.line for change in ours[0].changes if change.passes == 0]
     return next(iter([line for line in lines[::-1] if line not in theirs] or lines[::-1]), "")
 
 
-def _unlike(names: list[str], marks: list[list[int]]) -> list[str]:
+def _unequal_names(names: list[str], checksums: list[list[int]]) -> list[str]:
     return [
-        name for name, column in zip(names, zip(*marks, strict=True), strict=False)
+        name for name, column in zip(names, zip(*checksums, strict=True), strict=False)
         if len(set(column)) > 1
     ]  # fmt: skip
 
 
-def drifted(evidence: Evidence) -> int:
-    """The first step after which weights differ that the ranks should keep equal."""
+def _first_drift(evidence: Evidence) -> int:
+    """The first step after which the weights differ between the ranks; 0 if they never do."""
     for optimizer in evidence.optimizers:
         for number, row in enumerate(optimizer.steps, 1):
             if len({tuple(step.after) for step in row}) > 1:
@@ -163,16 +166,16 @@ def others(evidence: Evidence) -> Result:
         if first.trains or len({model.checksum for model in row}) == 1:
             continue
         if first.steps and (
-            drifted(evidence) or any(optimizer.own_parts for optimizer in evidence.optimizers)
+            _first_drift(evidence) or any(optimizer.own_parts for optimizer in evidence.optimizers)
         ):
             continue
-        marks = [model.checksum for model in row]
+        checksums = [model.checksum for model in row]
         when = f", first after step {first.steps}," if first.steps else ""
         yield Row(table.OTHERS, DIFFERS, f"{first.name} at {first.line}")
         yield causes.OTHER_MODEL.finding(
             f"The {first.name} that is called without gradients at {first.line}{when} has other "
             "weights on each rank, so its answers differ from rank to rank.",
-            rank=odd_one(marks, evidence.rank_ids),
+            rank=odd_rank(checksums, evidence.rank_ids),
             step=max(1, first.steps),
             where=first.made_at or first.line,
         )
@@ -183,7 +186,7 @@ def others(evidence: Evidence) -> Result:
 
 
 def _called_alike(evidence: Evidence) -> list[list[InferenceModel]]:
-    """The models that all ranks first called at the same line after the same step."""
+    """The models that all ranks first called at the same line after the same step, rank by rank."""
     by_rank = []
     for rank in evidence.ranks:
         models: dict[tuple[str, str, int, int], InferenceModel] = {}
@@ -193,10 +196,10 @@ def _called_alike(evidence: Evidence) -> list[list[InferenceModel]]:
             models[*key, number] = model
         by_rank.append(models)
     return [
-        [of_rank[key] for of_rank in by_rank]
+        [models[key] for models in by_rank]
         for key in by_rank[0]
-        if all(key in of_rank for of_rank in by_rank)
+        if all(key in models for models in by_rank)
     ]
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (weights, others)
+RULES: tuple[Rule, ...] = (weights, others)

@@ -1,7 +1,7 @@
-"""Rules on each step: which ranks take it, with which numbers, and whether weights stay equal."""
+"""Rules on each step: do all ranks take it, is it finite, and do weights and buffers stay equal?"""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from course.core import words
 from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import OptimizerStep
 from course.diagnostics.right import causes, table
-from course.diagnostics.right.evidence import NO_STEP, Evidence, listed, odd_one
+from course.diagnostics.right.evidence import NO_STEP, Evidence, odd_rank, ranks_in_words
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
 from course.diagnostics.right.rules.gradients import why_no_gradients
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, some
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule, shorten
 from course.diagnostics.right.thresholds import EXACT, MAJORITY
 
 
@@ -40,11 +40,11 @@ def taken(evidence: Evidence) -> Result:
 
 
 def finite(evidence: Evidence) -> Result:
-    """Are all gradients finite?"""
-    looked = False
+    """Are all losses, gradients and weights finite?"""
+    compared = False
     for optimizer in evidence.optimizers:
         for number, row in enumerate(optimizer.steps, 1):
-            looked = True
+            compared = True
             bad = [
                 any(p.loss is not None and not math.isfinite(p.loss) for p in step.latest)
                 or not _is_finite(step)
@@ -66,7 +66,7 @@ def finite(evidence: Evidence) -> Result:
                 where=line,
             )
             return
-    if looked:
+    if compared:
         yield Row(table.FINITE, EQUAL, "all losses and weights are finite")
     else:
         yield Row(table.FINITE, NOT_SEEN, NO_STEP)
@@ -83,30 +83,30 @@ def weights(evidence: Evidence) -> Result:
         yield Row(table.AFTER, NOT_SEEN, why_no_gradients(evidence))
         return
     if evidence.averages_weights:
-        meets = next(optimizer.meets for optimizer in evidence.optimizers if optimizer.meets)
-        yield Row(table.AFTER, EQUAL, f"the ranks average them, first before step {meets[0]}")
+        first = next(o.sync_steps[0] for o in evidence.optimizers if o.sync_steps)
+        yield Row(table.AFTER, EQUAL, f"the ranks average them, first before step {first}")
         return
     if not evidence.is_tied:
         yield Row(table.AFTER, NOT_SEEN, evidence.why_untied)
         return
     for optimizer in evidence.optimizers:
         for number, row in enumerate(optimizer.steps, 1):
-            if names := _apart(optimizer, row):
+            if names := _unequal_names(optimizer, row):
                 yield Row(table.AFTER, DIFFERS, f"since step {number}: {names}")
                 yield _drift(evidence, optimizer, number, names)
                 return
     yield Row(table.AFTER, EQUAL, f"in all {words.plural(evidence.steps, 'step')}")
 
 
-def _apart(optimizer: OptimizerOnRanks, row: Sequence[OptimizerStep]) -> str:
-    marks = list(zip(*[step.after for step in row], strict=True))
-    places = [place for place, column in enumerate(marks) if len(set(column)) > 1]
+def _unequal_names(optimizer: OptimizerOnRanks, row: Sequence[OptimizerStep]) -> str:
+    checksums = list(zip(*[step.after for step in row], strict=True))
+    places = [place for place, column in enumerate(checksums) if len(set(column)) > 1]
     norms = list(zip(*[step.norms for step in row], strict=False))
     places += [
         place for place, column in enumerate(norms)
         if place not in places and max(column) - min(column) > EXACT * max(map(abs, column))
     ]  # fmt: skip
-    return some([optimizer.names[place] for place in places if place not in optimizer.own_parts])
+    return shorten([optimizer.names[place] for place in places if place not in optimizer.own_parts])
 
 
 def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: str) -> Finding:
@@ -116,11 +116,11 @@ def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: 
     line = ""
     ranks: list[int] = []
     if before and not equal_before:
-        line, ranks = evidence.changed([s.passes for s in before], [s.passes for s in row])
+        line, ranks = evidence.partial_change([s.passes for s in before], [s.passes for s in row])
     if line:
         return causes.DRIFT.finding(
             f"The weights are no longer equal in step {number} ({names}), since only "
-            f"{listed(ranks)} changed them before it, at {line}.",
+            f"{ranks_in_words(ranks)} changed them before it, at {line}.",
             "Change weights on all ranks alike, or send them from one rank to all with "
             "dist.broadcast.",
             rank=ranks[0] if len(ranks) == 1 else None,
@@ -130,7 +130,7 @@ def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: 
     moment = "in the step itself" if equal_before else "between two steps"
     if not before and not equal_before:
         moment = "before the first step"
-    rank = odd_one([tuple(step.after) for step in row], evidence.rank_ids)
+    rank = odd_rank([tuple(step.after) for step in row], evidence.rank_ids)
     return causes.DRIFT.finding(
         f"The weights are no longer equal after step {number} ({names}), and nothing else that was "
         f"looked at explains it: they part {moment}.",
@@ -143,7 +143,7 @@ def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: 
 
 
 def buffers(evidence: Evidence) -> Result:
-    """Are the buffers equal when a step begins, if they are saved or used to evaluate?"""
+    """Are the buffers equal when a step begins, if the model is saved or evaluated?"""
     wraps = [wrap for rank in evidence.ranks for wrap in rank.wrapped]
     rows = evidence.step_rows
     marks = [[p.buffers for step in row for p in step.latest[:1]] for row in rows]
@@ -156,8 +156,8 @@ def buffers(evidence: Evidence) -> Result:
             table.BUFFERS, NOT_SEEN, "the model has none" if not marks else evidence.why_untied
         )
         return
-    apart = [row for row in marks if len(set(row)) > 1]
-    if len(apart) <= MAJORITY * len(marks):
+    unequal = [row for row in marks if len(set(row)) > 1]
+    if len(unequal) <= MAJORITY * len(marks):
         yield Row(table.BUFFERS, EQUAL, "when a step begins")
         return
     yield Row(table.BUFFERS, DIFFERS, "when a step begins")
@@ -171,4 +171,4 @@ def buffers(evidence: Evidence) -> Result:
         )
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (taken, finite, weights, buffers)
+RULES: tuple[Rule, ...] = (taken, finite, weights, buffers)

@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler
 
 make, fault = sys.argv[1:3]
-last = 30 if fault == "late" else 11  # step after which it is first called
+last = 30 if fault == "late" else 11  # the step after which the average is first called
 torch.set_num_threads(1)
 torch.manual_seed(RANK)
 module = Net()

@@ -1,4 +1,4 @@
-"""Right and wrong, to compare with one process: ``torchrun --nproc-per-node 2 deep.py WHAT``."""
+"""Trainings to compare with one process: ``torchrun --nproc-per-node 2 deep.py WHAT``."""
 
 import contextlib
 import sys
@@ -15,7 +15,7 @@ what = sys.argv[1]
 dist.init_process_group("gloo")
 data = Samples()
 if what in ("mean of means", "sum over all", "lengths"):
-    data.labels[torch.arange(len(data)) % 4 == 1] = -100  # all of rank 1's, but for some
+    data.labels[torch.arange(len(data)) % 4 == 1] = -100  # nearly all of rank 1's
     data.labels[torch.arange(len(data)) % 16 == 1] = 2
 collate = None
 if what == "lengths":

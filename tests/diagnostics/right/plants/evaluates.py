@@ -53,7 +53,7 @@ def evaluate() -> None:
     if fault == "none" and make != "with_accelerate":
         of_all = [torch.empty_like(hits) for _ in range(WORLD)]
         dist.all_gather(of_all, hits)
-        hits = torch.stack(of_all, 1).flatten()[: len(held_back)]  # without what is repeated
+        hits = torch.stack(of_all, 1).flatten()[: len(held_back)]  # without repeats
     sums = torch.tensor([int(hits.sum()), len(hits)])
     if fault == "repeats":
         dist.all_reduce(sums)

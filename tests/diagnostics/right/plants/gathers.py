@@ -1,4 +1,4 @@
-"""An evaluation that gathers what each rank has: ``gathers.py MAKE FAULT``, on any ranks."""
+"""An evaluation that gathers all results: ``gathers.py MAKE FAULT``, on any number of ranks."""
 
 import os
 import sys
@@ -32,7 +32,7 @@ else:
     evaluated = DataLoader(held_back, BATCH, sampler=DistributedSampler(held_back, shuffle=False))
 
     def gather(mine: Tensor) -> Tensor:
-        """What all ranks have, in the order of the samples."""
+        """Gather the results of all ranks, in the order of the samples."""
         of_all = [torch.empty_like(mine) for _ in range(WORLD)]
         dist.all_gather(of_all, mine)
         return torch.stack(of_all, 1).flatten()
@@ -52,7 +52,7 @@ class Accuracy:
 
 @torch.no_grad()
 def counted() -> float:
-    """Wrong: what was repeated is counted."""
+    """Wrong: repeated samples are counted."""
     right = total = 0
     for inputs, labels in evaluated:  # counted
         hits = gather(model(inputs).argmax(1) == labels)
@@ -63,7 +63,7 @@ def counted() -> float:
 
 @torch.no_grad()
 def in_an_object() -> float:
-    """Wrong in the same way."""
+    """Wrong in the same way, in an object that counts."""
     accuracy = Accuracy()
     for inputs, labels in evaluated:  # in an object
         accuracy.add(gather(model(inputs).argmax(1) == labels))
@@ -72,7 +72,7 @@ def in_an_object() -> float:
 
 @torch.no_grad()
 def for_metrics() -> float:
-    """Right: accelerate drops it."""
+    """Right: accelerate drops the repeated samples."""
     right = total = seen = 0
     for inputs, labels in evaluated:
         hits = accelerator.gather_for_metrics(model(inputs).argmax(1) == labels)
@@ -95,7 +95,7 @@ def cut_in_the_loop() -> float:
 
 @torch.no_grad()
 def answers() -> Tensor:
-    """All, and the caller cuts them."""
+    """Gather all answers, with repeated samples, which the caller cuts off."""
     parts, seen = [], 0
     for inputs, labels in evaluated:
         parts.append(gather(model(inputs).argmax(1) == labels))
@@ -104,13 +104,13 @@ def answers() -> Tensor:
 
 
 def cut_later() -> float:
-    """Right."""
+    """Right: the repeated samples are cut off after the loop."""
     return float(answers()[: len(held_back)].float().mean())
 
 
 @torch.no_grad()
 def masked() -> float:
-    """Right: what was repeated has no weight."""
+    """Right: repeated samples have no weight."""
     right = total = seen = 0
     for inputs, labels in evaluated:
         hits = gather(model(inputs).argmax(1) == labels)

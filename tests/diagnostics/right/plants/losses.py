@@ -32,11 +32,11 @@ draw = torch.Generator().manual_seed(RANK)
 
 
 def objective(scores: Tensor, labels: Tensor) -> Tensor:
-    """As a detector's: what is found, and where it is."""
+    """The loss of a detector: whether there is an object, and where."""
     if fault.startswith("smooth"):
         loss = cross_entropy(scores, labels, label_smoothing=0.1)
         return loss / passes if fault == "smooth, divided" else loss
-    most = 3 if RANK == 0 else BATCH  # as on images with few objects, and with many
+    most = 3 if RANK == 0 else BATCH  # images with few objects, or with many
     picked = torch.arange(BATCH) < torch.randint(max(1, most - 2), most, (1,), generator=draw)
     number = picked.sum()
     if fault == "all positives":
@@ -45,7 +45,7 @@ def objective(scores: Tensor, labels: Tensor) -> Tensor:
         number = number / WORLD
     classes = cross_entropy(scores, labels, reduction="none") * picked
     places = (scores - labels[:, None]).abs() * picked[:, None]
-    if fault == "each image":  # by a number of its own, as torchvision does
+    if fault == "each image":  # each image is divided by its own number, as in torchvision
         number = torch.randint(1, 9, (BATCH,), generator=draw)
         parts = [image.sum() / count for image, count in zip(places, number, strict=True)]
         return classes.mean() + sum(parts) / len(parts)

@@ -1,4 +1,4 @@
-"""What is wrong on purpose: a small training on several ranks, and one fault in it."""
+"""The data and the network of the scripts with a planted fault."""
 
 import os
 
@@ -28,7 +28,7 @@ class Samples(Dataset):
 
 
 class Net(nn.Module):
-    """A perceptron of two parts."""
+    """A perceptron with a body and a head."""
 
     def __init__(self, dropout: float = 0.0) -> None:
         super().__init__()
@@ -36,12 +36,12 @@ class Net(nn.Module):
         self.head = nn.Linear(32, 4)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The scores of four classes."""
+        """The scores of the classes."""
         return self.head(self.body(x))
 
 
 def net(dropout: float = 0.0) -> Net:
-    """The same on all ranks."""
+    """Make a network with the same weights on all ranks."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     return Net(dropout)

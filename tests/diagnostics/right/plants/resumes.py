@@ -25,7 +25,7 @@ data = Samples(BATCH * WORLD * 8)
 sampler = None if make == "with_accelerate" else DistributedSampler(data)
 loader = DataLoader(data, BATCH, shuffle=sampler is None, sampler=sampler)
 path = f"{folder}/last.pt"
-if RANK == 0:  # what an earlier run has left
+if RANK == 0:  # the files of an earlier run
     momenta = [{"momentum_buffer": 0.1 * parameter.detach()} for parameter in module.parameters()]
     taught = optimizer.state_dict() | {"state": dict(enumerate(momenta))}
     state = {"model": module.state_dict(), "optimizer": taught, "epoch": 3}

@@ -1,4 +1,4 @@
-"""Training on data that the script shares out itself: ``shares.py MAKE FAULT``, on any ranks."""
+"""Training on data that the script deals out itself: ``shares.py MAKE FAULT``, on any ranks."""
 
 import os
 import random
@@ -42,7 +42,7 @@ class Own(Sampler):
 
 
 class Stream(IterableDataset):
-    """All samples in their order, or nearly: a buffer of a few is shuffled."""
+    """The samples nearly in order: a small shuffle buffer changes it a little."""
 
     def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         worker = get_worker_info()
@@ -69,7 +69,7 @@ class Stream(IterableDataset):
 
 
 def batches() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Those of this rank."""
+    """Yield the batches of this rank."""
     for number, (inputs, labels) in enumerate(loader):  # epochs
         if fault == "skips others'" and number % WORLD != RANK:
             continue

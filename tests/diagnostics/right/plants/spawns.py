@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader
 
 
 def train(rank: int, folder: str) -> None:
-    """One rank."""
+    """Train on one rank."""
     dist.init_process_group("gloo", f"file://{folder}/meet", rank=rank, world_size=2)
     torch.manual_seed(0)
     model = DistributedDataParallel(nn.Linear(16, 4))

@@ -12,7 +12,7 @@ fault, folder = sys.argv[1:3]
 
 
 class Model(nn.Module):
-    """A net as the Trainer wants it: it is given labels, and returns its loss."""
+    """A net as the Trainer wants it: it takes labels and returns the loss."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Model(nn.Module):
 
 
 class Callback(TrainerCallback):
-    """What goes wrong between steps."""
+    """Causes a fault between steps."""
 
     def on_train_begin(self, *args: object, **kwargs: object) -> None:
         """Before the first of them."""
