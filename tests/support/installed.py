@@ -28,7 +28,7 @@ def install_wheel(folder: Path) -> Path:
 
 
 def link_packages(python: Path, *names: str) -> None:
-    """Let an environment have packages of this one, and what these need, by links to them."""
+    """Link packages of this environment, with their dependencies, into another environment."""
     site = next((python.parents[1] / "lib").glob("python3.*")) / "site-packages"
     for name in _with_needs(*names):
         for file in metadata.files(name) or []:
@@ -39,7 +39,7 @@ def link_packages(python: Path, *names: str) -> None:
 
 
 def _with_needs(*names: str) -> set[str]:
-    """The packages and all that they need here."""
+    """The packages and all their dependencies on this machine."""
     packages: set[str] = set()
     waiting = list(names)
     while waiting:

@@ -1,4 +1,4 @@
-"""Made-up ranks of a run: where they stand, what they have called, how they ended."""
+"""Made-up ranks of a run: where each one is, what it has called, and how it ended."""
 
 import sysconfig
 
@@ -36,9 +36,9 @@ def rank(
     passes: int = 0,
     **look: object,
 ) -> RankState:
-    """A rank whose main thread has these frames, and has stood for a minute.
+    """A rank whose main thread has these frames, and has not moved for a minute.
 
-    `calls` are (name, line, backward passes begun before), in order.
+    `calls` are its collectives in order: (name, line, number of backward passes begun before).
     """
     alive = not look.pop("dead", False)
     stacks = look.pop("stacks", "")

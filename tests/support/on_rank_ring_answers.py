@@ -1,4 +1,4 @@
-"""What a test does on each rank with answers to the exercise of the page try_ring."""
+"""What a test does on each rank with the answers to the exercise of the page try_ring."""
 
 import importlib
 import sys

@@ -1,4 +1,4 @@
-"""Private names of other projects that the course uses: their places, and what happens without.
+"""Private names of other projects that the course uses, and what happens if one is gone.
 
 A name begins with an underscore, which says that the next release may drop it.
 """
@@ -17,7 +17,7 @@ ASK = ("inside", "module", "replace", "replace_if_there", "getattr", "hasattr", 
 
 
 class Without(Enum):
-    """What happens if a release no longer has the name."""
+    """What happens if a new release no longer has the name."""
 
     REFUSED = "asked for first: one sentence, or `not judged on this torch`"
     SLOWER = "asked for first: all works, and takes longer"
@@ -38,7 +38,7 @@ FSDP = "torch.distributed.fsdp"
 PARALLEL = "torch.nn.parallel"
 DDP = f"{PARALLEL}.DistributedDataParallel"
 
-# name: (where it is, what happens without it, why there is no public way)
+# name: (where it is, what happens without it, what it is for or why nothing public replaces it)
 CODE = {
     # launch
     "_popen": (HANDLER, R, "torch has no other hook for who starts a rank"),
@@ -178,7 +178,7 @@ def own(trees: Iterable[ast.Module]) -> set[str]:
 
 
 def used(tree: ast.Module) -> set[str]:
-    """The private names that code relies on: a traceback follows if one of them is gone."""
+    """The private names that code relies on: if one is gone, the code fails with a traceback."""
     parts = set()
     for node in ast.walk(tree):
         match node:
@@ -192,9 +192,9 @@ def used(tree: ast.Module) -> set[str]:
 
 
 def looked_up(tree: ast.Module) -> set[str]:
-    """The private names that code asks for: as a string, or as a keyword of `replace`.
+    """The private names that code looks up safely: as a string, or as a keyword of `replace`.
 
-    A string counts next to its home, as the only name to intercept, in a comparison and as a key.
+    A string counts in a tuple after its home or alone, in a comparison, and as a key.
     """
     names = set()
     for node in ast.walk(tree):

@@ -36,16 +36,16 @@ def write(lab: str, folder: Path) -> None:
 
 
 def hold(script: Path, after: int) -> None:
-    """Let ranks that import the script wait there forever, once it was imported so often.
+    """Make ranks that import the script wait forever once it has been imported `after` times.
 
-    So checks of it are still running when they are stopped, however late that comes.
+    So its checks are still running when they are stopped, however late that happens.
     """
     noted = script.with_suffix(".imported")
     script.write_text(script.read_text() + HOLDS.format(noted=noted, after=after))
 
 
 def imported(script: Path) -> int:
-    """How often ranks have imported a script that holds them."""
+    """How often ranks have imported a script that `hold` has changed."""
     noted = script.with_suffix(".imported")
     return noted.read_text().count("\n") if noted.is_file() else 0
 
@@ -54,7 +54,7 @@ def imported(script: Path) -> int:
 def importable(
     monkeypatch: pytest.MonkeyPatch, folder: Path, *labs: str
 ) -> Iterator[Callable[[str], ModuleType]]:
-    """Write the solved scripts of labs into a folder, and import them from there meanwhile."""
+    """Write the solved scripts of labs into a folder; yield a function that imports one."""
     for lab in labs:
         write(lab, folder)
     monkeypatch.syspath_prepend(str(folder))
