@@ -2,11 +2,11 @@
 
     PYTHONPATH=tests python tests/tools/change_solutions.py FOLDER [EXERCISE ...]
 
-FOLDER keeps the verdicts, so that a second call goes on where the first one ended. What was refused
-stays refused; what was accepted is tried again once a check has changed. A change that is accepted
-is either not a fault, then it goes into `equal_changes.toml` next to this file, as it is printed
-and with the reason, or it becomes a mutant.
-`--most N` tries N changes of each exercise only, chosen at random and the same each time.
+FOLDER keeps the verdicts, so a second call continues where the first one ended. A refused change
+stays refused; an accepted one is tried again once a check has changed. An accepted change that is
+no fault goes into `equal_changes.toml` next to this file, as it is printed, with the reason. Any
+other accepted change becomes a mutant.
+`--most N` tries only N changes of each exercise, chosen at random but the same each time.
 """
 
 import argparse
@@ -34,7 +34,7 @@ ACCEPTED, REFUSED, UNDECIDED = "accepted", "refused", "not judged"
 
 
 class Verdicts:
-    """The verdicts on the changes of one exercise, one a line of a file."""
+    """The verdicts on the changes to one exercise's solution, one per line of a file."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._file, self._checks = folder / f"{name}.jsonl", digest()
@@ -42,7 +42,7 @@ class Verdicts:
         self._known = {line["change"]: line for line in map(json.loads, lines)}
 
     def of(self, change: Change) -> dict | None:
-        """The verdict on a change, None if there is none that still counts."""
+        """The verdict on a change; None if there is none that is still valid."""
         known = self._known.get(_key(change))
         lasts = known and (known["verdict"] == REFUSED or known["checks"] == self._checks)
         return known if lasts else None
@@ -60,7 +60,7 @@ def _key(change: Change) -> str:
 
 
 def judged(name: str, change: Change) -> tuple[str, str]:
-    """The verdict of the checks on a change, and what the first one that refuses it says."""
+    """The verdict of the checks on a change, and the message of the first check that refuses it."""
 
     def until_refused(report: Report) -> None:
         if any(result.outcome == Outcome.FAILED for result in report.results):
@@ -77,7 +77,7 @@ def judged(name: str, change: Change) -> tuple[str, str]:
 
 
 def chosen(name: str, most: int | None) -> list[Change]:
-    """The changes of an exercise that are tried."""
+    """The changes of an exercise to try: all, or `most` of them at random."""
     every = changes(exercise(name).script(solved=True))
     if most is None or len(every) <= most:
         return every
@@ -85,7 +85,7 @@ def chosen(name: str, most: int | None) -> list[Change]:
 
 
 def equal_in_effect() -> dict[tuple[str, str], str]:
-    """Why a change is no fault, by exercise and diff."""
+    """The reason why a change is no fault, by exercise and diff."""
     known = tomllib.loads(EQUAL.read_text())
     return {
         (name, change["diff"].strip()): change["why"] for name in known for change in known[name]
@@ -93,7 +93,7 @@ def equal_in_effect() -> dict[tuple[str, str], str]:
 
 
 def accepted(name: str, folder: Path, most: int | None) -> Iterator[Change]:
-    """Try the changes of an exercise; those that are accepted and not known to be equal."""
+    """Try the changes of an exercise; yield those that are accepted and not known to be equal."""
     verdicts, counts, equal = Verdicts(folder, name), Counter(), equal_in_effect()
     every = chosen(name, most)
     for change in every:
@@ -110,7 +110,7 @@ def accepted(name: str, folder: Path, most: int | None) -> Iterator[Change]:
 
 
 def as_row(name: str, change: Change) -> str:
-    """A change as `equal_changes.toml` has it, with its place, and no reason yet."""
+    """A change in the format of `equal_changes.toml`, with its place, and without a reason yet."""
     place = f"# {name}.py:{change.line}: {change.kind}"
     return f"{place}\n[[{name}]]\nwhy = \"\"\ndiff = '''\n{change.diff}'''\n"
 

@@ -4,10 +4,10 @@ Runs every planted script and every healthy one, and prints the findings for eac
 
     PYTHONPATH=tests python tests/tools/measure_why.py --record [NAME ...]
 
-runs the named ones of tests/support/why_runs.py, or else those that were never recorded, and keeps
-what their ranks report in tests/diagnostics/why/recorded/cpus, which the tests judge. The machine
-must be quiet: if other programs have much of it before a run or during it, this ends, and what was
-recorded before stays.
+runs the named runs of tests/support/why_runs.py, by default those that were never recorded. It
+keeps the reports of their ranks in tests/diagnostics/why/recorded/cpus, for the tests to judge.
+The machine must be quiet: if other programs use much of it before or during a run, this ends, and
+keeps what was recorded so far.
 """
 
 import argparse
@@ -40,13 +40,13 @@ MAKES = {
     "with_accelerate": ("latency", "accumulation", "unused parameters", "not sharded"),
     "with_trainer": ("unused parameters",),
 }
-LOOK_S = 2.0  # of the machine, before a run that takes minutes
+LOOK_S = 2.0  # how long to measure the machine's load before a run
 EXPECTED = {"healthy": "computing", "objects": "synchronization"}
 
 
 @contextmanager
 def busy(loops: int) -> Iterator[None]:
-    """Start this many processes that only keep a core busy."""
+    """Keep this many cores busy inside the block."""
     command = [sys.executable, "-c", "while True: pass"]
     running = [subprocess.Popen(command) for _ in range(loops)]
     try:
@@ -58,7 +58,7 @@ def busy(loops: int) -> Iterator[None]:
 
 
 def main() -> None:
-    """Run all, and count."""
+    """Run all scripts and count the right answers, or record runs."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--ranks", type=int, nargs="+", default=[2])
     parser.add_argument("--busy", type=int, default=0)
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def record(names: list[str]) -> None:
-    """Keep what the ranks of these runs report, or of those that were never recorded."""
+    """Record these runs, or without names all that were never recorded."""
     if unknown := set(names) - {run.name for run in RUNS}:
         raise SystemExit(f"RUNS of tests/support/why_runs.py has no run {', '.join(unknown)}.")
     for run in RUNS:
@@ -95,7 +95,7 @@ def record(names: list[str]) -> None:
 
 
 def refuse_if_busy(run: Run, away: float) -> None:
-    """Exit if other programs have had this share of the cores before a run or during it."""
+    """Exit if other programs had too large a share of the cores before or during a run."""
     if away >= BUSY:
         raise SystemExit(
             f"{run.name}: other programs had {away:.0%} of the cores, so this run is not kept, and "
@@ -104,7 +104,7 @@ def refuse_if_busy(run: Run, away: float) -> None:
 
 
 def reported(run: Run) -> list[dict]:
-    """What the ranks of a run report; prints whether the cause is found that must be."""
+    """The reports of a run's ranks; prints whether `why` finds the right cause in them."""
     with tempfile.TemporaryDirectory() as folder:
         done, ranks = watch_ranks(run.command(Path(folder)))
     if not done.ok:
@@ -121,7 +121,7 @@ def reported(run: Run) -> list[dict]:
 
 
 def ask(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:
-    """Whether the first cause is right, and the message."""
+    """Whether the first cause is right, and a message with the causes or the error."""
     words = ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
     run, reports = watch_ranks([*words, str(PLANTS / f"{make}.py"), planted, folder])
     if not run.ok:

@@ -1,13 +1,13 @@
-"""Writes the frame of a new exercise, and says what comes next.
+"""Write the frame of a new exercise, and print the steps that come next.
 
     make exercise NAME=barrier LAB=00_start_here
 
 The frame is a whole exercise, only a dull one: its solution passes its check, its wrong answer is
-rejected, its other right answer passes. So each part can be replaced while the tests of the
-exercise stay green; those of the notebooks and the README fail until the last steps.
+rejected, and its other right answer passes. So each part can be replaced while the tests of the
+exercise stay green. The tests of the notebooks and the README fail until the last steps.
 
-A lab that does not exist yet is begun: `LAB=04f_my_lab`. Its number says where it comes in the
-course; one after the last lab's takes over the closing section of that lab.
+`LAB=04f_my_lab` begins a lab that does not exist yet. Its number says where it comes in the course.
+A new last lab takes over the closing section of the lab before it.
 """
 
 import argparse
@@ -82,7 +82,7 @@ TOLD = "CHANGELOG.md: a line, if a learner or a teacher will notice."
 
 
 def main(root: Path, name: str, lesson: str) -> None:
-    """Write the frame of the exercise `name` into the lab that a lesson makes, or will make."""
+    """Write the frame of the exercise `name` into the lab of `lesson`, which may be new."""
     if not NAME.fullmatch(name) or name in exercises():
         raise CourseError(f"{name!r} is not a new name: write one such as `my_barrier`.")
     every = labs(root)
@@ -112,7 +112,7 @@ def main(root: Path, name: str, lesson: str) -> None:
 
 
 def _steps(is_new: bool, is_last: bool) -> list[str]:
-    """What is left to do, in order; `is_last` says that a new lab ends the course."""
+    """The steps left to do, in order; `is_last` says that a new lab ends the course."""
     if not is_new:
         return [*STEPS, *BUILT, COUNTED, TOLD]
     of_the_last = [OF_THE_LAST_LAB] if is_last else []
@@ -120,7 +120,7 @@ def _steps(is_new: bool, is_last: bool) -> list[str]:
 
 
 def _new_number(lesson: str, every: list[Lesson]) -> str:
-    """The number of a lab that does not exist yet."""
+    """The number of a lab that does not exist yet; raises `CourseError` if it cannot be one."""
     match = LESSON.fullmatch(lesson)
     if not match or match["number"] in [lab.number for lab in every]:
         raise CourseError(
@@ -133,7 +133,7 @@ def _new_number(lesson: str, every: list[Lesson]) -> str:
 def _files(root: Path, fields: dict[str, str], earlier: list[str], is_new: bool) -> dict[Path, str]:
     """The text of each file to write, by its path.
 
-    `earlier` are the exercises of the labs up to this one; `is_new` says whether the lab is.
+    `earlier` are the exercises of the labs up to this one; `is_new` says whether the lab is new.
     """
     lessons, checks = root / "course" / "lessons", root / "course" / "checks"
     folder, lesson = checks / f"lab_{fields['lab']}", lessons / f"{fields['lesson']}.md"
@@ -159,13 +159,13 @@ def _files(root: Path, fields: dict[str, str], earlier: list[str], is_new: bool)
 
 
 def _before_the_last_section(text: str, cells: str) -> str:
-    """A lesson with cells before its end, which says what to remember."""
+    """A lesson's text with these cells inserted before its last section."""
     last = [match.start() for match in SECTION.finditer(text)][-1]
     return text[:last] + cells + text[last:]
 
 
 def _after_those_of(names: list[str], text: str, fields: dict[str, str]) -> str:
-    """The hints with those of the exercise, after those of the exercises before it."""
+    """The text of the hints with those of the exercise, after those of the `names` before it."""
     known = [f"## {name}\n" for name in names if f"## {name}\n" in text]
     last = max(map(text.index, known), default=len(text))
     following = SECTION.search(text, last + 3)

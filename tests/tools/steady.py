@@ -1,7 +1,7 @@
 """Run `make test` again and again, on a quiet and a busy machine, and see if it always passes.
 
 python tests/tools/steady.py                       ten runs: five quiet, three busy, and two more
-python tests/tools/steady.py busy order            only these, each as often as there
+python tests/tools/steady.py busy order            only these, each as often as above
 python tests/tools/steady.py quiet --times 1 --args tests/core      one run of some tests
 
 Nothing else should run meanwhile. The table grows by a row after each run; each has its log in
@@ -29,7 +29,7 @@ FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run: its exit code, seconds, tests that passed, and the names of those that did not."""
+    """One run: exit code, seconds, how many tests passed, and the names of those that failed."""
 
     code: int
     wall_s: float
@@ -38,13 +38,13 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether it was green."""
+        """Whether tests ran and all passed."""
         return self.code == 0 and self.passed > 0 and not self.failed
 
 
 @contextlib.contextmanager
 def busy_loops(count: int) -> Iterator[None]:
-    """Programs that compute and do nothing else."""
+    """Run this many programs that only compute, for the block."""
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -71,7 +71,7 @@ def run(condition: str, log: Path, tests: str, seed: str) -> Outcome:
 
 
 def outcome(code: int, wall_s: float, printed: str) -> Outcome:
-    """What a run came to, by what it printed."""
+    """The outcome of a run, from its exit code and what it printed."""
     passed = re.search(r"\b(\d+) passed.* in [\d.]+s", printed)
     failed = list(dict.fromkeys(FAILED.findall(printed)))
     return Outcome(code, wall_s, int(passed[1]) if passed else 0, failed)
