@@ -1,4 +1,4 @@
-"""What lab 13 says of torch's own context parallelism and of bytes, tried on two ranks."""
+"""What lab 13 says about torch's own context parallelism, tried on two ranks, and about bytes."""
 
 from pathlib import Path
 

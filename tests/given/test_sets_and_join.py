@@ -1,4 +1,4 @@
-"""Process sets, `join`, and the messages when something cannot be done."""
+"""Process sets, `join`, and the messages about what cannot be done."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What `sent.Traffic` says of each kind of call, as course/checks/README.md has it."""
+"""What `sent.Traffic` records of each kind of call, as course/checks/README.md lists it."""
 
 from pathlib import Path
 

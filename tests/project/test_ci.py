@@ -1,4 +1,4 @@
-"""What CI does: its workflows, what they call, and the two plugins that its lanes switch on."""
+"""What CI does: its workflows, the commands they call, and the two plugins that its lanes use."""
 
 import importlib.util
 import re

@@ -1,6 +1,6 @@
-"""`make exercise` writes an exercise that already holds: its parts fit each other, and its lab.
+"""`make exercise` writes an exercise whose tests pass: its parts fit each other and its lab.
 
-The lab may be new: then the frame of a lesson is written as well.
+If the lab is new, the frame of its lesson is written as well.
 """
 
 import importlib
@@ -39,7 +39,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(root: Path, *arguments: str) -> subprocess.CompletedProcess:
-    """Run Python in the copy, whose `course` is the one that is imported."""
+    """Run Python in the copy, so that it imports the `course` of the copy."""
     path = os.pathsep.join([str(root), str(root / "tests")])
     return subprocess.run(
         [sys.executable, *arguments],

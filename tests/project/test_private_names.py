@@ -1,6 +1,6 @@
-"""Each private name of another project has a row that says what happens if it is gone.
+"""Each private name of another project has a row on what happens if it is gone.
 
-With another release, the test of a name that is gone fails and names it.
+If a new release drops a name, the test of that name fails.
 """
 
 import functools
@@ -19,7 +19,7 @@ PLACED = [f"{home}.{name}" for name, (home, _, _) in ROWS.items() if home]
 
 
 def all_of(trees: dict, look: object) -> set[str]:
-    """What `look` finds in any of them."""
+    """All names that `look` finds in these trees."""
     return functools.reduce(operator.or_, map(look, trees.values()))
 
 
@@ -55,7 +55,7 @@ def test_what_one_sentence_refuses_is_asked_for_wherever_it_is_used() -> None:
 
 
 def test_the_pretended_gpus_ask_for_all_of_it_when_they_begin() -> None:
-    """`start` checks for what is used later and turns a failed import into its sentence."""
+    """`start` checks for what is used later, and turns a failed import into one sentence."""
     trees = {path: tree for path, tree in modules().items() if PRETENDED in path.parents}
     refused = {name for name, (_, without, _) in CODE.items() if without == Without.REFUSED}
     at_start = {name for _, name in entry.USED} | all_of(trees, looked_up)

@@ -1,4 +1,4 @@
-"""README, INSTALL and TEACHING.md name what is there: the labs, the commands, the files."""
+"""README, INSTALL and TEACHING.md name exactly the labs and commands, and files that exist."""
 
 import re
 
@@ -20,13 +20,13 @@ SMALL = (
     *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
     "nineteen",
 )
-SESSION = re.compile(r"^\| (\d+) \| (.+?) \|", re.MULTILINE)  # of a term
+SESSION = re.compile(r"^\| (\d+) \| (.+?) \|", re.MULTILINE)  # in TEACHING.md, of a term
 TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 WORDS = 800  # of the README without its table of labs, at most: a few minutes' reading
 
 
 def in_words(number: int) -> str:
-    """A number below 100 as it is written: "seven", "forty", "twenty-one"."""
+    """A number below 100 in words: "seven", "forty", "twenty-one"."""
     if number < len(SMALL):
         return SMALL[number]
     tens, ones = divmod(number, 10)
