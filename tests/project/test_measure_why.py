@@ -19,16 +19,16 @@ FIRST, SECOND, THIRD = RUNS[:3]
 def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable:
     """The tool's `record` with the first three runs, of which the third is already recorded."""
     tool = runpy.run_path(str(ROOT / "tests/tools/measure_why.py"))["record"]
-    of_the_tool, loads = tool.__globals__, []
+    tool_globals, loads = tool.__globals__, []
     quiet = SimpleNamespace(cpu_percent=lambda seconds: loads.pop(0))
     new = {
         "RECORDED": tmp_path,
         "RUNS": RUNS[:3],
         "psutil": quiet,
-        "reported": lambda run: [{"new": run.name}],
+        "reports_of": lambda run: [{"new": run.name}],
     }
     for name, value in new.items():
-        monkeypatch.setitem(of_the_tool, name, value)
+        monkeypatch.setitem(tool_globals, name, value)
     (tmp_path / THIRD.file).write_bytes(lzma.compress(b'[{"old": 1}]'))
 
     def call(names: list[str], *loads_before: float) -> None:
