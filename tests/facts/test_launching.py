@@ -26,8 +26,8 @@ from torch.distributed.flight_recorder.components import types as flight_recorde
 # It prints in one write, because the processes share their output.
 REPORTS = """
 import os
-told = [os.environ.get(name, "none") for name in ("RANK", "WORLD_SIZE")]
-os.write(1, f"{' '.join(told)}\\n".encode())
+values = [os.environ.get(name, "none") for name in ("RANK", "WORLD_SIZE")]
+os.write(1, f"{' '.join(values)}\\n".encode())
 """
 
 

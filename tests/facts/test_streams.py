@@ -151,14 +151,14 @@ def test_the_way_can_be_chosen_since_5_2():
 
 def test_workers_without_a_file_are_idle(files, tmp_path, monkeypatch):
     says(LESSON, "idle")
-    log = logging.FileHandler(tmp_path / "told.log")  # forked workers write there, too
+    log = logging.FileHandler(tmp_path / "warnings.log")  # forked workers write there, too
     monkeypatch.setattr(logging.getLogger("datasets"), "handlers", [log])
     stream = stream_of(files[:1])
     mapped = stream.map(lambda sample: sample | {"worker": get_worker_info().id})
     for rank in (1, 0):
         own = split_dataset_by_node(mapped, rank, 2)
         assert {sample["worker"] for batch in loader(own) for sample in batch} == {0}
-        warned = "Too many dataloader workers: 2" in (tmp_path / "told.log").read_text()
+        warned = "Too many dataloader workers: 2" in (tmp_path / "warnings.log").read_text()
         assert warned == (rank == 0)
     log.close()
 

@@ -86,8 +86,8 @@ def test_what_cannot_be_sent_is_refused_where_it_is_called(ranks):
 
 
 def test_it_can_be_started_and_ended_again_and_again(ranks):
-    for seen in ranks(2, on_rank.again):
-        assert seen == [(2, 2.0)] * 3
+    for results in ranks(2, on_rank.restarts):
+        assert results == [(2, 2.0)] * 3
 
 
 def test_names_and_defaults_are_horovods(ranks, src):

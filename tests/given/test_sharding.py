@@ -14,8 +14,8 @@ from course.given import memory, sharding, units
 
 def names(model: nn.Module, layers: list[nn.Module]) -> list[set[str]]:
     """The names of the parameters in each unit, the outer unit first."""
-    of = {parameter: name for name, parameter in model.named_parameters()}
-    return [{of[parameter] for parameter in part} for part in sharding.by_unit(model, layers)]
+    name_of = {parameter: name for name, parameter in model.named_parameters()}
+    return [{name_of[parameter] for parameter in part} for part in sharding.by_unit(model, layers)]
 
 
 def model() -> nn.ModuleDict:

@@ -123,7 +123,7 @@ def test_it_shows_what_happened(report: dict[str, str], test: str, shown: list[s
 
 def test_it_leaves_out_which_modules_pythons_stacks_list() -> None:
     stderr = '  File "my_ring.py", line 2 in exchange\n\nExtension modules: numpy.a (total: 1)'
-    text = evidence.of_launch("timed out", {0: -6}, {"stderr": {0: stderr}})
+    text = evidence.describe_launch("timed out", {0: -6}, {"stderr": {0: stderr}})
     assert "line 2 in exchange" in text and "numpy" not in text
 
 

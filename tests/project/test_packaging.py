@@ -128,7 +128,7 @@ def test_ci_runs_the_readmes_test_command_on_every_python_it_names():
     assert (ROOT / ".ci/run").stat().st_mode & 0o111
 
 
-def made_by(folder: Path) -> str:
+def base_commands(folder: Path) -> str:
     """The commands that `make base` would run in a folder with the course's Makefile."""
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, folder)
@@ -143,13 +143,13 @@ def test_an_environment_of_another_system_is_made_again_and_ours_is_kept(tmp_pat
     python.parent.mkdir(parents=True)
     python.write_bytes(b"\xcf\xfa\xed\xfe\x0c\x00\x00\x01")  # the first bytes of a macOS program
     python.chmod(0o755)
-    assert "venv --clear .venv" in made_by(tmp_path)
+    assert "venv --clear .venv" in base_commands(tmp_path)
     python.unlink()
     python.symlink_to("/opt/homebrew/bin/python3.12-that-is-not-here")
-    assert "venv --clear .venv" in made_by(tmp_path)
+    assert "venv --clear .venv" in base_commands(tmp_path)
     python.unlink()
     python.symlink_to(sys.executable)
-    assert "venv" not in made_by(tmp_path).replace(str(tmp_path), "")
+    assert "venv" not in base_commands(tmp_path).replace(str(tmp_path), "")
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class Failures:
             return
         log = self._config.rootpath / LOG
         log.parent.mkdir(exist_ok=True)
-        log.write_text("\n\n".join(map(_whole, self._reports)), encoding="utf-8")
+        log.write_text("\n\n".join(map(_full_text, self._reports)), encoding="utf-8")
         terminal = self._config.pluginmanager.get_plugin("terminalreporter")
         for line in advice([report.nodeid for report in self._reports]):
             terminal.write_line(line)
@@ -68,7 +68,7 @@ def _part(test: str) -> str:
     return f"course/{package}" if is_package else f"what {path} tries"
 
 
-def _whole(report: pytest.TestReport) -> str:
+def _full_text(report: pytest.TestReport) -> str:
     """The text of a report with all its sections."""
     sections = [f"--- {title}\n{text}" for title, text in report.sections]
     return "\n".join([f"=== {report.nodeid} ({report.when})", report.longreprtext, *sections])

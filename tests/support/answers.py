@@ -134,16 +134,16 @@ def _answer(page: "Page", kind: str, exercise: str, checks: set[str]) -> Answer:
 
 def _hunks(page: "Page") -> Iterator[Hunk]:
     """Yield the hunks of a diff, and read to the end of its block."""
-    ends = ""
-    while ends != END:
+    line = ""
+    while line != END:
         first, old, new = page.number + 1, [], []
-        while (ends := page.line()) not in (NEXT_HUNK, END):
-            if ends[:1] not in ("", " ", "-", "+"):
+        while (line := page.line()) not in (NEXT_HUNK, END):
+            if line[:1] not in ("", " ", "-", "+"):
                 raise page.error("a line of a diff begins with a space, a minus or a plus")
-            if not ends.startswith("+"):
-                old.append(ends[1:])
-            if not ends.startswith("-"):
-                new.append(ends[1:])
+            if not line.startswith("+"):
+                old.append(line[1:])
+            if not line.startswith("-"):
+                new.append(line[1:])
         if old == new or not old:
             raise AnswerError(page.path.name, first, "a hunk changes something, beside old lines")
         yield Hunk(first, old, new)

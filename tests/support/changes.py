@@ -45,8 +45,8 @@ class Change:
         before, after = self.solved.splitlines(), self.script.splitlines()
         lines = list(difflib.unified_diff(before, after, lineterm="", n=0))[2:]
         lines = [line for line in lines if not line.startswith("@@")]
-        moved, there = ([x[1:] for x in lines if x[0] == sign] for sign in "-+")
-        if moved == there:
+        removed, added = ([x[1:] for x in lines if x[0] == sign] for sign in "-+")
+        if removed == added:
             places = [i for i, (x, y) in enumerate(zip(before, after, strict=True)) if x != y]
             block = slice(places[0], places[-1] + 1)
             lines = ["-" + line for line in before[block]] + ["+" + line for line in after[block]]
@@ -55,14 +55,14 @@ class Change:
 
 def changes(solved: str) -> list[Change]:
     """All changes to a solved script that are valid Python, sorted by line, without duplicates."""
-    script, made = _Script(solved), {}
+    script, by_tree = _Script(solved), {}
     for node in script.nodes:
         for kind in KINDS:
             for edit in kind(node, script):
                 text = script.edited(edit)
-                if (tree := _tree(text)) and tree not in made and tree != script.dump:
-                    made[tree] = Change(kind.__name__, node.lineno, solved, text)
-    return sorted(made.values(), key=lambda change: change.line)
+                if (tree := _tree(text)) and tree not in by_tree and tree != script.dump:
+                    by_tree[tree] = Change(kind.__name__, node.lineno, solved, text)
+    return sorted(by_tree.values(), key=lambda change: change.line)
 
 
 def _tree(text: str) -> str:
@@ -205,7 +205,7 @@ def number(node: ast.AST, script: _Script) -> Iterator[Edit]:
         if isinstance(node.value, bool):
             yield [(node, str(not node.value))]
         elif isinstance(node.value, int | float):
-            yield from ([(node, str(node.value + by))] for by in (1, -1))
+            yield from ([(node, str(node.value + step))] for step in (1, -1))
 
 
 def place(node: ast.AST, script: _Script) -> Iterator[Edit]:
@@ -224,8 +224,8 @@ def call(node: ast.AST, script: _Script) -> Iterator[Edit]:
     match node.func:
         case ast.Attribute(value=ast.Name(id=name)) if name in script.modules:
             pass
-        case ast.Attribute(value=of):
-            yield [(node, script.text(of))]
+        case ast.Attribute(value=receiver):
+            yield [(node, script.text(receiver))]
     if node.args and not isinstance(node.args[0], ast.Starred | ast.GeneratorExp):
         yield [(node, f"({script.text(node.args[0])})")]
     for one, other in pairwise(node.args if _name_of(node) not in SYMMETRIC else []):
@@ -251,12 +251,12 @@ def result_ignored(node: ast.AST, script: _Script) -> Iterator[Edit]:
 
 def other_name(node: ast.AST, script: _Script) -> Iterator[Edit]:
     """Two similar names are mixed up, such as rank and world size, or left and right."""
-    attribute = isinstance(node, ast.Attribute)
-    name = node.attr if attribute else getattr(node, "id", None)
+    is_attribute = isinstance(node, ast.Attribute)
+    name = node.attr if is_attribute else getattr(node, "id", None)
     for twins in TWINS:
         if name in twins:
             other = twins[twins[0] == name]
-            yield [(node, f"{script.text(node.value)}.{other}" if attribute else other)]
+            yield [(node, f"{script.text(node.value)}.{other}" if is_attribute else other)]
 
 
 def round_left_out(node: ast.AST, script: _Script) -> Iterator[Edit]:

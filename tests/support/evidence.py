@@ -31,7 +31,7 @@ def keep(title: str, text: Callable[[], str]) -> None:
     _sources.append((title, text))
 
 
-def of_launch(end: str, codes: dict[int, int], written: Mapping[str, Mapping]) -> str:
+def describe_launch(end: str, codes: dict[int, int], written: Mapping[str, Mapping]) -> str:
     """How a launch ended, and the last lines of each rank (None: the launcher), by stream."""
     lines = [f"{end}; exit codes by rank: {codes}"]
     for stream, texts in written.items():
@@ -46,11 +46,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register each launch of this process when its run takes its first event."""
     patch, take = pytest.MonkeyPatch(), Run.take
 
-    def noting(run: Run, event: Event) -> None:
+    def take_and_register(run: Run, event: Event) -> None:
         _launches[id(run)] = run
         take(run, event)
 
-    patch.setattr(Run, "take", noting)
+    patch.setattr(Run, "take", take_and_register)
     config.add_cleanup(patch.undo)
 
 
@@ -79,12 +79,12 @@ def _sections(item: pytest.Item) -> Iterator[tuple[str, str]]:
             stream: {rank: run.text(rank, stream) for rank in ranks}
             for stream in ("stdout", "stderr")
         }
-        yield run.command, of_launch(end, run.exit_codes, written)
+        yield run.command, describe_launch(end, run.exit_codes, written)
     for title, text in _sources:
         yield title, text()
     outputs = getattr(item, "test_outputs", None)  # of a notebook's cell
     if outputs:
-        yield "the cell showed", "\n".join(map(_shown, outputs))
+        yield "the cell showed", "\n".join(map(_as_text, outputs))
     browser = getattr(item, "funcargs", {}).get("browser")
     pages = [page for context in browser.contexts for page in context.pages] if browser else []
     for number, page in enumerate(pages):
@@ -104,7 +104,7 @@ def _page(page: object, picture: Path) -> str:
     return "\n".join([text, *console, f"The page looks like {picture}."])
 
 
-def _shown(output: dict) -> str:
+def _as_text(output: dict) -> str:
     """An output of a notebook cell as text."""
     plain = output.get("data", {}).get("text/plain", "")
     return output.get("text") or plain or "\n".join(output.get("traceback", []))

@@ -46,9 +46,9 @@ class Firefox:
             if message.get("id") == number:
                 assert message["type"] == "success", message
                 return message["result"]
-            self._hear(message.get("method"), message.get("params", {}))
+            self._record(message.get("method"), message.get("params", {}))
 
-    def _hear(self, event: str | None, message: dict) -> None:
+    def _record(self, event: str | None, message: dict) -> None:
         if event == "network.beforeRequestSent":
             self.requests.append(message["request"]["url"])
         elif event == "log.entryAdded" and message["level"] in ("error", "warn"):

@@ -98,6 +98,6 @@ def class_of_20(folder: Path) -> list[str]:
     (folder / "=HYPERLINK(1)").mkdir()
     (folder / "Ruf#?%\x1b.zip").write_bytes(b"")
     (folder / "vic").symlink_to("/etc")
-    there = ["=HYPERLINK(1)", "Gil Gül", "Ruf#?%�", "ada", "bea", "cem", "dan", "eve", "fay"]
-    there += ["hopekim", "ida", "ned", "oli", "pat", "quin", "rob", "sue", "tom", "vic"]
-    return [*there, "x" * 59 + "…"]
+    learners = ["=HYPERLINK(1)", "Gil Gül", "Ruf#?%�", "ada", "bea", "cem", "dan", "eve", "fay"]
+    learners += ["hopekim", "ida", "ned", "oli", "pat", "quin", "rob", "sue", "tom", "vic"]
+    return [*learners, "x" * 59 + "…"]

@@ -92,9 +92,9 @@ def run(request: dict, folder: str) -> dict:
 
 def as_dict(run: Run) -> dict:
     """A run as JSON."""
-    everyone = [None, *sorted(run.processes)]
+    ranks = [None, *sorted(run.processes)]
     streams = {
-        stream: {json.dumps(rank): run.text(rank, stream) for rank in everyone}
+        stream: {json.dumps(rank): run.text(rank, stream) for rank in ranks}
         for stream in ("stdout", "stderr")
     }
     return streams | {

@@ -132,7 +132,7 @@ class Client:
         assert line, f"the client has ended\n{self.noise}"
         answer = keyed_by_rank(json.loads(line))
         if "reason" in answer:  # of a run
-            evidence.keep("a launch of the client", lambda: _in_words(answer))
+            evidence.keep("a launch of the client", lambda: _describe(answer))
         return answer
 
     def others(self) -> dict[int, psutil.Process]:
@@ -168,17 +168,17 @@ class Client:
         self._noise.close()
 
 
-def _in_words(answer: dict) -> str:
+def _describe(answer: dict) -> str:
     """What the client reported about a run."""
     end = f"{answer['reason']}, launcher's exit code {answer['launcher_code']}"
     written = {stream: answer[stream] for stream in ("stdout", "stderr")}
-    return evidence.of_launch(end, answer["codes"], written) + "\nshown:\n" + answer["shown"]
+    return evidence.describe_launch(end, answer["codes"], written) + "\nshown:\n" + answer["shown"]
 
 
 def clean_environment() -> dict[str, str]:
     """This process's environment without the variables of test runners and launchers."""
-    mine = ("PYTEST", "COURSE_", "RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "OMP_NUM_THREADS")
-    return {name: value for name, value in os.environ.items() if not name.startswith(mine)}
+    unwanted = ("PYTEST", "COURSE_", "RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "OMP_NUM_THREADS")
+    return {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
 
 
 def kernel_environment() -> dict[str, str]:

@@ -10,7 +10,7 @@ from torch.nn.functional import scaled_dot_product_attention as by_name
 TOKENS = 32
 
 
-def tried() -> dict[str, object]:
+def outcome() -> dict[str, object]:
     """The error of torch's function, and whether one imported by name sees only its rank's keys."""
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     torch.manual_seed(0)

@@ -63,13 +63,13 @@ def root_of_a_group() -> float:
 
 def sent(call: Callable[[], object]) -> int:
     """The bytes that this process sends over TCP during a call."""
-    before = _carried_away()
+    before = _tcp_bytes_sent()
     call()
     dist.barrier()
-    return _carried_away() - before
+    return _tcp_bytes_sent() - before
 
 
-def _carried_away() -> int:
+def _tcp_bytes_sent() -> int:
     """The bytes that all TCP sockets of this process have sent, without retransmissions.
 
     See tcp_info in linux/tcp.h. The other end may acknowledge bytes much later.
@@ -81,8 +81,8 @@ def _carried_away() -> int:
                 info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 216)
         except OSError:  # not a socket, or not one of TCP
             continue
-        sent_in_all, again = struct.unpack_from("=QQ", info, 200)
-        total += sent_in_all - again
+        total_sent, retransmitted = struct.unpack_from("=QQ", info, 200)
+        total += total_sent - retransmitted
     return total
 
 

@@ -32,9 +32,9 @@ def agree(got: Tensor, expected: Tensor) -> bool:
     )
 
 
-def every(of: Callable[[int], Tensor]) -> list[Tensor]:
+def every(tensor_of: Callable[[int], Tensor]) -> list[Tensor]:
     """The tensors of all ranks, made on this rank."""
-    return [of(rank) for rank in range(dist.get_world_size())]
+    return [tensor_of(rank) for rank in range(dist.get_world_size())]
 
 
 def numbers(rank: int, rows: int = 4, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -210,18 +210,18 @@ def bad_input(hvd) -> list[str]:
     return errors
 
 
-def again() -> list[tuple[int, float]]:
+def restarts() -> list[tuple[int, float]]:
     """Start and shut down `hvd` three times, in the process group of the checks."""
     hvd = importlib.import_module("hvd")
-    seen = []
+    results = []
     for _ in range(3):
         hvd.init()
         hvd.init()  # does nothing
-        seen.append((hvd.size(), hvd.allreduce(torch.ones(1), op=hvd.Sum).item()))
+        results.append((hvd.size(), hvd.allreduce(torch.ones(1), op=hvd.Sum).item()))
         hvd.shutdown()
         hvd.shutdown()
     dist.all_reduce(torch.ones(1))  # the group of the checks still works
-    return seen
+    return results
 
 
 @with_hvd

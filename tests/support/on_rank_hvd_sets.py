@@ -60,7 +60,7 @@ def sets() -> dict[str, object]:
     return got
 
 
-def forms() -> dict[str, bool]:
+def result_types() -> dict[str, bool]:
     """Whether synchronize returns a tuple for a request made with a list, and only then."""
     with started() as hvd:
         x = torch.ones(hvd.size(), 1)
@@ -107,7 +107,7 @@ def joined() -> dict[str, object]:
         return got
 
 
-def warned() -> tuple[list[str], list[str]]:
+def step_warnings() -> tuple[list[str], list[str]]:
     """The warnings of `step` after `synchronize`, without and within `skip_synchronize`."""
     with started() as hvd:
         model = nn.Linear(2, 1)
@@ -133,7 +133,7 @@ def warned() -> tuple[list[str], list[str]]:
         return order(skip=False), order(skip=True)
 
 
-def true_reason() -> list[str]:
+def torch_error() -> list[str]:
     """The error if torch itself refuses an operation."""
     with started() as hvd:
         with_fault = torch.ones(1, dtype=torch.int16)
@@ -141,7 +141,7 @@ def true_reason() -> list[str]:
         return [error_of(lambda: hvd.synchronize(handle), RuntimeError)]
 
 
-def dtypes() -> list[str]:
+def accepted_dtypes() -> list[str]:
     """The dtypes that `hvd` accepts, after reducing a tensor of each."""
     with started() as hvd:
         collectives = importlib.import_module("course.given.horovod.collectives")

@@ -3,7 +3,7 @@
 import random
 import socket
 
-NEVER_DEALT = range(10_000, 32_000)  # Linux assigns free ports from 32768 on
+NEVER_ASSIGNED = range(10_000, 32_000)  # Linux assigns free ports from 32768 on
 
 
 def free_port(ip: str = "127.0.0.1") -> int:
@@ -13,7 +13,7 @@ def free_port(ip: str = "127.0.0.1") -> int:
     start at the same time could be assigned the same one. Random seeds of tests do not affect it.
     """
     while True:
-        port = random.SystemRandom().choice(NEVER_DEALT)
+        port = random.SystemRandom().choice(NEVER_ASSIGNED)
         with socket.socket() as probe:
             if probe.connect_ex((ip, port)):
                 return port

@@ -104,7 +104,7 @@ class PracticeCluster:
             )
         slurm_folder.remove_abandoned()
         self.folder = Path(tempfile.mkdtemp(prefix=slurm_folder.PREFIX))
-        self._lock = slurm_folder.own(self.folder)
+        self._lock = slurm_folder.take_ownership(self.folder)
         self.folder.chmod(0o755)  # munge insists that its socket can be reached
         self.nodes = [f"node{i + 1}" for i in range(nodes)]
         self.conf = self.folder / "slurm.conf"
@@ -195,7 +195,7 @@ class PracticeCluster:
             lambda: (self.folder / pid).is_file() and (self.folder / pid).read_text().strip(),
             program,
         )
-        slurm_folder.record(self.folder, pid)
+        slurm_folder.record_daemon(self.folder, pid)
 
     def _until_idle(self) -> None:
         from course.clusters.slurm.cluster import Cluster
@@ -220,9 +220,9 @@ def _free_ports(count: int) -> list[int]:
     raise CourseError("There are no free ports for a practice cluster.")
 
 
-def _until(holds: Callable[[], object], what: str) -> None:
+def _until(condition: Callable[[], object], what: str) -> None:
     end = time.monotonic() + PATIENCE_S
-    while not holds():
+    while not condition():
         if time.monotonic() > end:
             raise CourseError(
                 f"{what} of the practice cluster did not come up within {PATIENCE_S:g} s."

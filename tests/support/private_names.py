@@ -13,7 +13,7 @@ from course.core.files import ROOT
 from course.lessons.lesson import lessons
 from course.lessons.rules import runnable
 
-ASK = ("inside", "module", "replace", "replace_if_there", "getattr", "hasattr", "_before")
+LOOKUPS = ("inside", "module", "replace", "replace_if_there", "getattr", "hasattr", "_before")
 
 
 class Without(Enum):
@@ -145,7 +145,7 @@ LESSONS = {
 }
 
 
-def private(name: str) -> bool:
+def is_private(name: str) -> bool:
     """Whether a name is private by Python's custom."""
     return name.startswith("_") and not name.startswith("__") and name != "_"
 
@@ -165,7 +165,7 @@ def scripts() -> dict[Path, ast.Module]:
     }
 
 
-def own(trees: Iterable[ast.Module]) -> set[str]:
+def defined_names(trees: Iterable[ast.Module]) -> set[str]:
     """The names that this code itself defines: functions, classes, variables, attributes."""
     names = set()
     for node in (node for tree in trees for node in ast.walk(tree)):
@@ -177,7 +177,7 @@ def own(trees: Iterable[ast.Module]) -> set[str]:
     return names
 
 
-def used(tree: ast.Module) -> set[str]:
+def used_names(tree: ast.Module) -> set[str]:
     """The private names that code relies on: if one is gone, the code fails with a traceback."""
     parts = set()
     for node in ast.walk(tree):
@@ -188,10 +188,10 @@ def used(tree: ast.Module) -> set[str]:
                 parts |= {part for alias in names for part in alias.name.split(".")}
             case ast.ImportFrom(module=module, names=names):
                 parts |= {*(module or "").split("."), *(alias.name for alias in names)}
-    return set(filter(private, parts))
+    return set(filter(is_private, parts))
 
 
-def looked_up(tree: ast.Module) -> set[str]:
+def looked_up_names(tree: ast.Module) -> set[str]:
     """The private names that code looks up safely: as a string, or as a keyword of `replace`.
 
     A string counts in a tuple after its home or alone, in a comparison, and as a key.
@@ -199,7 +199,7 @@ def looked_up(tree: ast.Module) -> set[str]:
     names = set()
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Attribute(attr=asks) | ast.Name(id=asks)) if asks in ASK:
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in LOOKUPS:
                 constants = [
                     constant.value for constant in node.args if isinstance(constant, ast.Constant)
                 ]
@@ -207,11 +207,11 @@ def looked_up(tree: ast.Module) -> set[str]:
                 names |= {keyword.arg for keyword in node.keywords if keyword.arg}
             case ast.Tuple(elts=[*home, name]) if len(home) < 2:
                 names |= _texts([name])
-            case ast.Compare(comparators=looked_at):
-                names |= _texts(looked_at)
+            case ast.Compare(comparators=operands):
+                names |= _texts(operands)
             case ast.Subscript(slice=key):
                 names |= _texts([key])
-    return set(filter(private, names))
+    return set(filter(is_private, names))
 
 
 def _texts(nodes: Iterable[ast.expr]) -> set[str]:

@@ -9,11 +9,11 @@ from course.core.files import ROOT
 from support import solutions
 
 LAUNCHERS = ("torchrun", "accelerate launch")  # not srun: with it, Slurm deals out the GPUs
-HANDED_OUT = ROOT / "course" / "given"
+GIVEN = ROOT / "course" / "given"
 # Its code for Horovod joins a group on behalf of the scripts that import it.
 HOROVOD = {
     f"course/given/horovod/{path.name}": path.read_text()
-    for path in sorted((HANDED_OUT / "horovod").glob("*.py"))
+    for path in sorted((GIVEN / "horovod").glob("*.py"))
 }
 
 
@@ -89,7 +89,7 @@ class Program:
         while todo:
             for module in sorted(files[todo.pop()].imported):
                 other = f"{module.replace('.', '/')}.py"
-                text = scripts.get(other) or handed_out(other)
+                text = scripts.get(other) or given_text(other)
                 if text and other not in files:
                     files[other] = parsed(other, text)
                     todo.append(other)
@@ -97,8 +97,8 @@ class Program:
             files |= {other: parsed(other, text) for other, text in HOROVOD.items()}
         joins = any(file.calls("init_process_group") for file in files.values())
         module = name.removesuffix(".py")
-        used = any(module in parsed(other, text).imported for other, text in scripts.items())
-        return cls(tuple(files.values()), not joins and not used)
+        is_imported = any(module in parsed(other, text).imported for other, text in scripts.items())
+        return cls(tuple(files.values()), not joins and not is_imported)
 
     @property
     def launched(self) -> bool:
@@ -129,18 +129,18 @@ def names_in(node: ast.AST) -> set[str]:
     return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
-def around(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the node and all nodes around it, from the inside out."""
+def enclosing(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the node and all nodes enclosing it, from the inside out."""
     while node is not None:
         yield node
         node = getattr(node, "parent", None)
 
 
 @cache
-def handed_out(name: str) -> str:
+def given_text(name: str) -> str:
     """The text of a file of `course.given`; "" if there is no file of that name."""
     path = ROOT / name
-    return path.read_text() if path.parent == HANDED_OUT and path.is_file() else ""
+    return path.read_text() if path.parent == GIVEN and path.is_file() else ""
 
 
 @cache

@@ -13,8 +13,8 @@ def shapes(code: str) -> Iterator[str]:
     """Yield the shape of each statement of `code` that has at least `NAMES` names."""
     for node in ast.walk(ast.parse(textwrap.dedent(code))):
         if isinstance(node, ast.stmt) and not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            written = ast.dump(node)
-            names = NAME.findall(written)
+            dump = ast.dump(node)
+            names = NAME.findall(dump)
             if len(names) >= NAMES:
                 numbers = {name: str(number) for number, name in enumerate(dict.fromkeys(names))}
-                yield NAME.sub(lambda match, numbers=numbers: numbers[match[1]], written)
+                yield NAME.sub(lambda match, numbers=numbers: numbers[match[1]], dump)

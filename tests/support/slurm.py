@@ -8,7 +8,7 @@ from support import patience
 until = functools.partial(patience.until, every=0.25)  # each check starts a Slurm command
 
 
-class Nothing(Commands):
+class NoSlurm(Commands):
     """A box without Slurm."""
 
     def __init__(self) -> None:

@@ -25,14 +25,14 @@ OWNER = "owner"  # a file there, locked by the process whose cluster it is
 RECORD = ".created"  # next to a daemon's pid file: its process id, and when it was created
 
 
-def record(folder: Path, pid: str) -> None:
+def record_daemon(folder: Path, pid: str) -> None:
     """Record the id and the creation time of the process that a daemon's pid file names."""
     number = int((folder / pid).read_text())
     created = psutil.Process(number).create_time()
     (folder / f"{pid}{RECORD}").write_text(json.dumps([number, created]))
 
 
-def own(folder: Path) -> TextIO:
+def take_ownership(folder: Path) -> TextIO:
     """Lock a file in the folder for this process's life: its cluster is then not abandoned."""
     lock = (folder / "new").open("w")
     fcntl.flock(lock, fcntl.LOCK_EX)

@@ -13,11 +13,11 @@ import pytest
 from course.lessons import lesson
 
 LESSONS = Path(lesson.__file__).parent
-HOLDS = """
+HOLD = """
 import time
-with open("{noted}", "a") as file:
+with open("{record}", "a") as file:
     file.write("x\\n")
-while open("{noted}").read().count("x") >= {after}:
+while open("{record}").read().count("x") >= {after}:
     time.sleep(0.05)
 """
 
@@ -40,14 +40,14 @@ def hold(script: Path, after: int) -> None:
 
     So its checks are still running when they are stopped, however late that happens.
     """
-    noted = script.with_suffix(".imported")
-    script.write_text(script.read_text() + HOLDS.format(noted=noted, after=after))
+    record = script.with_suffix(".imported")
+    script.write_text(script.read_text() + HOLD.format(record=record, after=after))
 
 
 def imported(script: Path) -> int:
     """How often ranks have imported a script that `hold` has changed."""
-    noted = script.with_suffix(".imported")
-    return noted.read_text().count("\n") if noted.is_file() else 0
+    record = script.with_suffix(".imported")
+    return record.read_text().count("\n") if record.is_file() else 0
 
 
 @contextmanager

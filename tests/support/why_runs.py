@@ -17,8 +17,8 @@ from course.diagnostics.profiling import timeline
 from course.diagnostics.profiling.timeline import RankReport
 from support import solutions
 
-OWN = ROOT / "tests" / "diagnostics"
-RECORDED = OWN / "why" / "recorded" / "cpus"  # a file for each run
+DIAGNOSTICS = ROOT / "tests" / "diagnostics"
+RECORDED = DIAGNOSTICS / "why" / "recorded" / "cpus"  # a file for each run
 STEPS = 20  # that are kept at most
 RACE = "race --size tiny --pairs 8 --ways"
 
@@ -53,7 +53,7 @@ class Run(NamedTuple):
             script, *rest = self.words.split()
             return [*words, str(folder / script), *rest]
         rest = [self.words, str(folder)] if self.words else []
-        return [*words, str(OWN / f"{self.script}.py"), *rest]
+        return [*words, str(DIAGNOSTICS / f"{self.script}.py"), *rest]
 
 
 # The scripts of why/plants, each with one cause.
@@ -124,7 +124,7 @@ RIGHT = [
     Run("why/plants/in_turns", "rarely", "computing"),
     *(
         Run(f"zoo/{path.stem}", "", "computing")
-        for path in sorted((OWN / "zoo").glob("*.py"))
+        for path in sorted((DIAGNOSTICS / "zoo").glob("*.py"))
         if path.stem != "one_rank"
     ),
 ]

@@ -24,22 +24,22 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 # Folders whose files share a warm server, which takes ten seconds to start.
-SHARING = ("tests/launch/faithful", "tests/launch/faults")
+GROUPED_FOLDERS = ("tests/launch/faithful", "tests/launch/faults")
 
 
-def together(nodeid: str) -> str:
+def group_of(nodeid: str) -> str:
     """The group of a test: its file, its folder, or in a file of answers its exercise."""
     file, _, test = nodeid.partition("::")
     folder = file.rpartition("/")[0]
     exercise, is_answer, _ = test.partition(": ")
-    return f"{file}::{exercise}" if is_answer else folder if folder in SHARING else file
+    return f"{file}::{exercise}" if is_answer else folder if folder in GROUPED_FOLDERS else file
 
 
 class ByFile(LoadFileScheduling):
     """Keeps the tests of a group on one worker."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return together(nodeid)
+        return group_of(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
@@ -56,4 +56,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _shard(item: pytest.Item, shards: int) -> int:
-    return 1 + zlib.crc32(together(item.nodeid).encode()) % shards
+    return 1 + zlib.crc32(group_of(item.nodeid).encode()) % shards

@@ -30,7 +30,7 @@ COLLECTIVES = (
 )  # fmt: skip
 
 
-def letting_go(collective: Callable) -> Callable:
+def until_released(collective: Callable) -> Callable:
     """Make a collective return only after Gloo's thread has released its tensors.
 
     Gloo's own may return some milliseconds earlier. Tensors that the script frees in between would
@@ -76,7 +76,7 @@ def on_real_ranks(request: dict) -> dict:
                 os.dup2(nowhere, 2)
                 for name in COLLECTIVES:
                     if hasattr(dist, name):
-                        setattr(dist, name, letting_go(getattr(dist, name)))
+                        setattr(dist, name, until_released(getattr(dist, name)))
                 outcome = rehearsal.rehearse(request, ranks_are_real=True)
                 if not rank:
                     json.dump(outcome, answer)

@@ -118,7 +118,7 @@ def enter() -> None:
     sys.exit(subprocess.run(["unshare", "--mount", "bash", "-c", command], env=env).returncode)
 
 
-def other(
+def submit_as(
     commands: Commands,
     user: str,
     name: str,
@@ -137,9 +137,9 @@ def other(
     commands.run("sbatch", *options.split(), *more, f"--wrap=sleep {seconds}")
 
 
-def until(holds, seconds: float = 120) -> None:
+def until(condition, seconds: float = 120) -> None:
     end = time.time() + seconds
-    while not holds():
+    while not condition():
         assert time.time() < end, "the recording does not get on"
         time.sleep(0.2)
 
@@ -176,13 +176,13 @@ def main() -> None:
 
 def record(practice: PracticeCluster, recorder: Recorder, cluster: Cluster) -> None:
     """Run the session while the recorder watches."""
-    other(recorder, "ana", "vision", 1, 2, 40, 600)
+    submit_as(recorder, "ana", "vision", 1, 2, 40, 600)
     until(lambda: cluster.jobs()[0].state == "RUNNING")
-    other(recorder, "ben", "speech", 2, 2, 170, 600, "--nodelist=node2,node3", "--no-requeue")
+    submit_as(recorder, "ben", "speech", 2, 2, 170, 600, "--nodelist=node2,node3", "--no-requeue")
     until(lambda: cluster.jobs()[1].state == "RUNNING")
-    other(recorder, "dan", "evaluation", 3, 2, 5, 12)
+    submit_as(recorder, "dan", "evaluation", 3, 2, 5, 12)
     until(lambda: cluster.jobs()[2].state == "RUNNING")
-    other(recorder, "chi", "large_model", 3, 4, 600, 600)
+    submit_as(recorder, "chi", "large_model", 3, 4, 600, 600)
     cluster.reserve("lecture", "node3", "now+4hours", 60, "ana")
     time.sleep(3)  # the scheduler makes its plan
     recorder._keep("scontrol ping", recorder.run("scontrol", "ping"))
@@ -203,7 +203,7 @@ def record(practice: PracticeCluster, recorder: Recorder, cluster: Cluster) -> N
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        ask = Request(
+        request = Request(
             "src/resumable.py --steps 200 --seconds 0.1",
             "torchrun",
             nodes=2,
@@ -211,7 +211,7 @@ def record(practice: PracticeCluster, recorder: Recorder, cluster: Cluster) -> N
             minutes=15,
             resume=True,
         )
-        job = cluster.submit(ask)
+        job = cluster.submit(request)
         recorder.keep("sbatch --parsable resumable", f"{job.number}\n")
         until(lambda: len(job.metrics) and job.metrics["step"].max() >= 70)
         practice.kill_node("node2")

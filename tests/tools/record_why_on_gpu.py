@@ -35,7 +35,7 @@ def main(file: Path) -> None:
     for cause in CAUSES:
         with tempfile.TemporaryDirectory() as name:
             run(cause, Path(name))
-            phases[cause] = [recorded(Path(name), rank) for rank in range(2)]
+            phases[cause] = [report_and_trace(Path(name), rank) for rank in range(2)]
             reports = [timeline.read(path) for path in sorted(Path(name).glob("rank*.json"))]
             for rank in reports:
                 devices.see(rank, Path(name) / f"gpu{rank.rank}.json")
@@ -56,7 +56,7 @@ def run(cause: str, folder: Path) -> None:
         raise SystemExit(f"{cause}: the ranks ended with {codes}")
 
 
-def recorded(folder: Path, number: int) -> dict:
+def report_and_trace(folder: Path, number: int) -> dict:
     """The report and the trace of a rank, reduced to what `why` reads."""
     rank = json.loads((folder / f"rank{number}.json").read_text())
     rank["steps"] = rank["steps"][-STEPS:]

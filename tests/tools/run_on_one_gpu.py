@@ -45,11 +45,11 @@ def main() -> None:
     ]
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(args.jobs) as pool:
         report_scripts.write(every, Path(name))
-        for line in pool.map(partial(ran, Path(name)), chosen):
+        for line in pool.map(partial(run_command, Path(name)), chosen):
             print(line, flush=True)
 
 
-def ran(home: Path, text: str) -> str:
+def run_command(home: Path, text: str) -> str:
     """Run a command; return its outcome and time, and the last lines of one that failed."""
     words = text.split()
     script = next(n for n, word in enumerate(words) if word.endswith(".py"))

@@ -94,12 +94,12 @@ def main(argv: list[str]) -> int:
             number += 1
             seed = secrets.token_hex(4)
             log = LOGS / f"{number:02}-{condition}.log"
-            ended = run(condition, log, args.args, seed)
-            all_ok &= ended.ok
-            minutes, seconds = divmod(round(ended.wall_s), 60)
+            result = run(condition, log, args.args, seed)
+            all_ok &= result.ok
+            minutes, seconds = divmod(round(result.wall_s), 60)
             name = f"order {seed}" if condition == "order" else condition
-            failures = "<br>".join(ended.failed) or ("0" if ended.ok else f"make: {ended.code}")
-            row = (number, name, f"{minutes}:{seconds:02}", ended.passed, failures, log)
+            failures = "<br>".join(result.failed) or ("0" if result.ok else f"make: {result.code}")
+            row = (number, name, f"{minutes}:{seconds:02}", result.passed, failures, log)
             print("|", " | ".join(map(str, row)), "|", flush=True)
     return 0 if all_ok else 1
 
