@@ -1,4 +1,4 @@
-"""Fixtures of tests in several packages, and what holds for every fork of a test."""
+"""Fixtures for the tests of several packages, and a safeguard for every fork in a test."""
 
 import gc
 import os
@@ -16,13 +16,13 @@ from course.checks.runner.on_ranks import await_warm_ranks
 from course.launch import warm_up
 
 # A forked child that collects a destroyed Gloo group waits for the group's threads, which only the
-# parent has: a DataLoader's worker hung so, or ended by SIGSEGV.
+# parent has. So DataLoader workers have hung, or crashed with SIGSEGV.
 os.register_at_fork(before=gc.collect)
 
 
 @pytest.fixture
 def one_thread() -> Iterator[None]:
-    """Small models gain nothing from more threads than one."""
+    """Let torch use one thread, since small models gain nothing from more."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -70,7 +70,7 @@ def browser() -> Iterator[object]:
 
 @pytest.fixture(scope="module")
 def tab(browser: object) -> Iterator[object]:
-    """One tab for all pages of a file: what a page runs is compiled once, and starts sooner."""
+    """One tab for all pages of a test file: their code is compiled only once."""
     tab = browser.new_page()
     tab.set_default_timeout(PATIENCE_S * 1000)
     yield tab

@@ -1,4 +1,4 @@
-"""``python -m course build``: build the notebooks and figures from the lessons."""
+"""``python -m course build``: build notebooks, figures and the README's table from the lessons."""
 
 import argparse
 import sys
@@ -15,7 +15,9 @@ from course.lessons import (
     select,
     stale,
     stale_beside,
+    stale_readme,
     write_figures,
+    write_readme,
     write_scripts,
 )
 
@@ -32,8 +34,10 @@ def main(argv: Sequence[str]) -> int:
         complaints = finished.faults(ROOT, lessons(ROOT), selection) + stale(ROOT, selection)
         if not options.names:
             complaints += stale_beside(ROOT, [lesson.name for lesson in selection], drawn)
+            complaints += stale_readme(ROOT)
     else:
         write_figures(ROOT, drawn)
+        write_readme(ROOT)
         complaints = (
             rewrite_prose(ROOT, selection) if options.prose else build(ROOT, selection, _say)
         )

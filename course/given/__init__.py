@@ -1,1 +1,1 @@
-"""What the labs give you whole, so that you write only the idea."""
+"""Code that the labs give you whole, so that you write only the idea."""

@@ -39,16 +39,16 @@ class Memory:
 
 
 def mean(row: Tensor, dtype: torch.dtype) -> Future[Tensor]:
-    """The mean of the ranks' rows, as `dtype`. They travel, and are added up, in their own."""
+    """The mean of the ranks' rows, as `dtype`; rows travel and are added up in their own dtype."""
     ranks = dist.get_world_size()
     sent = dist.all_reduce(row, async_op=True).get_future()
     return sent.then(lambda done: done.value()[0].to(dtype) / ranks)
 
 
 def mean_of_few(values: Tensor, places: Tensor, like: Tensor) -> Future[Tensor]:
-    """The mean of rows of which each rank sends a few numbers, with their places; the rest is 0.
+    """The mean of sparse rows: each rank sends a few numbers with their places; the rest is 0.
 
-    All ranks send the same number. The result is as long as `like`. Places travel as int32, half of
+    All ranks send equally many. The result is as long as `like`. Places travel as int32, half of
     what torch's own int64 would take.
     """
     # torch 2.13 has a shorter name for it, and warns about the old one.

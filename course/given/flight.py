@@ -14,14 +14,14 @@ _recorded = insides.inside(insides.module("torch._C._distributed_c10d"), "_dump_
 
 
 def dump_after(seconds: float) -> None:
-    """Write the file after this many seconds, whatever the rank is waiting for by then."""
+    """Write the file after this many seconds, whatever the rank is waiting for at that time."""
     timer = threading.Timer(seconds, dump)
     timer.daemon = True  # the process may end before the timer does
     timer.start()
 
 
 def dump() -> None:
-    """Write ``runs/flight/rank_N``, in which `torchfrtrace` can compare the ranks."""
+    """Write ``runs/flight/rank_N``; `torchfrtrace` compares the files of all ranks."""
     trace = pickle.loads(_recorded())
     everyone = str(list(range(dist.get_world_size())))
     # With Gloo the group has no name in the dump.

@@ -21,7 +21,7 @@ def larger_batches(
     per_byte, fixed = np.polyfit(messages["message"], messages["seconds"], 1)
     link = link_of(max(fixed, 0) / (2 * (most - 1)), per_byte * most / (2 * (most - 1)))
     for model, rows in rates.groupby("model", sort=False):
-        # Ranks slow each other down even without a message: the computing of as many, alone.
+        # Ranks slow each other down even without messages: time as many ranks, each alone.
         alone = rows[rows["way"] == "alone"]
         per_sample, fixed = np.polyfit(alone["batch"], most * alone["batch"] / alone["rate"], 1)
         first, *others = rows[rows["way"] == "DDP"].sort_values("batch").itertuples()

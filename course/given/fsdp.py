@@ -61,7 +61,7 @@ class HookedModel(nn.Module):
             self.reduces = True
 
     def forward(self, *args, **kwargs):
-        """Run the model; parameters of no single layer are gathered first and freed last."""
+        """Run the model; parameters that no single layer owns are gathered first and freed last."""
         for unit in self.units:
             unit.in_backward = False
         for unit in self.outer:
@@ -74,7 +74,7 @@ class HookedModel(nn.Module):
 
 
 class PlainFSDP(HookedModel):
-    """A model whose layers are gathered without prefetching, each once for every pass."""
+    """A model whose layers are gathered without prefetching, once for each pass."""
 
     def before_forward(self, i: int) -> None:
         """Make layer i whole."""
@@ -95,5 +95,5 @@ class PlainFSDP(HookedModel):
             unit.missing = len(unit.parameters)
 
     def reduce(self, unit: ShardedUnit) -> None:
-        """Average the gradients of a unit, of which each rank keeps its part."""
+        """Average the gradients of a unit; each rank keeps its part."""
         unit.reduce()

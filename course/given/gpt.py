@@ -21,7 +21,7 @@ SHARED_INPUTS = (".out.weight", ".down.weight")  # of layers cut into rows, whos
 
 @dataclass(frozen=True)
 class Layers:
-    """The parts of the GPT: each takes the group over whose ranks it is split."""
+    """The parts of the GPT; each takes the group whose ranks share it."""
 
     column: Callable[..., nn.Module] = ours.ColumnLinear
     row: Callable[..., nn.Module] = ours.RowLinear
@@ -31,7 +31,7 @@ class Layers:
 
 
 def is_split(name: str) -> bool:
-    """Whether the ranks of a group hold different parts of this parameter, not copies."""
+    """Whether the ranks of a group hold different parts of this parameter, rather than copies."""
     return name == "table" or ".qkv." in name or ".up." in name or name.endswith(SHARED_INPUTS)
 
 

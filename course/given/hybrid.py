@@ -1,6 +1,6 @@
 """Copies of a sharded model: the ranks of a row share one, the ranks of a column hold equal shards.
 
-Machines are pretended: as many ranks as share a machine follow one another.
+The machines are pretended: each stands for a few consecutive ranks.
 """
 
 from collections.abc import Callable, Iterable
@@ -44,7 +44,7 @@ def step_bytes(
 ) -> dict[str, float]:
     """The bytes that this rank sends in a step, inside its machine and out, and then holds.
 
-    They are per parameter of the model; held are shards, their gradients and optimizer state.
+    All are per parameter of the model. It holds shards, their gradients and the optimizer's state.
     """
     optimizer.zero_grad()
     with Traffic() as traffic:
@@ -61,7 +61,7 @@ def step_bytes(
 def sent(messages: Iterable[Collective], rank: int, per_machine: int) -> tuple[float, float]:
     """The bytes that a rank sends to its own machine, and out of it.
 
-    Each message is counted as a ring in the order of the ranks sends it.
+    Each message is counted as a ring sends it, in the order of the ranks.
     """
     inside = out = 0.0
     for message in messages:

@@ -12,7 +12,7 @@ class Kept(dict[int, int]):
 
     @property
     def nbytes(self) -> int:
-        """The sum of them."""
+        """The bytes of all pieces together."""
         return sum(self.values())
 
 

@@ -8,12 +8,12 @@ from course.given.messages import deliver, in_place
 
 
 def send(tensor: Tensor, to: int) -> None:
-    """Send a tensor to a rank, and wait."""
+    """Send a tensor to a rank, and wait until it has been sent."""
     deliver([dist.P2POp(dist.isend, tensor, to)])
 
 
 def receive(tensor: Tensor, source: int) -> None:
-    """Receive a tensor from a rank, and wait."""
+    """Receive a tensor from a rank, and wait until it is here."""
     deliver([dist.P2POp(dist.irecv, tensor, source)])
 
 

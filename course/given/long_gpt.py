@@ -1,4 +1,4 @@
-"""A small GPT for bytes whose sequences may be split: callers pass the places of tokens."""
+"""A small GPT for bytes whose sequences may be split: callers pass the tokens' places."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""A small GPT for bytes, in which a mixture of experts stands where a GPT has an MLP.
+"""A small GPT for bytes, with a mixture of experts in place of each MLP.
 
 The ranks of a group share the experts of a layer: each holds some of them, whole. All other layers
 are whole on every rank.
@@ -14,13 +14,13 @@ from torch import Tensor, nn
 
 from course.core import CourseError
 
-EXPERTS, TOP = 8, 2  # of a layer, and of them for a token
+EXPERTS, TOP = 8, 2  # in a layer, and how many of them each token chooses
 LAYERS, WIDTH, HEADS, VOCABULARY, CONTEXT = 2, 64, 4, 256, 32
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The functions of the scripts that a mixture calls: three of a router, one that sends."""
+    """The scripts' functions that a mixture calls: three for its router, one to send tokens."""
 
     choose: Callable[[Tensor, int], tuple[Tensor, Tensor, Tensor]]
     keep: Callable[[Tensor, int, int], Tensor]
@@ -34,7 +34,7 @@ def is_expert(name: str) -> bool:
 
 
 def capacity(factor: float, tokens: int) -> int:
-    """The most choices of one rank's `tokens` that an expert takes; 0 as a factor is no limit."""
+    """The most choices that an expert takes from one rank's `tokens`; factor 0 sets no limit."""
     return math.ceil(factor * TOP * tokens / EXPERTS) if factor else tokens
 
 
@@ -44,10 +44,10 @@ def expert() -> nn.Sequential:
 
 
 def run_experts(rows: Tensor, incoming: Tensor, experts: nn.ModuleDict) -> Tensor:
-    """Send each row (rows, width) that has come here through its expert; the order stays.
+    """Run each row that has come here (rows, width) through its expert; the order stays.
 
-    `incoming` (ranks, experts here): how many rows each rank has sent to each expert. They lie in
-    this order. An expert without rows is not called.
+    `incoming` (ranks, experts here): how many rows each rank has sent to each expert. Rows are in
+    that order. An expert without rows is not called.
     """
     here = torch.arange(len(experts), device=rows.device).repeat(len(incoming))
     place = here.repeat_interleave(incoming.flatten())
@@ -128,5 +128,5 @@ class Model(nn.Module):
         return nn.functional.linear(self.norm(x), self.table)
 
     def seen(self, name: str) -> Tensor:
-        """What the last forward of each layer counted: balance, load (layers, experts), dropped."""
+        """What each layer's last forward counted: balance, load (layers, experts) or dropped."""
         return torch.stack([block.mixture.seen[name] for block in self.blocks])

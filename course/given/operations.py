@@ -1,4 +1,4 @@
-"""The operations of a backend, each as a call on small tensors, to be tried."""
+"""The operations of a backend, each as a call on small tensors that you can try."""
 
 from collections.abc import Callable
 

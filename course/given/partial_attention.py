@@ -53,7 +53,7 @@ def gradients(
     """What these keys and values contribute to the gradient of `q`, and the gradients of `k`, `v`.
 
     `out` and `log_total` belong to the attention to *all* keys: its output, and the logarithm of
-    its sum of exp(score). They give each weight of the softmax again, from its score alone.
+    its sum of exp(score). With them, a weight of the softmax follows from its score alone.
     """
     dq, dk, dv = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
     rows, columns = _visible(q_places, k_places)
@@ -76,7 +76,7 @@ def computed(q_places: Tensor, k_places: Tensor) -> int:
 
 
 def pass_on(block: Tensor, group: dist.ProcessGroup) -> Tensor:
-    """Send a tensor to the next rank of the group, and return that of the previous one."""
+    """Send a tensor to the next rank of the group, and return the previous rank's tensor."""
     rank, ranks = dist.get_rank(group), dist.get_world_size(group)
     if ranks == 1:
         return block
@@ -95,7 +95,7 @@ def _visible(q_places: Tensor, k_places: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _scores(q: Tensor, k: Tensor, q_places: Tensor, k_places: Tensor) -> Tensor:
-    """The scores of what is computed, minus infinity where a query must not look."""
+    """The scores of the visible queries and keys, minus infinity where a query must not look."""
     rows, columns = _visible(q_places, k_places)
     scores = q[..., rows, :] @ k[..., columns, :].transpose(-1, -2) * q.shape[-1] ** -0.5
     hidden = q_places[rows].unsqueeze(-1) < k_places[columns]

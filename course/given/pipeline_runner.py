@@ -95,6 +95,6 @@ class Runner:
         self.times.append((kind, i, start, time.perf_counter()))
 
     def _finish(self) -> None:
-        """Wait for the computing of this stage, but not for what it sends."""
+        """Wait until this stage has computed, but not until its messages are sent."""
         if self.device.type == "cuda":
             torch.cuda.current_stream(self.device).synchronize()

@@ -12,7 +12,7 @@ WARM_UP, STEPS = 2, 3  # the first steps under the profiler are slow, so the tra
 
 
 def train(model: nn.Module, optimizer: torch.optim.Optimizer, batch: Mapping[str, Tensor]) -> None:
-    """One step of a model that returns its loss; a replica of lab 03 ends with its `finish()`."""
+    """Take a step of a model that returns its loss; a replica of lab 03 also runs `finish()`."""
     optimizer.zero_grad()
     with record_function("forward"):
         loss = model(**batch).loss

@@ -27,7 +27,7 @@ tree_leaves = insides.inside(insides.module("torch.utils._pytree"), "tree_leaves
 
 @dataclass
 class Sent:
-    """The messages of a rank and their bytes, as it hands them over, before any algorithm."""
+    """The messages of a rank and their bytes, as the script hands them to torch."""
 
     messages: int = 0
     nbytes: int = 0
@@ -89,7 +89,7 @@ class Traffic(TorchDispatchMode):
 
 
 def collective(function: Any, args: tuple) -> Collective | None:
-    """The collective that an operation is; None if it is another one, or a barrier."""
+    """An operation as a collective; None if it is not one, or is a barrier."""
     name = function.overloadpacket.__name__.replace("_", "")
     if "c10d" not in function.namespace or name == "barrier" or not (ranks := _members(args)):
         return None

@@ -16,13 +16,13 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from course.given.strategy import trained
 
-FINISHED, LOST = -1, -2  # in the place of a version: a worker's last message
+FINISHED, LOST = -1, -2  # in place of a version: a worker's last message
 
 
 class Mailbox:
     """Messages between ranks: a version, and as many numbers as the model has trained weights.
 
-    The server finds them in its `inbox`, in the order in which they came.
+    The server finds them in its `inbox`, in order of arrival.
     """
 
     def __init__(self, length: int) -> None:
@@ -69,7 +69,7 @@ class Serving:
         self.version = 0  # the server's updates so far; on a worker, those it has read
 
     def place(self) -> None:
-        """Start all ranks with the server's variables."""
+        """Give all ranks the server's variables to start with."""
         for tensor in self.model.state_dict().values():
             dist.broadcast(tensor, src=0)
         self.model.to(self.devices[0])

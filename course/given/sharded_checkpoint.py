@@ -1,4 +1,4 @@
-"""Checkpoints of a model that is sharded by hand: by name of a parameter, for any ranks."""
+"""Checkpoints of a model sharded by hand: by parameter name, for any number of ranks."""
 
 from collections.abc import Callable
 

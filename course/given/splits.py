@@ -27,7 +27,7 @@ def alone(model: nn.Module, batch: Tensor) -> tuple[Tensor, int]:
 
 
 def by_data(model: nn.Module, batch: Tensor) -> tuple[Tensor, int]:
-    """The whole network on every rank, and a share of the batch."""
+    """The whole network and a share of the batch on every rank."""
     world_size = dist.get_world_size()
     loss = model(batch.chunk(world_size)[dist.get_rank()]).square().mean()
     loss.backward()
@@ -39,7 +39,7 @@ def by_data(model: nn.Module, batch: Tensor) -> tuple[Tensor, int]:
 
 
 def by_layers(stage: nn.Module, batch: Tensor, parts: int = 1) -> tuple[Tensor, int]:
-    """A share of the layers on every rank, and the whole batch, in parts one after the other."""
+    """A share of the layers on every rank; the whole batch passes through, part after part."""
     rank, last = dist.get_rank(), dist.get_world_size() - 1
     passed, loss, sent = [], batch.new_zeros(1), 0
     for part in batch.chunk(parts):

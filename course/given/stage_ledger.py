@@ -49,7 +49,7 @@ def ledger(mesh: DeviceMesh, size: str, microbatches: int) -> dict[str, int]:
 
 
 def count(tensors: Iterable[Tensor]) -> int:
-    """The bytes, each storage once however many tensors share it; tensors may be fake."""
+    """The bytes of these tensors, which may be fake; storage that several share counts once."""
     return sum(storage.nbytes() for storage in {tensor.untyped_storage() for tensor in tensors})
 
 

@@ -31,6 +31,6 @@ def batch(step: int, device: torch.device) -> dict[str, torch.Tensor]:
     return {name: tensor.to(device) for name, tensor in _tokenized()[pairs].items()}
 
 
-@cache  # so that no step pays for it
+@cache  # so that no later step tokenizes again
 def _tokenized() -> nli.Tokenized:
     return nli.tokenized("train", size=12 * 6)

@@ -15,7 +15,7 @@ Way = tuple[list[Stage], Callable[[], object]]  # this rank's stages, and what t
 
 
 class Pipelines:
-    """Pipelines over all ranks, each for the same batch: `inputs` and `targets`, (16, context)."""
+    """Pipelines over all ranks, all for one batch: `inputs` and `targets`, each (16, context)."""
 
     def __init__(self, inputs: Tensor, targets: Tensor) -> None:
         self.inputs, self.targets = inputs.contiguous(), targets.contiguous()

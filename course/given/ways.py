@@ -24,7 +24,7 @@ from course.data import nli
 from course.given import memory, profiled
 from course.models import bert
 
-STEPS = 3  # whose least peak counts: Gloo may hold a message a little longer than its call takes
+STEPS = 3  # their lowest peak counts: Gloo may hold a message a little longer than its call
 
 Trained = tuple[nn.Module, Optimizer, Callable[[], None]]
 Way = Callable[[nn.Module, list[nn.Module]], Trained]

@@ -3,6 +3,7 @@
 from course.lessons.hints import read as read_hints
 from course.lessons.lesson import CORE, Lesson, labs, lessons, opened, read
 from course.lessons.notebooks import build, rewrite_prose, write_figures
+from course.lessons.readme import stale_readme, write_readme
 from course.lessons.rules import select
 from course.lessons.scripts import write_scripts
 from course.lessons.up_to_date import stale, stale_beside
@@ -20,6 +21,8 @@ __all__ = [
     "select",
     "stale",
     "stale_beside",
+    "stale_readme",
     "write_figures",
+    "write_readme",
     "write_scripts",
 ]

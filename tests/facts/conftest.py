@@ -1,4 +1,4 @@
-"""What the tests of facts share."""
+"""Fixtures for the tests of facts."""
 
 from collections.abc import Iterator
 

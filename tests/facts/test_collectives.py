@@ -1,4 +1,4 @@
-"""What the course says about torch's collectives, their time-outs and their records."""
+"""What the course says about torch's collectives, their timeouts and their records."""
 
 import inspect
 import mmap
@@ -159,7 +159,7 @@ def test_what_the_watchdog_reads():
 
 
 def _holds(library: Path, words: str) -> bool:
-    """Whether a library contains these words, without reading all of its 500 MB at once."""
+    """Whether a library file contains these words, without reading its 500 MB at once."""
     with (
         library.open("rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as code,

@@ -21,7 +21,7 @@ MIB = 2**20
 
 
 def layers(count: int, mib: float) -> nn.Sequential:
-    """As many layers, each with one weight of `mib` MiB."""
+    """This many layers, each with one weight of `mib` MiB."""
     rows = int(mib * MIB / 4 / 512)
     return nn.Sequential(*(Row(rows) for _ in range(count)))
 
@@ -38,7 +38,7 @@ class Row(nn.Module):
 
 
 def buckets(model: nn.Module, steps: int = 3, **options: object) -> list[list[float]]:
-    """Each step's bucket sizes in MiB, in the order in which DDP sends them."""
+    """The bucket sizes of each step, in MiB, in the order in which DDP sends them."""
     ddp = DistributedDataParallel(model, **options)
     sizes: list[list[float]] = []
 
@@ -56,7 +56,7 @@ def buckets(model: nn.Module, steps: int = 3, **options: object) -> list[list[fl
 
 
 class Messages(TorchDispatchMode):
-    """Notes the collectives that torch runs, those of DDP included."""
+    """Records the collectives that torch runs, including those of DDP."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -11,7 +11,7 @@ from course.launch import Run, launch
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
-# Trains and ends 200 times in one process, because it hangs only in some of them.
+# Trains and ends 200 times in one process, because only some of the ends hang.
 ROUNDS = """
 import os, sys
 import torch
@@ -39,13 +39,13 @@ for number in range(200):
     if model_first:
         dist.destroy_process_group()
 """
-# It then stands in no call but after one, where the model is freed.
+# A rank that hangs is not inside a call but just after one, where the model is freed.
 FREEING = re.compile(r'Current thread .*\n  File ".*rounds.py", line \d+ in <module>')
 
 
 @pytest.fixture
 def rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A function that runs them, destroying what it names first: the model or the group."""
+    """A function that runs the rounds; its argument is destroyed first: "model" or "group"."""
     monkeypatch.chdir(tmp_path)
     Path("rounds.py").write_text(ROUNDS)
 

@@ -18,7 +18,7 @@ from course.given import digits_task
 
 LAB = "12_fewer_messages"
 pytestmark = pytest.mark.usefixtures("group_of_one", "one_thread")
-GROUPS: list[dist.ProcessGroup] = []  # to the end of the process
+GROUPS: list[dist.ProcessGroup] = []  # kept until the process ends
 
 
 def test_a_hook_gets_the_state_and_a_bucket_and_must_say_that_it_returns_a_future():

@@ -1,4 +1,4 @@
-"""What the fuller hints say about torch and a release of it may change."""
+"""What the fuller hints say about torch, which a new release may change."""
 
 import hashlib
 import os
@@ -50,7 +50,7 @@ def test_a_loader_reads_in_the_process_that_asks():
 
 
 class _Reader:
-    """One sample: the number of the process that reads it."""
+    """A data set of one sample: the id of the process that reads it."""
 
     def __len__(self) -> int:
         return 1

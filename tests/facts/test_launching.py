@@ -23,16 +23,16 @@ from torch.distributed.elastic.rendezvous import (
 from torch.distributed.elastic.rendezvous import dynamic_rendezvous as rendezvous
 from torch.distributed.flight_recorder.components import types as flight_recorder_types
 
-# In one write, because the processes share their output.
+# It prints in one write, because the processes share their output.
 REPORTS = """
 import os
-told = [os.environ.get(name, "none") for name in ("RANK", "WORLD_SIZE")]
-os.write(1, f"{' '.join(told)}\\n".encode())
+values = [os.environ.get(name, "none") for name in ("RANK", "WORLD_SIZE")]
+os.write(1, f"{' '.join(values)}\\n".encode())
 """
 
 
 def config(monkeypatch: pytest.MonkeyPatch, *options: str):
-    """What torchrun makes of a command line."""
+    """The launch configuration that torchrun makes of a command line."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     return run.config_from_args(run.parse_args([*options, "script.py"]))[0]
 
@@ -180,7 +180,7 @@ def test_accelerate_runs_torchs_launcher():
 
 
 def accelerated(tmp_path: Path, *options: str, **env: str) -> list[str]:
-    """What the processes that `accelerate launch` starts print."""
+    """The lines that the processes of `accelerate launch` print, sorted."""
     script = tmp_path / "reports.py"
     script.write_text(REPORTS)
     command = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch", *options]

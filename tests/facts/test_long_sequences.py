@@ -1,4 +1,4 @@
-"""What lab 13 says of torch's own context parallelism and of bytes, tried on two ranks."""
+"""What lab 13 says about torch's own context parallelism, tried on two ranks, and about bytes."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ LAB = "13_long_sequences"
 def test_torchs_context_parallelism_needs_a_gpu_and_misses_a_function_imported_by_name():
     says(LAB, "torch 2.13 ends with a `NotImplementedError`")
     says(LAB, "each query sees the keys of its own rank only")
-    results = CheckRanks(Path()).call(2, on_rank_context.tried, limit=PATIENCE_S)
+    results = CheckRanks(Path()).call(2, on_rank_context.outcome, limit=PATIENCE_S)
     assert all("for_cpu" in rank["error"] for rank in results)
     assert all(rank["own keys only"] for rank in results)
 
@@ -32,7 +32,7 @@ def test_torch_deals_out_tokens_in_zigzag(tmp_path):
     solutions.write(LAB, tmp_path)
     names: dict = {}
     exec((tmp_path / "split_sequence.py").read_text(), names)
-    results = CheckRanks(Path()).call(2, on_rank_context.tried, limit=PATIENCE_S)
+    results = CheckRanks(Path()).call(2, on_rank_context.outcome, limit=PATIENCE_S)
     zigzag = names["zigzag"](on_rank_context.TOKENS, 2)
     assert all(
         torch.equal(rank["places"], mine) for rank, mine in zip(results, zigzag, strict=True)

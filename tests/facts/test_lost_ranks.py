@@ -1,4 +1,4 @@
-"""What the course says about process groups that lose a rank, and of the store that outlives it."""
+"""What the course says about groups that lose a rank, and about the store that outlives it."""
 
 import inspect
 import socket
@@ -18,7 +18,7 @@ SHORT, LONG = timedelta(seconds=0.5), timedelta(seconds=PATIENCE_S)
 
 @pytest.fixture
 def store() -> dist.TCPStore:
-    """A store on loopback."""
+    """A TCP store on loopback."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     options = {"master_listen_fd": listener.detach(), "wait_for_workers": False, "timeout": LONG}

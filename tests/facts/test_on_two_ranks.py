@@ -1,4 +1,4 @@
-"""What the course says about collectives over Gloo and of DDP, tried on two ranks or three."""
+"""What the course says about collectives over Gloo and about DDP, tried on two or three ranks."""
 
 import math
 from pathlib import Path
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 @pytest.fixture(scope="module")
 def reports() -> list[dict]:
-    """What each of two ranks has to say."""
+    """The results of each of two ranks."""
     return CheckRanks(Path()).call(2, on_rank_facts.everything, limit=PATIENCE_S)
 
 
@@ -123,7 +123,7 @@ def test_what_detail_finds_of_five_disagreements(reports):
         assert answers["op"] == ("", [2, 2]), rank
     messages = [rank["disagreements"]["root"][0] for rank in reports]
     assert all(messages) and not any("Detected mismatch" in error for error in messages)
-    # A later rank may instead report that the first to give up has closed the connection.
+    # The other rank may instead report that the first one to give up closed the connection.
     assert any("imed out" in error for error in messages), messages
 
 

@@ -1,4 +1,4 @@
-"""Whether the page try_ring is right about torch: the same code, run on real ranks over Gloo."""
+"""The page try_ring is right about torch: the same code runs on real ranks over Gloo."""
 
 import pytest
 from support import on_rank_ring_answers

@@ -13,7 +13,7 @@ from course.data import nli
 
 
 def shares(epoch: int, length: int = 10, ranks: int = 4) -> list[list[int]]:
-    """What each rank draws in an epoch."""
+    """The samples that each rank draws in an epoch."""
     parts = []
     for rank in range(ranks):
         sampler = DistributedSampler(range(length), ranks, rank)

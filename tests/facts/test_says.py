@@ -1,4 +1,4 @@
-"""The message for a contributor who takes a fact out of a page."""
+"""The message for a contributor who removes a fact from a page."""
 
 import pytest
 from support.says import says

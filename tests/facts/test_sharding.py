@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("group_of_one", "one_thread")
 
 
 def sharded(**options: object) -> tuple[nn.Sequential, list[nn.Parameter]]:
-    """A model of two sharded layers, and the parameters that it had before."""
+    """A model of two sharded layers, and its parameters from before it was sharded."""
     model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
     before = list(model.parameters())
     mesh = init_device_mesh("cpu", (1,))
@@ -120,7 +120,7 @@ def test_what_adds_up_where_the_policy_does_not_say_it():
 
 
 class Reduced(TorchDispatchMode):
-    """Notes the dtypes in which gradients are added up over the ranks, and counts all-reduces."""
+    """Records the dtypes in which gradients are added up over the ranks; counts all-reduces."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ class Reduced(TorchDispatchMode):
 
 
 def pretend_ranks(world_size: int, rank: int = 0) -> None:
-    """Replace the group of one rank by one in which only this rank is real."""
+    """Replace the group of one rank by a larger one, in which only this rank is real."""
     dist.destroy_process_group()
     dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=world_size)
 
@@ -145,7 +145,7 @@ def test_gradients_that_wait_are_in_the_dtype_that_adds_up():
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     model, _ = sharded(mp_policy=policy)
     model.set_requires_gradient_sync(False)
-    for _ in range(2):  # torch keeps the first pass as it came, and turns it at the second
+    for _ in range(2):  # torch converts the first pass's gradients only in the second pass
         model(torch.ones(1, 4)).sum().backward()
     group = model[0]._get_fsdp_state()._fsdp_param_group
     waiting = {param.unsharded_accumulated_grad.dtype for param in group.fsdp_params}
@@ -231,7 +231,7 @@ def test_adamw_counts_its_steps_on_the_cpu():
 
 @pytest.fixture
 def half_of_a_pretended_world() -> DeviceMesh:
-    """The mesh of rank 0 of two, of which only this one exists."""
+    """A mesh of two ranks, seen from rank 0, the only one that exists."""
     dist.destroy_process_group()
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
     return init_device_mesh("cpu", (2,))

@@ -1,4 +1,4 @@
-"""What the course says about streams: torch's iterable data sets, and those of `datasets`."""
+"""What the course says about streams: iterable data sets of torch and of `datasets`."""
 
 import inspect
 import json
@@ -21,7 +21,7 @@ RELEASE = tuple(map(int, datasets.__version__.split(".")[:2]))
 
 
 class Stream(IterableDataset):
-    """Yields what reads it: the worker, whether that has a process group, the rank's `epoch`."""
+    """Yields who reads it: the worker, whether that has a process group, and its `epoch`."""
 
     epoch = 0
 
@@ -38,7 +38,7 @@ class Stream(IterableDataset):
 
 
 def loader(stream: IterableDataset, workers: int = 2, how: str = "fork", **options) -> DataLoader:
-    """A loader of lists, with workers that are started in that way."""
+    """A loader of lists, whose workers are started by the method `how`."""
     context = how if workers else None
     options = {"batch_size": 2, "collate_fn": list, "multiprocessing_context": context} | options
     return DataLoader(stream, num_workers=workers, **options)
@@ -112,7 +112,7 @@ def numbers(samples) -> list[int]:
 
 
 def through(stream, workers: int = 2, **options) -> list[int]:
-    """The numbers of a stream, through a loader."""
+    """The numbers of a stream, read through a loader."""
     return numbers(chain.from_iterable(loader(stream, workers, **options)))
 
 
@@ -151,14 +151,14 @@ def test_the_way_can_be_chosen_since_5_2():
 
 def test_workers_without_a_file_are_idle(files, tmp_path, monkeypatch):
     says(LESSON, "idle")
-    log = logging.FileHandler(tmp_path / "told.log")  # the forked workers write there, too
+    log = logging.FileHandler(tmp_path / "warnings.log")  # forked workers write there, too
     monkeypatch.setattr(logging.getLogger("datasets"), "handlers", [log])
     stream = stream_of(files[:1])
     mapped = stream.map(lambda sample: sample | {"worker": get_worker_info().id})
     for rank in (1, 0):
         own = split_dataset_by_node(mapped, rank, 2)
         assert {sample["worker"] for batch in loader(own) for sample in batch} == {0}
-        warned = "Too many dataloader workers: 2" in (tmp_path / "told.log").read_text()
+        warned = "Too many dataloader workers: 2" in (tmp_path / "warnings.log").read_text()
         assert warned == (rank == 0)
     log.close()
 

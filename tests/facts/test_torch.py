@@ -50,7 +50,7 @@ def test_backward_on_the_cpu_runs_in_the_thread_that_calls_it():
 
 
 def calls_of_c_in(call) -> int:
-    """The number of C functions that Python calls during a call."""
+    """The number of C functions that Python calls while `call` runs."""
     seen = []
     sys.setprofile(lambda frame, event, what: seen.append(event))
     try:
@@ -79,7 +79,7 @@ def test_a_synchronized_batchnorm_communicates_both_ways():
 
 
 def faults_of(call) -> int:
-    """The number of memory pages that the system hands out in the second of two calls."""
+    """The number of memory pages that the system provides during the second of two calls."""
     call()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     call()

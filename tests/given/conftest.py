@@ -1,4 +1,4 @@
-"""The solved scripts of labs 06 and 06b, over `course.given.horovod`, and ranks that find them."""
+"""The solved scripts of labs 06 and 06b, over `course.given.horovod`, and ranks to run them."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from course.launch import connect
 
 @pytest.fixture(scope="module")
 def src(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The scripts of both lessons, solved; and ranks that start at once."""
+    """The folder with the solved scripts of both lessons; it also warms up ranks."""
     connect.warm_up()
     folder = tmp_path_factory.mktemp("hvd")
     for lab in ("06_horovod_style", "06b_horovod_engine"):

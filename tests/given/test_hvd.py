@@ -1,4 +1,4 @@
-"""The `hvd` of lab 06 over the engine with the parts of lab 06b: operations, faults, ends."""
+"""The `hvd` of lab 06, over the engine with the parts of lab 06b: operations, faults, shutdown."""
 
 import inspect
 import json
@@ -86,8 +86,8 @@ def test_what_cannot_be_sent_is_refused_where_it_is_called(ranks):
 
 
 def test_it_can_be_started_and_ended_again_and_again(ranks):
-    for seen in ranks(2, on_rank.again):
-        assert seen == [(2, 2.0)] * 3
+    for results in ranks(2, on_rank.restarts):
+        assert results == [(2, 2.0)] * 3
 
 
 def test_names_and_defaults_are_horovods(ranks, src):
@@ -113,7 +113,7 @@ print(json.dumps({name: " ".join(map(shown, parameters)) for name, parameters in
 
 
 def script(src: Path, body: str, count: int = 2, **env: str):
-    """Run a script that begins with `import hvd` on some ranks, as a learner's."""
+    """Run a script that imports `hvd` on `count` ranks; 0 runs it without a launcher."""
     path = src / "script.py"
     start = "import os, sys, time\nimport torch\nimport hvd\nfrom hvd_start import init"
     path.write_text(f"{start}\n{inspect.cleandoc(body)}\n")
@@ -170,7 +170,7 @@ def test_a_rank_that_never_joins_is_reported_and_given_up_on_request(src):
 
 @pytest.mark.parametrize(
     ("end", "says"),
-    # with code 0: after any other the launcher would end rank 0 as well, perhaps before it speaks
+    # code 0: after any other, the launcher would end rank 0 too, maybe before it prints
     [("os._exit(0)", "a rank cannot be reached any more"), ("sys.exit(0)", "rank 1 has shut down")],
 )
 def test_a_rank_that_ends_early_leaves_nobody_waiting(src, end, says):

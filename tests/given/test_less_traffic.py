@@ -1,4 +1,4 @@
-"""Lab 12's given parts: weights as a row, a memory of what is unsent, a count of what is sent."""
+"""Lab 12's given parts: weights as a row, the memory of unsent gradients, the count of bytes."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from course.given import compression, digits_task, flat_weights, sent
 
 
 class Bucket:
-    """As much of DDP's bucket as a memory asks for."""
+    """As much of DDP's bucket as `compression.Memory` uses."""
 
     def __init__(self, parameters: list[nn.Parameter]) -> None:
         self._parameters = parameters

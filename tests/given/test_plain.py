@@ -1,4 +1,4 @@
-"""The parts that the engine has without a learner: what they answer, refuse, and put together."""
+"""The engine's given parts in `plain`: what they answer, refuse, and send together."""
 
 import torch
 
@@ -8,7 +8,7 @@ SUM = Request("x", "allreduce", ((3,),), 12, "float32", "cpu", "Sum")
 
 
 def answered(*requests: Request) -> list[tuple[str, str]]:
-    """The answers that two or more ranks get to their requests: names and errors."""
+    """The answers to these requests, made by two ranks in turn: names and errors."""
     table = plain.Negotiation(2)
     for rank, request in enumerate(requests):
         table.hear(rank % 2, request, 0.0)

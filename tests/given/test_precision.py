@@ -1,4 +1,4 @@
-"""Lab 05b's given parts: a watch on formats, and how many steps a race takes."""
+"""Lab 05b's given parts: the watch on formats, and the number of steps of a race."""
 
 import torch
 from torch import nn

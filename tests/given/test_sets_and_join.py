@@ -1,4 +1,4 @@
-"""Process sets, `join`, and the messages when something cannot be done."""
+"""Process sets, `join`, and the messages about what cannot be done."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ def test_a_process_set_runs_its_operations_among_itself(ranks):
 
 
 def test_a_group_gives_a_tuple_even_a_group_of_one_and_a_tensor_gives_a_tensor(ranks):
-    for held in ranks(2, on_rank.forms):
+    for held in ranks(2, on_rank.result_types):
         assert [name for name, right in held.items() if not right] == []
 
 
@@ -51,18 +51,18 @@ def test_ranks_that_have_joined_take_part_with_zeros(ranks):
 
 
 def test_a_step_after_synchronize_warns_unless_it_is_told_to_skip(ranks):
-    for without, within in ranks(2, on_rank.warned):
+    for without, within in ranks(2, on_rank.step_warnings):
         assert len(without) == 1 and "within skip_synchronize()" in without[0]
         assert within == []
 
 
 def test_an_error_of_the_library_keeps_its_reason(ranks):
-    for (error,) in ranks(2, on_rank.true_reason):
+    for (error,) in ranks(2, on_rank.torch_error):
         assert error == "Invalid scalar type"
 
 
 def test_every_dtype_that_is_let_through_can_be_reduced(ranks):
-    assert "int16" not in ranks(2, on_rank.dtypes)[0]
+    assert "int16" not in ranks(2, on_rank.accepted_dtypes)[0]
 
 
 @pytest.mark.parametrize("name", ["DYNAMIC", "now.json"])

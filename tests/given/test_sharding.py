@@ -1,4 +1,4 @@
-"""Which parameters of a model travel together, and the messages about layers that cannot."""
+"""Which parameters of a model travel together, and the messages about wrong layers."""
 
 import ast
 import inspect
@@ -13,9 +13,9 @@ from course.given import memory, sharding, units
 
 
 def names(model: nn.Module, layers: list[nn.Module]) -> list[set[str]]:
-    """The names of the parameters of each unit, the outer one first."""
-    of = {parameter: name for name, parameter in model.named_parameters()}
-    return [{of[parameter] for parameter in part} for part in sharding.by_unit(model, layers)]
+    """The names of the parameters in each unit, the outer unit first."""
+    name_of = {parameter: name for name, parameter in model.named_parameters()}
+    return [{name_of[parameter] for parameter in part} for part in sharding.by_unit(model, layers)]
 
 
 def model() -> nn.ModuleDict:
@@ -68,7 +68,7 @@ def test_the_given_unit_is_that_of_the_solved_lab_and_takes_a_group():
 
 
 class WithoutGroup(ast.NodeTransformer):
-    """Leaves out `group` and `self.group` as arguments, and where one is assigned to the other."""
+    """Removes the arguments `group` and `self.group`, and assignments of either."""
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)

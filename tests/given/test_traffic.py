@@ -1,4 +1,4 @@
-"""What `sent.Traffic` says of each kind of call, as course/checks/README.md has it."""
+"""What `sent.Traffic` records of each kind of call, as course/checks/README.md lists it."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("warm_ranks")
 OWN = 4  # numbers in float32, on each of two ranks
 
 
-def seen(way: str) -> tuple[list[tuple], int]:
+def traffic_of(way: str) -> tuple[list[tuple], int]:
     """The messages of one call, and their units."""
     own, both, other = torch.zeros(OWN), torch.zeros(2 * OWN), 1 - dist.get_rank()
     model = DistributedDataParallel(nn.Linear(OWN, 1, bias=False)) if way == "DDP" else None
@@ -57,10 +57,10 @@ def seen(way: str) -> tuple[list[tuple], int]:
     ],
 )
 def test_a_call_is_listed_with_its_numbers_bytes_and_ranks(way, messages, units, tmp_path: Path):
-    for rank_sees in CheckRanks(tmp_path).call(2, seen, way):
+    for rank_sees in CheckRanks(tmp_path).call(2, traffic_of, way):
         assert rank_sees == (messages, units)
 
 
 def test_an_object_is_two_all_gathers(tmp_path: Path):
-    for messages, _ in CheckRanks(tmp_path).call(2, seen, "object"):
+    for messages, _ in CheckRanks(tmp_path).call(2, traffic_of, "object"):
         assert [name for name, *_ in messages] == ["allgather", "allgather"]

@@ -258,7 +258,7 @@ def test_kernels_of_tests_have_ports_that_the_system_deals_to_nobody():
     manager, client = start_new_kernel(startup_timeout=PATIENCE_S)
     try:
         dealt = {getattr(manager, name) for name in port_names}
-        assert len(dealt) == 5 and dealt <= set(ports.NEVER_DEALT)
+        assert len(dealt) == 5 and dealt <= set(ports.NEVER_ASSIGNED)
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)

@@ -1,4 +1,4 @@
-"""When tests fail, the last lines help; a small tree of tests stands in for ours."""
+"""When tests fail, the last lines of output help, as a small tree of tests shows."""
 
 from pathlib import Path
 

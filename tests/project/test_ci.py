@@ -1,4 +1,4 @@
-"""What CI does: its workflows, what they call, and the two plugins that its lanes switch on."""
+"""What CI does: its workflows, the commands they call, and the two plugins that its lanes use."""
 
 import importlib.util
 import re
@@ -11,7 +11,7 @@ import pytest
 import yaml
 from support.launching import clean_environment
 from support.pytest_runs import run_pytest
-from support.workers import SHARING, together
+from support.workers import GROUPED_FOLDERS, group_of
 
 from course.core.files import ROOT
 
@@ -130,10 +130,10 @@ def test_the_shards_are_all_of_the_tests_and_each_only_once(tmp_path):
 
 
 def test_a_file_stays_on_one_worker_but_of_answers_only_what_is_to_one_exercise():
-    assert together("tests/a.py::test_x[1]") == "tests/a.py"
-    assert together("tests/a.py::ring: no average") == "tests/a.py::ring"
-    assert together("tests/launch/faults/test_deaths.py::test_x") == "tests/launch/faults"
-    assert all((ROOT / folder).is_dir() for folder in SHARING)
+    assert group_of("tests/a.py::test_x[1]") == "tests/a.py"
+    assert group_of("tests/a.py::ring: no average") == "tests/a.py::ring"
+    assert group_of("tests/launch/faults/test_deaths.py::test_x") == "tests/launch/faults"
+    assert all((ROOT / folder).is_dir() for folder in GROUPED_FOLDERS)
 
 
 def test_a_run_ends_whose_worker_dies(tmp_path):

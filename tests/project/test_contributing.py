@@ -1,4 +1,4 @@
-"""The pages for contributors name what is there: files, folders, and sections."""
+"""The pages for contributors name only files, folders and sections that exist."""
 
 import re
 from pathlib import Path
@@ -13,11 +13,11 @@ PAGES += [ROOT / "course" / package / "README.md" for package in ("checks", "les
 PAGES += sorted((ROOT / "course" / "diagnostics").glob("*/how.md"))
 LINK = re.compile(r"\]\((?!http)([^)#]*)#?([^)]*)\)")
 PATH = re.compile(r"`((?:course|tests|\.ci)/[\w./]+)`")
-FORM = re.compile(r"\bNN_|[A-Z]{4}")  # stands for any name, as in course/commands/NAME.py
+FORM = re.compile(r"\bNN_|[A-Z]{4}")  # a placeholder, as in course/commands/NAME.py
 
 
 def sections(page: Path) -> set[str]:
-    """The headings of a page as a link names them."""
+    """The headings of a page, in the form in which a link names them."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
 

@@ -83,13 +83,13 @@ NOTEBOOK = [("print('shown now')", "shown then"), ("print('before'); 1 / 0", "")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where pytest runs them."""
+    """The folder where pytest runs these tests."""
     return tmp_path_factory.mktemp("evidence")
 
 
 @pytest.fixture(scope="module")
 def report(folder: Path) -> dict[str, str]:
-    """What pytest reports of each of these tests and cells that fail, by name."""
+    """The report of pytest on each of these tests and cells that fails, by name."""
     (folder / "test_it.py").write_text(TESTS)
     cells = [
         nbformat.v4.new_code_cell(
@@ -123,7 +123,7 @@ def test_it_shows_what_happened(report: dict[str, str], test: str, shown: list[s
 
 def test_it_leaves_out_which_modules_pythons_stacks_list() -> None:
     stderr = '  File "my_ring.py", line 2 in exchange\n\nExtension modules: numpy.a (total: 1)'
-    text = evidence.of_launch("timed out", {0: -6}, {"stderr": {0: stderr}})
+    text = evidence.describe_launch("timed out", {0: -6}, {"stderr": {0: stderr}})
     assert "line 2 in exchange" in text and "numpy" not in text
 
 

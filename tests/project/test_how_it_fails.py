@@ -1,4 +1,4 @@
-"""The pages that say how a hard part fails lie next to it, and name what is there."""
+"""The pages on how a hard part fails are next to its code, and name only what exists."""
 
 import re
 
@@ -25,7 +25,7 @@ def test_there_is_one_for_each_hard_part_and_its_code_names_it() -> None:
 
 @pytest.mark.parametrize("name", HARD)
 def test_what_it_names_is_there(name: str) -> None:
-    """Files, tests, and names of the code; an outdated page is worse than none."""
+    """Files, tests and names in the code: an outdated page is worse than none."""
     code = "\n".join(path.read_text() for path in sorted((ROOT / "course").rglob("*.py")))
     missing = []
     for word in re.findall(r"`([\w./]+)`", PAGES[name].read_text()):

@@ -1,4 +1,4 @@
-"""What is recorded of `why` is kept run by run, and only on a quiet machine."""
+"""The recordings of `why` are kept run by run, and only on a quiet machine."""
 
 import json
 import lzma
@@ -17,18 +17,18 @@ FIRST, SECOND, THIRD = RUNS[:3]
 
 @pytest.fixture
 def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable:
-    """`record` of the tool with the first three runs, of which the third is recorded."""
+    """The tool's `record` with the first three runs, of which the third is already recorded."""
     tool = runpy.run_path(str(ROOT / "tests/tools/measure_why.py"))["record"]
-    of_the_tool, loads = tool.__globals__, []
+    tool_globals, loads = tool.__globals__, []
     quiet = SimpleNamespace(cpu_percent=lambda seconds: loads.pop(0))
     new = {
         "RECORDED": tmp_path,
         "RUNS": RUNS[:3],
         "psutil": quiet,
-        "reported": lambda run: [{"new": run.name}],
+        "reports_of": lambda run: [{"new": run.name}],
     }
     for name, value in new.items():
-        monkeypatch.setitem(of_the_tool, name, value)
+        monkeypatch.setitem(tool_globals, name, value)
     (tmp_path / THIRD.file).write_bytes(lzma.compress(b'[{"old": 1}]'))
 
     def call(names: list[str], *loads_before: float) -> None:
@@ -39,7 +39,7 @@ def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable:
 
 
 def kept(folder: Path) -> dict[str, str]:
-    """The files, and whether each is new or old."""
+    """The files in the folder, and whether each is new or old."""
     files = folder.iterdir()
     ranks = {path.name: json.loads(lzma.decompress(path.read_bytes())) for path in files}
     return {name: "new" if "new" in first else "old" for name, (first,) in ranks.items()}

@@ -1,6 +1,6 @@
-"""`make exercise` writes an exercise that already holds: its parts fit each other, and its lab.
+"""`make exercise` writes an exercise whose tests pass: its parts fit each other and its lab.
 
-The lab may be new: then the frame of a lesson is written as well.
+If the lab is new, the frame of its lesson is written as well.
 """
 
 import importlib
@@ -10,6 +10,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,15 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture
+def write(monkeypatch: pytest.MonkeyPatch) -> Callable:
+    """The function of the tool that writes a frame."""
+    monkeypatch.syspath_prepend(str(ROOT / TOOL.rpartition("/")[0]))
+    return runpy.run_path(str(ROOT / TOOL))["main"]
+
+
 def run(root: Path, *arguments: str) -> subprocess.CompletedProcess:
-    """Run Python in the copy, whose `course` is the one that is imported."""
+    """Run Python in the copy, so that it imports the `course` of the copy."""
     path = os.pathsep.join([str(root), str(root / "tests")])
     return subprocess.run(
         [sys.executable, *arguments],
@@ -77,11 +85,10 @@ def test_the_frame_holds_and_its_wrong_answer_does_not(copy, name, lab):
     assert "is not there" in checked.stderr and "course/lessons/" not in checked.stderr
 
 
-def test_what_cannot_be_read_leaves_all_files_as_they_were(copy):
+def test_what_cannot_be_read_leaves_all_files_as_they_were(copy, write):
     answers = copy / "tests/right_answers/01_data_parallel.md"
     text = answers.read_text()
     answers.write_bytes(b"\xff")
-    write = runpy.run_path(ROOT / TOOL)["main"]
     with pytest.raises(UnicodeDecodeError):
         write(copy, "my_gate", "01_data_parallel")
     answers.write_text(text)
@@ -98,8 +105,7 @@ def test_what_cannot_be_read_leaves_all_files_as_they_were(copy):
         ("my_gate", "nothing", "There is no lab 'nothing'"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence(copy, name, lab, why):
-    write = runpy.run_path(ROOT / TOOL)["main"]
+def test_what_cannot_be_is_refused_in_a_sentence(copy, write, name, lab, why):
     with pytest.raises(CourseError, match=why) as error:
         write(copy, name, lab)
     assert len(str(error.value)) < 200

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md lists all packages, and they import downwards, and by public names."""
+"""CONTRIBUTING.md lists all packages, which import only from those above, by public names."""
 
 import ast
 import importlib
@@ -26,7 +26,7 @@ from course.core.files import ROOT
 from course.lessons.lesson import lessons
 from course.lessons.rules import runnable
 
-# `%load_ext course` calls a function of the package itself, long after it was imported.
+# `%load_ext course` calls a function of `course`, long after that was imported.
 EXCEPTION = ("course", "course.notebook")
 OWN = [package.module for package in packages() if package.inside == "diagnostics"]
 LIGHT = ("core", "drawing", "hardware", "launch")
@@ -46,7 +46,7 @@ def folders(*inside: str) -> set[str]:
 
 
 def imported(module: str) -> list[Import]:
-    """What a module imports from the course, apart from the one exception."""
+    """What a module imports from the course, except for the one `EXCEPTION`."""
     all_imports = imports(PATHS[module].read_text())
     return [target for target in all_imports if (module, target.module) != EXCEPTION]
 

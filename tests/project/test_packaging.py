@@ -75,7 +75,7 @@ def test_the_versions_are_those_that_the_project_accepts_and_one_for_each_packag
 
 
 def test_every_version_installs_on_the_oldest_python_that_the_project_names():
-    """Its first patch release, too: Debian 12 has 3.11.2."""
+    """Even on its first patch release: Debian 12 has 3.11.2."""
     oldest = PROJECT["requires-python"].removeprefix(">=") + ".0"
     tried, refusing = 0, []
     for pin in (Requirement(line) for line in CONSTRAINTS if not line.startswith("#")):
@@ -128,8 +128,8 @@ def test_ci_runs_the_readmes_test_command_on_every_python_it_names():
     assert (ROOT / ".ci/run").stat().st_mode & 0o111
 
 
-def made_by(folder: Path) -> str:
-    """What `make base` would type in a folder with the course's Makefile."""
+def base_commands(folder: Path) -> str:
+    """The commands that `make base` would run in a folder with the course's Makefile."""
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, folder)
     (folder / ".venv" / "base").touch()
@@ -138,18 +138,18 @@ def made_by(folder: Path) -> str:
 
 
 def test_an_environment_of_another_system_is_made_again_and_ours_is_kept(tmp_path):
-    """A container finds the host's in the folder that it is given."""
+    """A container finds the host's environment in the folder that is mounted into it."""
     python = tmp_path / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
-    python.write_bytes(b"\xcf\xfa\xed\xfe\x0c\x00\x00\x01")  # as a program of macOS begins
+    python.write_bytes(b"\xcf\xfa\xed\xfe\x0c\x00\x00\x01")  # the first bytes of a macOS program
     python.chmod(0o755)
-    assert "venv --clear .venv" in made_by(tmp_path)
+    assert "venv --clear .venv" in base_commands(tmp_path)
     python.unlink()
     python.symlink_to("/opt/homebrew/bin/python3.12-that-is-not-here")
-    assert "venv --clear .venv" in made_by(tmp_path)
+    assert "venv --clear .venv" in base_commands(tmp_path)
     python.unlink()
     python.symlink_to(sys.executable)
-    assert "venv" not in made_by(tmp_path).replace(str(tmp_path), "")
+    assert "venv" not in base_commands(tmp_path).replace(str(tmp_path), "")
 
 
 @pytest.mark.parametrize(

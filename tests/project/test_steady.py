@@ -1,4 +1,4 @@
-"""The tool that runs `make test` again and again reads its outcomes rightly."""
+"""The tool that runs `make test` again and again reads the outcomes correctly."""
 
 import importlib.util
 

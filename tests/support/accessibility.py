@@ -12,7 +12,7 @@ RUN = """() => axe.run(document, {
 
 
 def source(folder: Path) -> str:
-    """The script, which a page evaluates before `RUN`; `folder` is for its package."""
+    """axe-core's JavaScript, to evaluate on a page before `RUN`; npm downloads it to `folder`."""
     subprocess.run(["npm", "pack", AXE, "--silent"], cwd=folder, check=True, capture_output=True)
     with tarfile.open(next(folder.glob("axe-core-*.tgz"))) as archive:
         return archive.extractfile("package/axe.min.js").read().decode()

@@ -1,7 +1,7 @@
-"""A plugin of pytest: when tests fail, the last three lines say what to do about it.
+"""A pytest plugin: when tests fail, the last three lines of the output say what to do next.
 
-They name the part of the course that is concerned, the command that tries one test alone, and the
-log of all failures.
+They name the part of the course that is affected, the command that runs one test alone, and the log
+of all failures.
 """
 
 import shlex
@@ -26,28 +26,28 @@ class Failures:
         if report.failed:
             self._reports.append(report)
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)  # so that nothing comes after it
+    @pytest.hookimpl(wrapper=True, tryfirst=True)  # so that its lines are the last ones
     def pytest_sessionfinish(self) -> Generator[None, None, None]:
-        """Write the log, and say what to do."""
+        """Write the log, and print the advice."""
         yield
         if not self._reports:
             return
         log = self._config.rootpath / LOG
         log.parent.mkdir(exist_ok=True)
-        log.write_text("\n\n".join(map(_whole, self._reports)), encoding="utf-8")
+        log.write_text("\n\n".join(map(_full_text, self._reports)), encoding="utf-8")
         terminal = self._config.pluginmanager.get_plugin("terminalreporter")
         for line in advice([report.nodeid for report in self._reports]):
             terminal.write_line(line)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """In the process that reports, not in the workers of xdist."""
+    """Register the plugin in the process that reports, not in xdist's workers."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Failures(config))
 
 
 def advice(failed: list[str]) -> list[str]:
-    """The three lines, for the ids of the tests that failed."""
+    """The three lines to print, given the ids of the tests that failed."""
     parts = ", ".join(dict.fromkeys(map(_part, failed)))
     first = failed[0].partition("::")[0] if ".ipynb::" in failed[0] else failed[0]
     return [
@@ -68,7 +68,7 @@ def _part(test: str) -> str:
     return f"course/{package}" if is_package else f"what {path} tries"
 
 
-def _whole(report: pytest.TestReport) -> str:
-    """A report with all its sections."""
+def _full_text(report: pytest.TestReport) -> str:
+    """The text of a report with all its sections."""
     sections = [f"--- {title}\n{text}" for title, text in report.sections]
     return "\n".join([f"=== {report.nodeid} ({report.when})", report.longreprtext, *sections])

@@ -1,4 +1,4 @@
-"""Answers to the exercises, each written down as what differs from the solution.
+"""Answers to the exercises, each written as its difference from the solution.
 
 One Markdown file holds the answers to the exercises of one lab; its name is that of the lesson::
 
@@ -20,16 +20,16 @@ One Markdown file holds the answers to the exercises of one lab; its name is tha
          return incoming
     ```
 
-The second heading names the exercise, and so the script. The third says what this answer does.
+The second heading names the exercise, and so its script. The third says what the answer does.
 A wrong answer names the check that must reject it: "Named by `test_ends`.", or "Hangs in
 `test_ends`." if its ranks wait for each other until the time limit. If a hint warns of the
 answer, the answer quotes it: ``Named by `test_ends`, warned of by "no rank receives".`` A file of
 *right* answers has the title "# Right answers to the exercises of lab 02"; its answers name no
 check.
 
-The diff is exact. The text between two `@@` is a hunk: its lines without a plus, one after the
-other, must occur in the solved script exactly once. Everything else is an `AnswerError`, which
-names the file and the line.
+The diff is exact. The text between two `@@` is a hunk: its lines without a plus must occur
+together in the solved script exactly once. Anything else raises an `AnswerError`, which names the
+file and the line.
 """
 
 import re
@@ -55,7 +55,7 @@ class AnswerError(Exception):
 
 @dataclass(frozen=True)
 class Hunk:
-    """Consecutive lines of the script, and what stands in their place; `line` is in the file."""
+    """Lines of the script and the lines that replace them; `line` is its place in the file."""
 
     line: int
     old: list[str]
@@ -64,9 +64,9 @@ class Hunk:
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer to `exercise`; if it is right, `check` is empty.
+    """One answer to `exercise`; `check` is empty if it is right.
 
-    `warning` quotes the hint that warns of it, if one does.
+    `warning` quotes the hint that warns of the answer, if one does.
     """
 
     file: str
@@ -93,7 +93,7 @@ class Answer:
         return "\n".join([*after, *before[done:]]) + "\n"
 
     def _place(self, hunk: Hunk, lines: list[str]) -> int:
-        """Where the only occurrence of the hunk in the script begins."""
+        """The index in `lines` where the only occurrence of the hunk begins."""
         size = len(hunk.old)
         starts = [i for i in range(len(lines) - size + 1) if lines[i : i + size] == hunk.old]
         if len(starts) != 1:
@@ -103,7 +103,7 @@ class Answer:
 
 
 def read(path: Path, checks: Mapping[str, set[str]]) -> list[Answer]:
-    """The answers of one file; `checks` has the names of the checks by exercise."""
+    """The answers in one file; `checks` maps each exercise to the names of its checks."""
     page = Page(path)
     title = page.expect(TITLE, "the title")
     if title[2] != path.stem.partition("_")[0]:
@@ -133,24 +133,24 @@ def _answer(page: "Page", kind: str, exercise: str, checks: set[str]) -> Answer:
 
 
 def _hunks(page: "Page") -> Iterator[Hunk]:
-    """The hunks of a diff, up to and including the end of its block."""
-    ends = ""
-    while ends != END:
+    """Yield the hunks of a diff, and read to the end of its block."""
+    line = ""
+    while line != END:
         first, old, new = page.number + 1, [], []
-        while (ends := page.line()) not in (NEXT_HUNK, END):
-            if ends[:1] not in ("", " ", "-", "+"):
+        while (line := page.line()) not in (NEXT_HUNK, END):
+            if line[:1] not in ("", " ", "-", "+"):
                 raise page.error("a line of a diff begins with a space, a minus or a plus")
-            if not ends.startswith("+"):
-                old.append(ends[1:])
-            if not ends.startswith("-"):
-                new.append(ends[1:])
+            if not line.startswith("+"):
+                old.append(line[1:])
+            if not line.startswith("-"):
+                new.append(line[1:])
         if old == new or not old:
             raise AnswerError(page.path.name, first, "a hunk changes something, beside old lines")
         yield Hunk(first, old, new)
 
 
 class Page:
-    """The lines of a file, taken one by one; outside of a diff, blank lines mean nothing."""
+    """Reads a file line by line; outside a diff, blank lines mean nothing."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.number = path, 0
@@ -162,12 +162,12 @@ class Page:
         return not any(self._lines[self.number :])
 
     def follows(self, pattern: re.Pattern) -> bool:
-        """Whether the next line that is not blank matches."""
+        """Whether the next line that is not blank matches the pattern."""
         line = next(filter(None, self._lines[self.number :]), "")
         return bool(pattern.fullmatch(line))
 
     def expect(self, pattern: re.Pattern, what: str) -> re.Match:
-        """The match of the next line that is not blank."""
+        """Read the next line that is not blank; return its match, or raise `AnswerError`."""
         while not (line := self.line()):
             pass
         if not (match := pattern.fullmatch(line)):
@@ -175,12 +175,12 @@ class Page:
         return match
 
     def line(self) -> str:
-        """The next line."""
+        """Read the next line."""
         if self.number == len(self._lines):
             raise self.error("the file ends too early")
         self.number += 1
         return self._lines[self.number - 1]
 
     def error(self, reason: str) -> AnswerError:
-        """What is wrong with the line that was taken last."""
+        """An error that names the line that was read last."""
         return AnswerError(self.path.name, self.number, reason)

@@ -1,6 +1,6 @@
-"""What a hostile script may try, each as a function that says how far it came.
+"""Attacks that a hostile script may try: functions that return how far they got.
 
-The tests copy this file into a learner's folder; it imports nothing of the tests.
+The tests copy this file into a learner's folder, so it imports nothing from the tests.
 """
 
 import base64
@@ -23,14 +23,14 @@ CHUNK = 1 << 20
 
 
 def read(path: str) -> bool:
-    """Read a file of the teacher's."""
+    """Read one of the teacher's files."""
     with contextlib.suppress(OSError):
         return "secret" in Path(path).read_text()
     return False
 
 
 def find_in_environments(name: str) -> bool:
-    """Look for a variable of the teacher's, here and in every process that can be seen."""
+    """Look for one of the teacher's variables, here and in every visible process."""
     visible = name in os.environ
     for process in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
@@ -47,7 +47,7 @@ def connect(port: int) -> bool:
 
 
 def change(path: str) -> bool:
-    """Write over a file."""
+    """Overwrite a file."""
     with contextlib.suppress(OSError):
         Path(path).write_text("changed")
         return True
@@ -55,7 +55,7 @@ def change(path: str) -> bool:
 
 
 def delete(folder: str) -> bool:
-    """Delete a folder with all that is in it."""
+    """Delete a folder with everything in it."""
     shutil.rmtree(folder, ignore_errors=True)
     return not Path(folder).exists()
 
@@ -66,7 +66,7 @@ def write_in_own_folder() -> bool:
 
 
 def breed() -> int:
-    """Start processes until no more can be had; return how many there were."""
+    """Start processes until the system refuses; return how many were started."""
     children = []
     try:
         while len(children) < 5_000:
@@ -84,16 +84,16 @@ def breed() -> int:
 
 
 def eat() -> int:
-    """Take memory until no more can be had; return how many GiB there were."""
+    """Map memory until the system refuses; return how many GiB were mapped."""
     taken, private = [], mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     with contextlib.suppress(OSError):
         while len(taken) < 64:
-            taken.append(mmap.mmap(-1, 1 << 30, flags=private))  # counts, though never touched
+            taken.append(mmap.mmap(-1, 1 << 30, flags=private))  # counts even untouched
     return len(taken)
 
 
 def fill(folders: list[str]) -> int:
-    """Write files wherever it goes until no more can be had; return how many MiB there were."""
+    """Fill the folders with files until the system refuses; return how many MiB were written."""
     written = 0
     for folder in folders:
         for number in range(4_000):
@@ -110,7 +110,7 @@ def fill(folders: list[str]) -> int:
 
 
 def kill_everybody(outside: str) -> None:
-    """Kill every process that can be reached, but never in the test's own namespace, `outside`."""
+    """Kill every reachable process, unless this is the test's own PID namespace, `outside`."""
     if os.readlink("/proc/self/ns/pid") != outside:
         os.kill(-1, signal.SIGKILL)
     time.sleep(600)
@@ -124,7 +124,7 @@ def stop_supervisor() -> None:
 
 
 def outlive() -> bool:
-    """Leave an orphaned process behind that ends for no polite signal."""
+    """Leave an orphaned process behind that ignores SIGTERM and SIGINT."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
@@ -137,35 +137,35 @@ def outlive() -> bool:
 
 
 def leave() -> None:
-    """End as `sys.exit()` does."""
+    """Exit with code 0, by `sys.exit()`."""
     sys.exit(0)
 
 
 def vanish() -> None:
-    """End at once, and say that all went well."""
+    """Exit at once with code 0, without any cleanup."""
     os._exit(0)
 
 
 def become_another() -> None:
-    """Leave the process to another program."""
+    """Replace this process with another program."""
     os.execv(sys.executable, [sys.executable, "-c", ""])
 
 
 def write_the_answer() -> None:
-    """Write the answer to where the ranks' script would write it, and leave."""
+    """Write the answer where the ranks' script would write it, and exit."""
     torch.save(True, Path(sys.argv[1], f"rank{os.environ['RANK']}"))
     os._exit(0)
 
 
 def replace_save() -> bool:
-    """Make every save write True, whatever was to be saved."""
+    """Make every `torch.save` write True, whatever it is given."""
     real = torch.save
     torch.save = torch.serialization.save = lambda thing, *args: real(True, *args)
     return False
 
 
 def read_key(description: str) -> bool:
-    """Read a key of the teacher's from the session's keyring (numbers of x86_64)."""
+    """Read one of the teacher's keys from the session keyring (system call numbers of x86_64)."""
     call, session, search, read = ctypes.CDLL(None).syscall, -3, 10, 11
     content = ctypes.create_string_buffer(64)
     key = call(250, search, session, b"user", description.encode(), 0)
@@ -173,7 +173,7 @@ def read_key(description: str) -> bool:
 
 
 def call_the_kernel(numbers: dict[str, int]) -> list[str]:
-    """Which of these system calls are not refused; with these arguments none can succeed."""
+    """The system calls that are not refused with EPERM; with these arguments none can succeed."""
     libc = ctypes.CDLL(None, use_errno=True)
     answered = []
     for name, number in numbers.items():
@@ -195,7 +195,7 @@ def reach_into_the_parent() -> bool:
 
 
 def find_in_command_lines(text: str) -> bool:
-    """Look for a path of the teacher's in the command line of every process that can be seen."""
+    """Look for one of the teacher's paths in the command line of every visible process."""
     visible = False
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -204,7 +204,7 @@ def find_in_command_lines(text: str) -> bool:
 
 
 def take_memory_of_nobody() -> list[str]:
-    """The ways that work to get memory that counts for no process."""
+    """The ways that succeed in getting memory that is charged to no process."""
     ways = {
         "memfd": lambda: os.memfd_create("mine"),
         "shared": lambda: mmap.mmap(-1, CHUNK),
@@ -235,7 +235,7 @@ def swell(gib: int) -> torch.Tensor:
 
 
 def double(times: int) -> list:
-    """A list that is small here and large once it is written down."""
+    """A list that is small here and large once it is serialized."""
     thing = []
     for _ in range(times):
         thing = [thing, thing]
@@ -243,7 +243,7 @@ def double(times: int) -> list:
 
 
 def hand_over(kind: str, mib: int) -> None:
-    """Write an answer that grows when it is read, with the token of the call, and leave."""
+    """Write an answer that grows when it is read, with the call's token, and exit."""
     frame = sys._getframe()
     while "token" not in frame.f_locals:
         frame = frame.f_back

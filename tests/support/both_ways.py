@@ -1,4 +1,4 @@
-"""One script run both ways, in a terminal and by warm ranks, and what became of it."""
+"""Runs one script both in a terminal and on warm ranks, and returns the two outcomes."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ ADDED = {
 
 @dataclass
 class Outcome:
-    """What a terminal shows of a run, by rank."""
+    """The exit code of a run, and what a terminal shows of it, by rank."""
 
     code: int
     stdout: dict[int, str]
@@ -31,7 +31,7 @@ class Outcome:
 def in_terminal(
     client: Client, name: str, *args: str, options: tuple[str, ...] = (), **env: str
 ) -> Outcome:
-    """The script on two ranks of the real torchrun, without any part of the course."""
+    """Run the script on two ranks of the real torchrun, without any part of the course."""
     logs = client.folder / "logs" / uuid.uuid4().hex
     command = [sys.executable, "-m", "torch.distributed.run", *torchrun()[1:], *options]
     done = subprocess.run(
@@ -54,14 +54,14 @@ def in_terminal(
 
 
 def text_of(file: Path) -> str:
-    """A rank's output without the mark that torch puts before an uncaught exception's lines."""
+    """A rank's output without the prefix that torch puts before an uncaught exception's lines."""
     return file.read_text().replace(f"[rank{file.parent.name}]: ", "").rstrip("\n")
 
 
 def warm(
     client: Client, name: str, *args: str, options: tuple[str, ...] = (), **env: str
 ) -> Outcome:
-    """The script on two warm ranks."""
+    """Run the script on two warm ranks."""
     answer = client.run(*torchrun(), *options, f"{name}.py", *args, env=ADDED | env)
     ranks = [
         {rank: text for rank, text in answer[s].items() if rank is not None}
@@ -71,6 +71,6 @@ def warm(
 
 
 def both(client: Client, source: str, *args: str, **settings: object) -> tuple[Outcome, Outcome]:
-    """The outcome in a terminal, and that of warm ranks."""
+    """Run a script both ways; return the outcome in a terminal, then the one on warm ranks."""
     client.script("both", source)
     return in_terminal(client, "both", *args, **settings), warm(client, "both", *args, **settings)

@@ -1,4 +1,4 @@
-"""Boxes other than this one, and what the doctor reads there: all sound but what a test names."""
+"""Made-up boxes, and what the doctor reads there: all is sound except what a test names."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +22,7 @@ CPU_BUILD = {"torch_cuda": None, "torch_version": "2.13.0+cpu"}
 
 
 def box(nvml=None, visible=None, root=Path("/nowhere"), cores=16, **others) -> Box:
-    """A sound box with the GPUs of `nvml` (by default none), of which `visible` may be seen."""
+    """A sound box with the GPUs of `nvml` (none by default) and this CUDA_VISIBLE_DEVICES."""
     environ = {} if visible is None else {gpus.VARIABLE: visible}
     sound = {
         "cpu": "Test CPU",
@@ -38,18 +38,18 @@ def box(nvml=None, visible=None, root=Path("/nowhere"), cores=16, **others) -> B
 
 
 def eight_gpus(**others) -> FakeNvml:
-    """Eight GPUs on a switch."""
+    """Eight GPUs connected by a switch."""
     return FakeNvml(*[H100] * 8, switched=18, **others)
 
 
 def put(root: Path, path: str, text: str) -> None:
-    """Write a file of a machine that lies below `root`."""
+    """Write a file of a made-up machine, whose file system is below `root`."""
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text(text)
 
 
 def installed(**versions) -> dict:
-    """Every package, new enough, but for those of `versions`."""
+    """The versions of all packages: new enough, except those given in `versions`."""
     return dict.fromkeys(PACKAGES, "99.0") | {COURSE: "0.1.0"} | versions
 
 
@@ -82,7 +82,7 @@ def case_names(cases) -> list[str]:
 
 
 def assert_finds(check: Callable, facts: Facts, level: str, words: str) -> None:
-    """A fault of this level in one sentence that has these words; other checks find none."""
+    """Assert that only this check finds a fault: of this level, one sentence with these words."""
     finding = check(facts)
     assert finding.level == level and words in finding.text
     assert finding.text.endswith(".") and "\n" not in finding.text
@@ -91,7 +91,7 @@ def assert_finds(check: Callable, facts: Facts, level: str, words: str) -> None:
 
 
 def assert_passes(finding: Finding | None, words: str | None) -> None:
-    """All is well, said in these words; None if there is nothing to look at."""
+    """Assert that a finding says that all is well; if `words` is None, that there is none."""
     if words is None:
         assert finding is None
     else:
@@ -99,8 +99,8 @@ def assert_passes(finding: Finding | None, words: str | None) -> None:
 
 
 class Notes(list):
-    """What the launcher would tell the learner."""
+    """Collects the notes that the launcher would show to the learner."""
 
     def note(self, text: str, once: bool = False) -> None:
-        """Take a sentence in."""
+        """Keep a sentence."""
         self.append(text)

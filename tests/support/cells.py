@@ -1,4 +1,4 @@
-"""A notebook's cell that has run, as the tests of the magics look at it."""
+"""A notebook cell that has run, for the tests of the magics."""
 
 import re
 from collections.abc import Callable
@@ -18,10 +18,10 @@ class Cell:
         evidence.keep("the cell showed", lambda: self.shown)
 
 
-RunCell = Callable[[str], Cell]  # the fixture `cell`: runs the source of one
+RunCell = Callable[[str], Cell]  # the fixture `cell`: runs the source of a cell
 
 
 def refused(cell: Cell) -> str:
-    """The one sentence with which a cell failed, without a stack of ours."""
+    """The one sentence that a cell failed with; asserts that no traceback was shown."""
     assert isinstance(cell.error, CourseError) and "Traceback" not in cell.shown
     return str(cell.error)

@@ -1,7 +1,7 @@
-"""Small changes of a solved script, made by its syntax tree: what a wrong answer might look like.
+"""Small changes to a solved script, made on its syntax tree, as a wrong answer might have them.
 
-Each function of `KINDS` is shown one node of the tree and proposes edits. An edit says what
-replaces some nodes. Only the code between BEGIN and END SOLUTION is changed.
+Each function in `KINDS` takes one node of the tree and proposes edits. An edit lists nodes, each
+with the text that replaces it. Only the code between BEGIN and END SOLUTION is changed.
 """
 
 import ast
@@ -13,10 +13,10 @@ from itertools import pairwise
 
 from course.core.lesson_marks import BEGIN, END
 
-Edit = list[tuple[ast.AST, str]]  # nodes, and the text in the place of each
+Edit = list[tuple[ast.AST, str]]  # nodes, and the text that replaces each
 
 SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.Return, ast.Delete, ast.Raise, ast.Continue)
-OUTPUT = ("print", "log")  # what only informs a reader
+OUTPUT = ("print", "log")  # calls that only inform a reader
 SYMMETRIC = ("min", "max", "zip")
 NEIGHBOURS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 NEIGHBOURS |= {ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is"}
@@ -40,13 +40,13 @@ class Change:
     def diff(self) -> str:
         """The lines that differ, with a minus or a plus before each.
 
-        Of lines that change places, all are there: a diff shows only one of two as moved.
+        If lines change places, all of them are listed: a diff would show only one of two as moved.
         """
         before, after = self.solved.splitlines(), self.script.splitlines()
         lines = list(difflib.unified_diff(before, after, lineterm="", n=0))[2:]
         lines = [line for line in lines if not line.startswith("@@")]
-        moved, there = ([x[1:] for x in lines if x[0] == sign] for sign in "-+")
-        if moved == there:
+        removed, added = ([x[1:] for x in lines if x[0] == sign] for sign in "-+")
+        if removed == added:
             places = [i for i, (x, y) in enumerate(zip(before, after, strict=True)) if x != y]
             block = slice(places[0], places[-1] + 1)
             lines = ["-" + line for line in before[block]] + ["+" + line for line in after[block]]
@@ -54,15 +54,15 @@ class Change:
 
 
 def changes(solved: str) -> list[Change]:
-    """All changes of a solved script that are programs, each program once."""
-    script, made = _Script(solved), {}
+    """All changes to a solved script that are valid Python, sorted by line, without duplicates."""
+    script, by_tree = _Script(solved), {}
     for node in script.nodes:
         for kind in KINDS:
             for edit in kind(node, script):
                 text = script.edited(edit)
-                if (tree := _tree(text)) and tree not in made and tree != script.dump:
-                    made[tree] = Change(kind.__name__, node.lineno, solved, text)
-    return sorted(made.values(), key=lambda change: change.line)
+                if (tree := _tree(text)) and tree not in by_tree and tree != script.dump:
+                    by_tree[tree] = Change(kind.__name__, node.lineno, solved, text)
+    return sorted(by_tree.values(), key=lambda change: change.line)
 
 
 def _tree(text: str) -> str:
@@ -79,7 +79,7 @@ def _name_of(node: ast.AST) -> str:
 
 
 class _Script:
-    """A script with its tree; positions in it are counted in bytes, as those of a tree are."""
+    """A script and its syntax tree; positions count bytes, as in the tree."""
 
     def __init__(self, text: str) -> None:
         self._bytes, tree = text.encode(), ast.parse(text)
@@ -109,7 +109,7 @@ class _Script:
         }
 
     def _walk(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The nodes that do something: no annotation, no text, nothing that is only printed."""
+        """Yield the nodes that affect results: no annotations, f-strings, errors or output."""
         if isinstance(node, ast.arg) and isinstance(node.annotation, ast.Name):
             self.types[node.arg] = node.annotation.id
         if isinstance(node, ast.JoinedStr | ast.arg | ast.Raise):
@@ -134,7 +134,7 @@ class _Script:
         return self._bytes[begin:end].decode()
 
     def edited(self, edit: Edit) -> str:
-        """The whole script with an edit."""
+        """The whole script with an edit applied."""
         text = self._bytes
         for node, new in sorted(edit, key=lambda part: -self._span(part[0])[0]):
             begin, end = self._span(node)
@@ -155,7 +155,7 @@ def statement_left_out(node: ast.AST, script: _Script) -> Iterator[Edit]:
 
 
 def statement_twice(node: ast.AST, script: _Script) -> Iterator[Edit]:
-    """A call, or what is added to something, comes twice."""
+    """A call, or an augmented assignment such as `x += 1`, is done twice."""
     if isinstance(node, ast.AugAssign) or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     ):
@@ -169,21 +169,21 @@ def statements_swapped(node: ast.AST, script: _Script) -> Iterator[Edit]:
 
 
 def branch(node: ast.AST, script: _Script) -> Iterator[Edit]:
-    """A condition always holds, or never."""
+    """A condition always holds, or never holds."""
     if isinstance(node, ast.If | ast.IfExp):
         yield [(node.test, "True")]
         yield [(node.test, "False")]
 
 
 def comparison(node: ast.AST, script: _Script) -> Iterator[Edit]:
-    """A comparison is moved by one, or turned round."""
+    """A comparison is off by one, or reversed."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         left, right = script.text(node.left), script.text(node.comparators[0])
         yield [(node, f"{left} {NEIGHBOURS[type(node.ops[0])]} {right}")]
 
 
 def part_left_out(node: ast.AST, script: _Script) -> Iterator[Edit]:
-    """Of `a + b` or `a and b` only one part stays, or the sign is another; `not` is gone."""
+    """Only one operand of `a + b` or `a and b` stays, or the operator changes; `not` is dropped."""
     match node:
         case ast.BinOp():
             left, right = script.text(node.left), script.text(node.right)
@@ -200,16 +200,16 @@ def part_left_out(node: ast.AST, script: _Script) -> Iterator[Edit]:
 
 
 def number(node: ast.AST, script: _Script) -> Iterator[Edit]:
-    """A number is one more or one less; true is false."""
+    """A number is one more or one less; a boolean is flipped."""
     if isinstance(node, ast.Constant):
         if isinstance(node.value, bool):
             yield [(node, str(not node.value))]
         elif isinstance(node.value, int | float):
-            yield from ([(node, str(node.value + by))] for by in (1, -1))
+            yield from ([(node, str(node.value + step))] for step in (1, -1))
 
 
 def place(node: ast.AST, script: _Script) -> Iterator[Edit]:
-    """An index is moved by one; a slice has no beginning, no end or no step."""
+    """An index is off by one; a bound of a slice is left out, or off by one."""
     if isinstance(node, ast.Slice):
         for bound in filter(None, (node.lower, node.upper, node.step)):
             yield from ([(bound, "")], [(bound, f"({script.text(bound)}) + 1")])
@@ -218,14 +218,14 @@ def place(node: ast.AST, script: _Script) -> Iterator[Edit]:
 
 
 def call(node: ast.AST, script: _Script) -> Iterator[Edit]:
-    """A call gives what it was given; two arguments change places, one with a name is left out."""
+    """A call returns its input; two arguments change places, or a keyword argument is left out."""
     if not isinstance(node, ast.Call):
         return
     match node.func:
         case ast.Attribute(value=ast.Name(id=name)) if name in script.modules:
             pass
-        case ast.Attribute(value=of):
-            yield [(node, script.text(of))]
+        case ast.Attribute(value=receiver):
+            yield [(node, script.text(receiver))]
     if node.args and not isinstance(node.args[0], ast.Starred | ast.GeneratorExp):
         yield [(node, f"({script.text(node.args[0])})")]
     for one, other in pairwise(node.args if _name_of(node) not in SYMMETRIC else []):
@@ -238,29 +238,29 @@ def call(node: ast.AST, script: _Script) -> Iterator[Edit]:
 
 
 def argument_ignored(node: ast.AST, script: _Script) -> Iterator[Edit]:
-    """A number that the function is given is one of its own."""
+    """A number that the function is given is replaced by a constant."""
     if isinstance(node, ast.Name) and script.types.get(node.id) in CONSTANTS:
         yield [(node, CONSTANTS[script.types[node.id]])]
 
 
 def result_ignored(node: ast.AST, script: _Script) -> Iterator[Edit]:
-    """One of several results is not taken."""
+    """One of several results is ignored."""
     if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store):
         yield from ([(part, "_")] for part in node.elts if isinstance(part, ast.Name))
 
 
 def other_name(node: ast.AST, script: _Script) -> Iterator[Edit]:
-    """Rank and world size, the left and the right neighbour and the like are mixed up."""
-    attribute = isinstance(node, ast.Attribute)
-    name = node.attr if attribute else getattr(node, "id", None)
+    """Two similar names are mixed up, such as rank and world size, or left and right."""
+    is_attribute = isinstance(node, ast.Attribute)
+    name = node.attr if is_attribute else getattr(node, "id", None)
     for twins in TWINS:
         if name in twins:
             other = twins[twins[0] == name]
-            yield [(node, f"{script.text(node.value)}.{other}" if attribute else other)]
+            yield [(node, f"{script.text(node.value)}.{other}" if is_attribute else other)]
 
 
 def round_left_out(node: ast.AST, script: _Script) -> Iterator[Edit]:
-    """A loop skips its first or last round, or ends after the first; a filter lets all in."""
+    """A loop skips its first or last round, or ends after the first; a filter passes everything."""
     if isinstance(node, ast.For):
         last, items = node.body[-1], script.text(node.iter)
         yield [(last, f"{script.text(last)}\n{' ' * last.col_offset}break")]

@@ -1,4 +1,4 @@
-"""A learner's clone of a small course, and the repository in which new versions of it appear."""
+"""A learner's clone of a small course, and the repository that publishes new versions of it."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def commit(folder: Path) -> None:
-    """Write the labs of the lessons in a folder, and commit all of it."""
+    """Build the labs from the lessons in a folder, and commit everything."""
     for lesson in lessons(folder):
         (folder / "labs").mkdir(exist_ok=True)
         text = notebooks.text(notebooks.notebook(lesson, solved=False))
@@ -39,13 +39,13 @@ def commit(folder: Path) -> None:
 
 
 def release(origin: Path, old: str = "How does a sum grow?", new: str = "How?") -> None:
-    """A new version, in which the lab has other words."""
+    """Commit a new version, in which the lab has other words."""
     rewrite(origin / "course" / "lessons" / f"{NAME}.md", old, new)
     commit(origin)
 
 
 def edit(clone: Path, change: Callable[[list], None], path: str = LAB) -> str:
-    """Change the cells of a learner's notebook; returns its text."""
+    """Change the cells of a learner's notebook; return its new text."""
     node = nbformat.read(clone / path, 4)
     change(node.cells)
     nbformat.write(node, clone / path)
@@ -66,5 +66,5 @@ def sources(clone: Path, path: str = LAB) -> list[str]:
 
 
 def backups(clone: Path, path: str = LAB) -> list[str]:
-    """The texts of the notebook that were put aside."""
+    """The texts of the notebook's backups."""
     return [backup.read_text() for backup in clone.glob(f"{update.BACKUPS}/*/{path}")]

@@ -11,7 +11,7 @@ import pytest
 
 @contextmanager
 def mounted(folder: Path, options: str) -> Iterator[Path]:
-    """A small file system at `folder`, which is made if need be; skips the test without root."""
+    """Mount a small file system at `folder`, created if needed; skip the test without root."""
     folder.mkdir(exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", options, "none", str(folder)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode:

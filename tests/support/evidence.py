@@ -1,9 +1,9 @@
-"""A plugin of pytest: the report of a failed test ends with what its launches and cells showed.
+"""A pytest plugin: the report of a failed test ends with what its launches and cells showed.
 
-A failure that comes once in a thousand runs must be understood from its report, because it
-cannot be repeated. So each launch is there with its exit codes and each rank's last lines, each
-cell with what it showed, and each page of a browser with its text. A helper that starts programs
-in another way gives to `keep` what they printed.
+A failure that happens once in a thousand runs cannot be repeated, so its report must explain it.
+The report has each launch with its exit codes and each rank's last lines, each cell with its
+output, and each browser page with its text. A helper that starts programs in another way passes
+their output to `keep`.
 """
 
 import re
@@ -15,14 +15,14 @@ import pytest
 from course.launch import Run
 from course.launch.messages import Event
 
-LAST_LINES = 30  # of what one rank wrote to one stream
-MODULES = "Extension modules: "  # Python ends its stacks with all of them, and none is evidence
+LAST_LINES = 30  # of one rank's output on one stream
+MODULES = "Extension modules: "  # Python lists all of them after its stacks; that is no evidence
 LAST_LAUNCHES = 10  # of a test
 LAST_MESSAGES = 20  # of a page's console
 LONGEST_PAGE = 2000  # characters of a page's text
-PAGE_MS = 10_000.0  # for a page to answer: one that hangs is evidence, too
+PAGE_MS = 10_000.0  # for a page to answer: that it hangs is evidence, too
 
-_launches: dict[int, Run] = {}  # of this test, by identity
+_launches: dict[int, Run] = {}  # of this test, by `id()`
 _sources: list[tuple[str, Callable[[], str]]] = []
 
 
@@ -31,7 +31,7 @@ def keep(title: str, text: Callable[[], str]) -> None:
     _sources.append((title, text))
 
 
-def of_launch(end: str, codes: dict[int, int], written: Mapping[str, Mapping]) -> str:
+def describe_launch(end: str, codes: dict[int, int], written: Mapping[str, Mapping]) -> str:
     """How a launch ended, and the last lines of each rank (None: the launcher), by stream."""
     lines = [f"{end}; exit codes by rank: {codes}"]
     for stream, texts in written.items():
@@ -43,14 +43,14 @@ def of_launch(end: str, codes: dict[int, int], written: Mapping[str, Mapping]) -
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Note each launch of this process when it is told the first event of its run."""
+    """Register each launch of this process when its run takes its first event."""
     patch, take = pytest.MonkeyPatch(), Run.take
 
-    def noting(run: Run, event: Event) -> None:
+    def take_and_register(run: Run, event: Event) -> None:
         _launches[id(run)] = run
         take(run, event)
 
-    patch.setattr(Run, "take", noting)
+    patch.setattr(Run, "take", take_and_register)
     config.add_cleanup(patch.undo)
 
 
@@ -79,12 +79,12 @@ def _sections(item: pytest.Item) -> Iterator[tuple[str, str]]:
             stream: {rank: run.text(rank, stream) for rank in ranks}
             for stream in ("stdout", "stderr")
         }
-        yield run.command, of_launch(end, run.exit_codes, written)
+        yield run.command, describe_launch(end, run.exit_codes, written)
     for title, text in _sources:
         yield title, text()
     outputs = getattr(item, "test_outputs", None)  # of a notebook's cell
     if outputs:
-        yield "the cell showed", "\n".join(map(_shown, outputs))
+        yield "the cell showed", "\n".join(map(_as_text, outputs))
     browser = getattr(item, "funcargs", {}).get("browser")
     pages = [page for context in browser.contexts for page in context.pages] if browser else []
     for number, page in enumerate(pages):
@@ -93,18 +93,18 @@ def _sections(item: pytest.Item) -> Iterator[tuple[str, str]]:
 
 
 def _page(page: object, picture: Path) -> str:
-    """What a page of a browser shows and its console says; a picture of it goes into a file."""
+    """The text and the console messages of a browser page; saves a screenshot to `picture`."""
     try:
         text = page.inner_text("body", timeout=PAGE_MS)[:LONGEST_PAGE]
         messages = page.console_messages()[-LAST_MESSAGES:]
         page.screenshot(path=picture, timeout=PAGE_MS)
-    except Exception as error:  # whatever is wrong with it, the report of the test must come
+    except Exception as error:  # whatever is wrong with the page, the test needs its report
         return f"The page does not answer: {error}"
     console = [f"console {message.type} │ {message.text}" for message in messages]
     return "\n".join([text, *console, f"The page looks like {picture}."])
 
 
-def _shown(output: dict) -> str:
-    """An output of a notebook's cell as text."""
+def _as_text(output: dict) -> str:
+    """An output of a notebook cell as text."""
     plain = output.get("data", {}).get("text/plain", "")
     return output.get("text") or plain or "\n".join(output.get("traceback", []))

@@ -8,12 +8,12 @@ import pynvml
 class FakeNvml:
     """A box whose GPUs are called `names`.
 
-    `wires` (a, b) -> count of direct NVLinks; `switched` NVLinks of each GPU lead to a switch.
-    `levels` (a, b) -> PCIe level as in nvml.h (50, across sockets, where not named); `refusal` is
-    the error code of nvmlInit; `unsupported` names functions that this driver does not know;
-    `free` bytes of each GPU's 80 GiB; `mig` GPU -> how many instances it has, for those on which
-    MIG is on (place 0 is empty, as after an instance was destroyed); `exclusive` the GPUs that take
-    one process at a time.
+    `wires` maps (a, b) to their number of direct NVLinks; `switched` NVLinks of each GPU lead to a
+    switch. `levels` maps (a, b) to a PCIe level as in nvml.h (by default 50, across sockets).
+    `refusal` is the error code of nvmlInit, and `unsupported` names the functions that this driver
+    lacks. `free` is how many bytes of each GPU's 80 GiB are free. `mig` maps each GPU that has MIG
+    on to its number of instances (place 0 is empty, as after an instance was destroyed).
+    `exclusive` lists the GPUs that take one process at a time.
     """
 
     NVMLError = pynvml.NVMLError

@@ -1,6 +1,6 @@
 """Firefox, driven by its own protocol, WebDriver BiDi (https://w3c.github.io/webdriver-bidi/).
 
-Playwright drives only a Firefox of its own, and geckodriver is in no registry of packages.
+Playwright drives only its own build of Firefox, and no package registry has geckodriver.
 """
 
 import contextlib
@@ -23,12 +23,12 @@ KEYS = {"ArrowRight": "\ue014", "Control": "\ue009", "Enter": "\ue007"}  # of We
 
 
 class Firefox:
-    """A tab. `requests` has the addresses it asks for, `complaints` its warnings and errors."""
+    """A tab; `requests` lists the addresses it requests, `complaints` its warnings and errors."""
 
     def __init__(self, address: str) -> None:
         from websocket import create_connection
 
-        # It answers no web page, and anyone who names an origin counts as one.
+        # Firefox refuses web pages, and takes any client that sends an Origin header for one.
         self._socket = create_connection(address, timeout=PATIENCE_S, suppress_origin=True)
         self._ids = itertools.count()
         self.requests: list[str] = []
@@ -38,7 +38,7 @@ class Firefox:
         self._tab = self.call("browsingContext.getTree")["contexts"][0]["context"]
 
     def call(self, method: str, **params: object) -> dict:
-        """What the browser answers to a command; what happens meanwhile is kept."""
+        """Send a command and return its result; record the events that arrive meanwhile."""
         number = next(self._ids)
         self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
         while True:
@@ -46,20 +46,20 @@ class Firefox:
             if message.get("id") == number:
                 assert message["type"] == "success", message
                 return message["result"]
-            self._hear(message.get("method"), message.get("params", {}))
+            self._record(message.get("method"), message.get("params", {}))
 
-    def _hear(self, event: str | None, message: dict) -> None:
+    def _record(self, event: str | None, message: dict) -> None:
         if event == "network.beforeRequestSent":
             self.requests.append(message["request"]["url"])
         elif event == "log.entryAdded" and message["level"] in ("error", "warn"):
             self.complaints.append(message["text"])
 
     def visit(self, address: str) -> None:
-        """Open a page, and wait until it is there."""
+        """Open a page, and wait until it has loaded."""
         self.call("browsingContext.navigate", context=self._tab, url=address, wait="complete")
 
     def run(self, expression: str) -> object:
-        """The value of an expression on the page: a text, a number, true, false or null."""
+        """The value of an expression on the page: a string, number, boolean or null."""
         target = {"context": self._tab}
         done = self.call("script.evaluate", expression=expression, target=target, awaitPromise=True)
         assert done["type"] == "success", done["exceptionDetails"]["text"]
@@ -83,7 +83,7 @@ class Firefox:
 
 @contextlib.contextmanager
 def firefox(folder: Path) -> Iterator[Firefox]:
-    """A new Firefox, whose profile lies in `folder`."""
+    """Run a new Firefox, whose profile is in `folder`, for the block."""
     command = [FIREFOX, "--headless", "--profile", str(folder), "--remote-debugging-port", "0"]
     log = folder / "log"
     with log.open("w") as output:

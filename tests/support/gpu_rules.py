@@ -1,13 +1,13 @@
-"""What a script must keep to so that it is right on GPUs, read from its syntax tree.
+"""Rules that a script must keep to be right on GPUs, checked on its syntax tree.
 
-A rule is a function that yields the place of each fault and what to do about it, in one sentence.
-Where the tree does not tell, it takes the side of the script: a fault that it names is one.
+A rule is a function that yields the place of each fault and one sentence on what to do about it.
+If the tree leaves a doubt, the rule is silent, so every fault that it reports is real.
 """
 
 import ast
 from collections.abc import Callable, Iterator
 
-from support.programs import File, Program, around, last_name, names_in
+from support.programs import File, Program, enclosing, last_name, names_in
 
 THE_TEST = 'torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])'
 SETS_DEVICE = ("set_device", "set_device_index")
@@ -23,8 +23,8 @@ COLLECTIVES = (
     "all_reduce", "broadcast", "reduce", "all_gather", "gather", "scatter", "reduce_scatter",
     "all_to_all", "all_to_all_single", "all_gather_into_tensor", "reduce_scatter_tensor", *MESSAGES,
 )  # fmt: skip
-WORK = ("backward", "step", "matmul", "mm", "bmm", *COLLECTIVES)  # a GPU is given it, to do later
-WAITS = ("synchronize", "item", "tolist", "cpu", "numpy", "barrier", "log")  # until that is done
+WORK = ("backward", "step", "matmul", "mm", "bmm", *COLLECTIVES)  # gives a GPU work to do later
+WAITS = ("synchronize", "item", "tolist", "cpu", "numpy", "barrier", "log")  # waits for that work
 CLOCKS = ("time.perf_counter", "time.monotonic", "time.time")
 
 Faults = Iterator[tuple[File, ast.AST, str]]
@@ -32,9 +32,9 @@ Rule = Callable[[Program], Faults]
 
 
 def faults(program: Program) -> list[str]:
-    """What is wrong with a program, each as ``ddp.py:12: what to do``, and in order."""
-    lines = {(file.name, node.lineno, say) for rule in RULES for file, node, say in rule(program)}
-    return [f"{name}:{line}: {say}" for name, line, say in sorted(lines)]
+    """The faults of a program, each as ``ddp.py:12: what to do``, sorted."""
+    found = [(file.name, node.lineno, cure) for rule in RULES for file, node, cure in rule(program)]
+    return [f"{name}:{line}: {cure}" for name, line, cure in sorted(set(found))]
 
 
 def joins_with_its_gpu(program: Program) -> Faults:
@@ -56,27 +56,28 @@ def asks_for_a_gpu_per_rank(program: Program) -> Faults:
         return
     for file in program.files:
         for name in file.nccl:
-            test = next((n.test for n in around(name) if isinstance(n, (ast.If, ast.IfExp))), None)
+            outer = (node for node in enclosing(name) if isinstance(node, (ast.If, ast.IfExp)))
+            test = next((node.test for node in outer), None)
             if test is None or "LOCAL_WORLD_SIZE" not in file.meaning(test):
                 yield file, name, f"choose NCCL by the one test, `{THE_TEST}`."
     why = "where ranks outnumber GPUs, `is_available()` sends some to a GPU that is not there"
     for file, call in program.calls("is_available"):
-        of_torch = ast.unparse(call.func.value) in ("torch.cuda", "torch.accelerator")
-        if of_torch and not _is_the_default_of_an_option(call):
+        is_of_torch = ast.unparse(call.func.value) in ("torch.cuda", "torch.accelerator")
+        if is_of_torch and not _is_the_default_of_an_option(call):
             yield file, call, f"choose the device of ranks by `{THE_TEST}`: {why}."
 
 
 def reads_statistics_of_a_cuda_that_runs(program: Program) -> Faults:
-    """`reset_peak_memory_stats` raises before CUDA is initialized, and the others say 0."""
+    """`reset_peak_memory_stats` raises before CUDA is initialized; the others return 0."""
     for file, call in program.calls(*STATISTICS):
-        begins = file.calls("init", *SETS_DEVICE)
-        begun = any("torch." in ast.unparse(b.func) and b.lineno < call.lineno for b in begins)
-        if "torch.cuda" in ast.unparse(call.func) and not begun:
+        starts = [start for start in file.calls("init", *SETS_DEVICE) if start.lineno < call.lineno]
+        is_started = any("torch." in ast.unparse(start.func) for start in starts)
+        if "torch.cuda" in ast.unparse(call.func) and not is_started:
             yield file, call, "call `torch.cuda.init()` before: CUDA is not initialized here."
 
 
 def waits_before_it_reads_the_clock(program: Program) -> Faults:
-    """A GPU is given work and done with it later."""
+    """A GPU finishes its work some time after it was given."""
     why = "the GPU may not have done yet what it was given"
     for file in program.files:
         if "cuda" not in file.text and not program.may_use_nccl:
@@ -84,13 +85,13 @@ def waits_before_it_reads_the_clock(program: Program) -> Faults:
         for node in file.nodes:
             is_difference = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
             if is_difference and _is_clock(node.left):
-                kinds = (_kind(file, call) for call in _before(node))
+                kinds = (_effect(file, call) for call in _calls_before(node))
                 if next(filter(None, kinds), "waits") == "work":
                     yield file, node, f"synchronize before this reading of the clock: {why}."
 
 
 def waits_for_its_own_gpu(program: Program) -> Faults:
-    """Without an argument `synchronize()` waits for the current GPU, which is 0 until it is set."""
+    """`synchronize()` without an argument waits for the current GPU, which is 0 by default."""
     for_ranks = program.launched or (program.may_use_nccl and not program.library)
     if not for_ranks or any(program.calls(*SETS_DEVICE)):
         return
@@ -101,7 +102,7 @@ def waits_for_its_own_gpu(program: Program) -> Faults:
 
 
 def sends_what_lies_on_its_gpu(program: Program) -> Faults:
-    """NCCL takes no tensor of the CPU."""
+    """NCCL takes no tensors on the CPU."""
     if not program.may_use_nccl:
         return
     for file, call in program.calls(*COLLECTIVES):
@@ -114,7 +115,7 @@ def sends_what_lies_on_its_gpu(program: Program) -> Faults:
 
 
 def batches_its_messages(program: Program) -> Faults:
-    """With `device_id`, NCCL does a single message in turn with everything else, and warns."""
+    """With `device_id`, NCCL serializes a single message with everything else, and warns."""
     if not program.may_use_nccl:
         return
     for file, call in program.calls(*MESSAGES):
@@ -131,7 +132,7 @@ def shards_on_a_mesh(program: Program) -> Faults:
 
 
 def decides_alike_on_all_ranks(program: Program) -> Faults:
-    """What depends on the kind of the GPU is decided by the oldest one, the same on every rank."""
+    """All ranks must make a choice that depends on the GPU alike, by the oldest GPU."""
     if not program.launched:
         return
     why = "ranks on unlike GPUs decide differently, and wait for one another"
@@ -160,24 +161,24 @@ def _arguments(call: ast.Call) -> list[ast.AST]:
 
 
 def _is_the_default_of_an_option(call: ast.Call) -> bool:
-    """An option only makes something possible; it does not yet do it."""
-    outer = (node for node in around(call) if isinstance(node, ast.Call))
+    """Whether a call is the default of a command line option, which may never be used."""
+    outer = (node for node in enclosing(call) if isinstance(node, ast.Call))
     return any(last_name(node.func) == "add_argument" for node in outer)
 
 
 def _is_of_distributed(call: ast.Call) -> bool:
-    home = getattr(call.func, "value", None)
-    return home is not None and ast.unparse(home) in ("dist", "torch.distributed")
+    module = getattr(call.func, "value", None)
+    return module is not None and ast.unparse(module) in ("dist", "torch.distributed")
 
 
 def _goes_over_gloo(file: File, call: ast.Call) -> bool:
-    """Whether it names a group that the script makes with Gloo."""
+    """Whether a call names a group that the script makes with Gloo."""
     values = [value for name in names_in(call) for value in file.assigned.get(name, [])]
     return any("new_group" in (code := ast.unparse(made)) and "gloo" in code for made in values)
 
 
 def _made_on_the_cpu(call: ast.Call, argument: ast.AST) -> Iterator[ast.Call]:
-    """The calls without a device that make this argument, here or before in the same function."""
+    """Yield the calls without a device that make this argument, here or earlier in the function."""
     values = [argument]
     for name in names_in(argument):
         earlier = [
@@ -198,18 +199,18 @@ def _made_on_the_cpu(call: ast.Call, argument: ast.AST) -> Iterator[ast.Call]:
 
 
 def _function_around(node: ast.AST) -> ast.AST:
-    """The function that a node stands in, or the module."""
+    """The function that contains a node, or the module."""
     kinds = (ast.FunctionDef, ast.Lambda, ast.Module)
-    return next(outer for outer in around(node.parent) if isinstance(outer, kinds))
+    return next(outer for outer in enclosing(node.parent) if isinstance(outer, kinds))
 
 
 def _is_clock(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and ast.unparse(node.func) in CLOCKS
 
 
-def _before(node: ast.AST) -> Iterator[ast.Call]:
-    """The calls on the way to a node from the beginning of its function, the last one first."""
-    for inner in around(node):
+def _calls_before(node: ast.AST) -> Iterator[ast.Call]:
+    """Yield the calls that run before a node in its function, the last one first."""
+    for inner in enclosing(node):
         if isinstance(inner, (ast.FunctionDef, ast.Lambda, ast.Module)):
             return
         for block in ("body", "orelse", "finalbody"):
@@ -221,16 +222,16 @@ def _before(node: ast.AST) -> Iterator[ast.Call]:
                         yield from sorted(calls, key=lambda n: (-n.lineno, -n.col_offset))
 
 
-def _kind(file: File, call: ast.Call, depth: int = 2) -> str:
-    """Whether a call gives the GPU "work", "waits" for it, or (empty) neither, or one cannot tell.
+def _effect(file: File, call: ast.Call, depth: int = 2) -> str:
+    """Classify a call: "work" for the GPU, "waits" for that work, or "" if neither is certain.
 
-    A function of the script is looked into, and one that waits somewhere is taken to wait.
+    A call of one of the script's functions is classified by its body: it waits if any part waits.
     """
     name = last_name(call.func)
-    own = [node for node in file.nodes if isinstance(node, ast.FunctionDef) and node.name == name]
-    if own and depth:
-        inner = [node for node in ast.walk(own[0]) if isinstance(node, ast.Call)]
-        kinds = {_kind(file, node, depth - 1) for node in inner}
+    defined = [n for n in file.nodes if isinstance(n, ast.FunctionDef) and n.name == name]
+    if defined and depth:
+        inner = [node for node in ast.walk(defined[0]) if isinstance(node, ast.Call)]
+        kinds = {_effect(file, node, depth - 1) for node in inner}
         return next((kind for kind in ("waits", "work") if kind in kinds), "")
     if name in WAITS or _is_clock(call):
         return "waits"

@@ -1,4 +1,4 @@
-"""A class handed in, the command that grades it, and what it wrote."""
+"""The submissions of a class, the command that grades them, and the files that it wrote."""
 
 import csv
 from pathlib import Path
@@ -13,7 +13,7 @@ HALF = (
 
 
 def hand_in(tmp_path: Path, **scripts: str) -> Path:
-    """A class in which ``ada__ring="..."`` hands in `ring.py`."""
+    """Write the submissions of a class: ``ada__ring="..."`` means that ada hands in `ring.py`."""
     for name, text in scripts.items():
         learner, _, script = name.partition("__")
         folder = tmp_path / "class" / learner

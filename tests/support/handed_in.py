@@ -47,7 +47,7 @@ def tarred(**files: str) -> bytes:
 
 
 def encrypted() -> bytes:
-    """A zip file that asks for a password: a flag in its two headers says so."""
+    """A zip file that asks for a password, because of a flag in its two headers."""
     content = bytearray(zipped(ring_py=RING))
     content[6] |= 1
     content[content.index(b"PK\x01\x02") + 8] |= 1
@@ -63,14 +63,14 @@ def deflate64() -> bytes:
 
 
 def damaged() -> bytes:
-    """A zip file in whose middle some bytes are changed."""
+    """A zip file with some bytes changed in the middle."""
     content = bytearray(zipped(ring_py=RING * 20))
     content[60:70] = b"\xff" * 10
     return bytes(content)
 
 
 def class_of_20(folder: Path) -> list[str]:
-    """Twenty submissions, ten of them broken; the learners' names as pages have them."""
+    """Write twenty submissions, ten of them broken; return the learners' names as shown."""
     folder.mkdir()
     ring, blank = RING, exercises()["ring"].script(solved=False)
     for name in ("ada", "bea", "cem"):
@@ -98,6 +98,6 @@ def class_of_20(folder: Path) -> list[str]:
     (folder / "=HYPERLINK(1)").mkdir()
     (folder / "Ruf#?%\x1b.zip").write_bytes(b"")
     (folder / "vic").symlink_to("/etc")
-    there = ["=HYPERLINK(1)", "Gil Gül", "Ruf#?%�", "ada", "bea", "cem", "dan", "eve", "fay"]
-    there += ["hopekim", "ida", "ned", "oli", "pat", "quin", "rob", "sue", "tom", "vic"]
-    return [*there, "x" * 59 + "…"]
+    learners = ["=HYPERLINK(1)", "Gil Gül", "Ruf#?%�", "ada", "bea", "cem", "dan", "eve", "fay"]
+    learners += ["hopekim", "ida", "ned", "oli", "pat", "quin", "rob", "sue", "tom", "vic"]
+    return [*learners, "x" * 59 + "…"]

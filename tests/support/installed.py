@@ -28,9 +28,9 @@ def install_wheel(folder: Path) -> Path:
 
 
 def link_packages(python: Path, *names: str) -> None:
-    """Let an environment have packages of this one, and what these need, by links to them."""
+    """Link packages of this environment, with their dependencies, into another environment."""
     site = next((python.parents[1] / "lib").glob("python3.*")) / "site-packages"
-    for name in _with_needs(*names):
+    for name in _with_dependencies(*names):
         for file in metadata.files(name) or []:
             top = file.parts[0]
             source = Path(str(metadata.distribution(name).locate_file(top)))
@@ -38,17 +38,17 @@ def link_packages(python: Path, *names: str) -> None:
                 (site / top).symlink_to(source)
 
 
-def _with_needs(*names: str) -> set[str]:
-    """The packages and all that they need here."""
+def _with_dependencies(*names: str) -> set[str]:
+    """The packages and all their dependencies on this machine."""
     packages: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop().lower()
+    todo = list(names)
+    while todo:
+        name = todo.pop().lower()
         if name in packages:
             continue
         packages.add(name)
         needs = [Requirement(text) for text in metadata.requires(name) or []]
-        waiting += [
+        todo += [
             need.name for need in needs if not need.marker or need.marker.evaluate({"extra": ""})
         ]
     return packages

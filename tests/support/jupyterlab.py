@@ -10,9 +10,9 @@ from support.patience import PATIENCE_S, until
 
 IDLE = "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'"
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-TERMINAL = "terminal.log"  # in the learner's folder: what JupyterLab says where it was started
-LOST = "Error displaying widget: model not found"  # what JupyterLab says of a saved widget
-# `python -m course lab`, where the folder of the labs is the current one.
+TERMINAL = "terminal.log"  # in the learner's folder: what JupyterLab prints to its terminal
+LOST = "Error displaying widget: model not found"  # what JupyterLab shows for a saved widget
+# `python -m course lab`, with the current folder as the folder of the labs.
 SERVE = """import sys
 from course.commands import lab
 lab.lab_folder = lambda here: here
@@ -33,7 +33,7 @@ def answers(url: str) -> bool:
 
 
 def open_notebook(page, server, path: str) -> None:
-    """Open a notebook in JupyterLab and wait for its kernel: what is run before is lost."""
+    """Open a notebook in JupyterLab and wait for its kernel: cells run earlier would be lost."""
 
     def is_kernel(socket) -> bool:
         return "/api/kernels/" in socket.url
@@ -46,10 +46,10 @@ def open_notebook(page, server, path: str) -> None:
 
 
 def open_the_next_day(page, server, path: str, saved) -> None:
-    """End the kernel of a notebook, open it again, and wait for what is saved in it, a locator.
+    """End a notebook's kernel, open it again, and wait for saved output, which `saved` locates.
 
     JupyterLab loses saved widgets if the kernel connects while it looks for them: it then takes the
-    kernel's as all there are (ipywidgets#3231). The page is loaded again, as INSTALL.md advises.
+    kernel's widgets for all there are (ipywidgets#3231). So load it again, as INSTALL.md advises.
     """
     sessions = page.request.get(f"{server}api/sessions?token=learner").json()
     [yesterday] = [session["id"] for session in sessions if session["path"] == path]
@@ -70,7 +70,7 @@ def menu(page, name: str, entry: str) -> None:
 
 
 def run_all(page, folder: Path, path: str) -> list[dict]:
-    """Run all cells, wait for the last one, save; return the code cells as saved."""
+    """Run all cells, wait for the last one, and save; return the code cells as saved."""
     menu(page, "Run", "Run All Cells")
     deadline = time.monotonic() + PATIENCE_S
     while True:  # a kernel may look idle before it has begun
@@ -86,7 +86,7 @@ def run_all(page, folder: Path, path: str) -> list[dict]:
 
 
 def errors(cells: list[dict]) -> list[str]:
-    """The error outputs of cells that are not there to raise."""
+    """The errors of the cells that are not meant to raise one."""
     counted = [cell for cell in cells if "raises-exception" not in cell["metadata"].get("tags", [])]
     return [
         output["evalue"]

@@ -1,4 +1,4 @@
-"""A plugin of pytest: a kernel gets ports that no other process is given meanwhile.
+"""A pytest plugin: a kernel gets ports that no other process is given meanwhile.
 
 jupyter_client asks the system for free ports, and the kernel opens them a second later. Ranks that
 start alongside in that second may be given the same ports; the kernel then dies.

@@ -1,7 +1,7 @@
-"""A client of the launches that tests make: a process of its own in place of a learner's kernel.
+"""The client of the launches in tests: a separate process in place of a learner's kernel.
 
-It reads requests from standard input, one line of JSON per request, and answers each on standard
-output with what became of it. `support.launching.Client` is the test's end.
+It reads requests from standard input, one line of JSON per request, and writes the outcome of each
+to standard output. `support.launching.Client` is the test's side.
 """
 
 import io
@@ -26,7 +26,7 @@ FORK_S = 60.0  # how long a fork of the client lives, unless a test ends it
 def serve() -> None:
     """Answer requests until standard input ends."""
     folder = os.getcwd()
-    tempfile.gettempdir()  # looked for once, while it is there
+    tempfile.gettempdir()  # cached now, while the folder exists
     for request in requests():
         if "words" in request:
             answer = run(request, folder)
@@ -47,7 +47,7 @@ def requests() -> Iterator[dict]:
 
 
 def fork() -> int:
-    """A child that holds every descriptor of the client, as a worker that a library has forked."""
+    """Fork a child that holds all the client's descriptors, as a library's worker does."""
     pid = os.fork()
     if pid == 0:
         time.sleep(FORK_S)
@@ -56,7 +56,7 @@ def fork() -> int:
 
 
 def usage() -> dict:
-    """What a leak in the client would make grow."""
+    """The client's use of memory, files and children, which a leak would increase."""
     process = psutil.Process()
     return {
         "rss": process.memory_info().rss,
@@ -66,13 +66,13 @@ def usage() -> dict:
 
 
 def run(request: dict, folder: str) -> dict:
-    """Launch, and return all that a learner can see of the run."""
+    """Launch, and return everything that a learner can see of the run."""
     shown, runs = io.StringIO(), []
     live = Live(request["limit"], out=shown)
 
     def watch(run: Run, event: Event) -> None:
         runs[:] = [run]
-        if not (isinstance(event, Note) and event.once):  # of this box, and not of the run
+        if not (isinstance(event, Note) and event.once):  # about this box, not about the run
             live(run, event)
         if isinstance(event, RankStarted):
             Path(folder, "started.json").write_text(
@@ -92,9 +92,9 @@ def run(request: dict, folder: str) -> dict:
 
 def as_dict(run: Run) -> dict:
     """A run as JSON."""
-    everyone = [None, *sorted(run.processes)]
+    ranks = [None, *sorted(run.processes)]
     streams = {
-        stream: {json.dumps(rank): run.text(rank, stream) for rank in everyone}
+        stream: {json.dumps(rank): run.text(rank, stream) for rank in ranks}
         for stream in ("stdout", "stderr")
     }
     return streams | {

@@ -1,7 +1,7 @@
-"""Launch from a process of its own, so that tests can interrupt, stop and kill the client.
+"""Launches from a separate process, so that tests can interrupt, stop and kill the client.
 
-The client stands in for a learner's kernel; `launch_client` is what it runs. Every process that
-descends from a client carries the client's mark in its environment, which is how orphans are found.
+The client stands in for a learner's kernel, and runs `launch_client`. All its descendants carry its
+mark in their environment, so that orphans can be found.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ from support.patience import PATIENCE_S, until
 
 MARK = "COURSE_TEST_MARK"
 PROGRAM = Path(__file__).with_name("launch_client.py")
-# With a warm server, as a notebook has it, and without one: then each rank imports torch itself,
-# which takes twenty times as long, and only a part of it runs each day.
+# With a warm server, as in a notebook, and without one. Without it, each rank imports torch itself,
+# which takes twenty times as long, so only a sample of these tests runs each day.
 WAYS = ("warm", pytest.param("cold", marks=pytest.mark.sampled))
 
-# For a test in which it makes no difference whether there is a warm server.
+# For a test whose outcome does not depend on whether there is a warm server.
 once = pytest.mark.parametrize("client", ["warm"], indirect=True)
 
 
@@ -43,7 +43,7 @@ def marked(mark: str) -> dict[int, psutil.Process]:
 
 
 class Client:
-    """A process that launches as a kernel does; `warm` says whether it keeps a warm server."""
+    """A process that launches as a kernel does, and keeps a warm server if `warm`."""
 
     def __init__(self, folder: Path, warm: bool) -> None:
         self.folder, self.mark, self.warm = folder, uuid.uuid4().hex, warm
@@ -112,7 +112,7 @@ class Client:
         self.script("script", source)
         self.start(*torchrun(count), "script.py", str(self.folder), **settings)
         until(lambda: len(list(self.folder.glob("ready*"))) == count)
-        time.sleep(0.2)  # the last to say so is now in the call that follows
+        time.sleep(0.2)  # by now the last one is in the call after `ready()`
 
     def ask(self, **request: object) -> dict:
         """Send one request and wait for its answer."""
@@ -132,11 +132,11 @@ class Client:
         assert line, f"the client has ended\n{self.noise}"
         answer = keyed_by_rank(json.loads(line))
         if "reason" in answer:  # of a run
-            evidence.keep("a launch of the client", lambda: _in_words(answer))
+            evidence.keep("a launch of the client", lambda: _describe(answer))
         return answer
 
     def others(self) -> dict[int, psutil.Process]:
-        """Living processes of the client's runs: not the client itself, nor its warm server."""
+        """The living processes of the client's runs, without the client and its warm server."""
         return {pid: process for pid, process in marked(self.mark).items() if pid not in self.own}
 
     def gone(self) -> None:
@@ -144,22 +144,22 @@ class Client:
         until(lambda: not self.others())
 
     def rank(self, number: int) -> psutil.Process:
-        """A living rank of the run that is going on."""
+        """A living rank of the current run."""
         created = json.loads((self.folder / "started.json").read_text())
         return psutil.Process(created[str(number)])
 
     def supervisor(self) -> psutil.Process:
-        """The supervisor of the run that is going on."""
+        """The supervisor of the current run."""
         return self.rank(0).parent()
 
     def launcher(self) -> psutil.Process:
-        """Its launcher: the child of the supervisor that is not a rank."""
+        """The launcher of the current run: the supervisor's child that is not a rank."""
         ranks = json.loads((self.folder / "started.json").read_text()).values()
         (launcher,) = (child for child in self.supervisor().children() if child.pid not in ranks)
         return launcher
 
     def close(self) -> None:
-        """End the client as a kernel ends, and see that nothing of it is left."""
+        """End the client as a kernel ends, and wait until none of its processes is left."""
         if self.process.poll() is None:
             self.process.stdin.close()
         self.process.wait(PATIENCE_S)
@@ -168,23 +168,23 @@ class Client:
         self._noise.close()
 
 
-def _in_words(answer: dict) -> str:
+def _describe(answer: dict) -> str:
     """What the client reported about a run."""
     end = f"{answer['reason']}, launcher's exit code {answer['launcher_code']}"
     written = {stream: answer[stream] for stream in ("stdout", "stderr")}
-    return evidence.of_launch(end, answer["codes"], written) + "\nshown:\n" + answer["shown"]
+    return evidence.describe_launch(end, answer["codes"], written) + "\nshown:\n" + answer["shown"]
 
 
 def clean_environment() -> dict[str, str]:
-    """This process's environment without what a test runner or another launcher has left in it."""
-    mine = ("PYTEST", "COURSE_", "RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "OMP_NUM_THREADS")
-    return {name: value for name, value in os.environ.items() if not name.startswith(mine)}
+    """This process's environment without the variables of test runners and launchers."""
+    unwanted = ("PYTEST", "COURSE_", "RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "OMP_NUM_THREADS")
+    return {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
 
 
 def kernel_environment() -> dict[str, str]:
-    """That environment, in which a kernel finds this process's warm server and starts none.
+    """The clean environment, in which a kernel finds this process's warm server and starts none.
 
-    Its own would import all libraries again, which takes ten seconds of a core.
+    A server of its own would import all libraries again, which takes ten seconds of a core.
     """
     connect.warm_up()
     warm = {connect.SOCKET: os.environ[connect.SOCKET]} if connect.SOCKET in os.environ else {}
@@ -197,7 +197,7 @@ def torchrun(count: int = 2) -> tuple[str, ...]:
 
 
 def keyed_by_rank(answer: dict) -> dict:
-    """JSON's string keys back to ranks; the launcher's is None."""
+    """Turn JSON's string keys back into ranks; the launcher's key becomes None."""
     for name in ("codes", "stdout", "stderr"):
         answer[name] = {
             None if key == "null" else int(key): value

@@ -8,7 +8,7 @@ from course.lessons.notebooks import build, write_figures
 from course.lessons.rules import select
 from course.lessons.up_to_date import stale, stale_beside
 
-NAME = "00_adding"  # the good lesson, where it is the first of a course
+NAME = "00_adding"  # the good lesson, as the first one of a course
 
 HEADER = """\
 ---
@@ -74,7 +74,7 @@ class Counter:
 NEXT = HEADER + "# Next\n\n```{code-cell}\n1 + 1\n```\n"
 WIDGET = HEADER + "# W\n\n```{code-cell}\nimport ipywidgets\nipywidgets.IntSlider(value=7)\n```\n"
 ELSEWHERE = HEADER + '# E\n\n```{code-cell}\nimport os\nos.getcwd() + "/x " + os.__file__\n```\n'
-# Its `%check` stands in for the course's, with a verdict on a wrong solution.
+# A stand-in for the course's `%check`, with a verdict on a wrong solution.
 CHECKED = (
     HEADER
     + """\
@@ -98,7 +98,7 @@ FIGURES = {"sum.svg": "<svg/>\n"}
 
 
 def course(root: Path, **texts: str) -> Path:
-    """Write lessons by name below ``root``, numbered in this order; returns ``root``."""
+    """Write lessons by name below ``root``, numbered in this order; return ``root``."""
     folder = root / "course" / "lessons"
     folder.mkdir(parents=True)
     for number, (name, text) in enumerate(texts.items()):
@@ -107,12 +107,12 @@ def course(root: Path, **texts: str) -> Path:
 
 
 def code(*lines: str) -> str:
-    """A lesson of one cell, whose first line is line 11."""
+    """A lesson of one cell, whose code begins at line 11."""
     return "\n".join([HEADER + "# Title", "", "```{code-cell}", *lines, "```", ""])
 
 
 def built(root: Path, *names: str) -> list[str]:
-    """Build lessons below a root; returns the failures."""
+    """Build lessons below a root; return the failures."""
     chosen = select(root, names, FIGURES, checks=CHECKS)
     write_figures(root, FIGURES)
     return build(root, chosen, say=lambda line: None)

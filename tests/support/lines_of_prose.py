@@ -16,7 +16,7 @@ LETTERS = """paragraphs => [...document.querySelectorAll(paragraphs)]
 
 
 def assert_readable(page, paragraphs: str) -> None:
-    """The lines of the long ones among these elements, a selector of CSS, are of that length."""
+    """Assert that long paragraphs, found by a CSS selector, have lines of a readable length."""
     letters = page.evaluate(LETTERS, paragraphs)
     assert letters
     assert min(letters) > SHORTEST and max(letters) < LONGEST

@@ -1,4 +1,4 @@
-"""Made-up ranks of a run: where they stand, what they have called, how they ended."""
+"""Made-up ranks of a run: where each one is, what it has called, and how it ended."""
 
 import sysconfig
 
@@ -34,21 +34,21 @@ def rank(
     world: int = 2,
     calls: list[tuple[str, int, int]] = (),
     passes: int = 0,
-    **look: object,
+    **overrides: object,
 ) -> RankState:
-    """A rank whose main thread has these frames, and has stood for a minute.
+    """A rank whose main thread has these frames, and has not moved for a minute.
 
-    `calls` are (name, line, backward passes begun before), in order.
+    `calls` are its collectives in order: (name, line, number of backward passes begun before).
     """
-    alive = not look.pop("dead", False)
-    stacks = look.pop("stacks", "")
-    threads = look.pop("threads", [ThreadStack("MainThread", frames)])
-    fields = {"count": 100, "stood": 60.0, "idle": 60.0, "threads": threads} | look
-    made = [
+    alive = not overrides.pop("dead", False)
+    stacks = overrides.pop("stacks", "")
+    threads = overrides.pop("threads", [ThreadStack("MainThread", frames)])
+    fields = {"count": 100, "stood": 60.0, "idle": 60.0, "threads": threads} | overrides
+    collectives = [
         CollectiveCall(n, n, before, name, 4, "float32[1]", "0", "", f"train.py:{line}")
         for n, (name, line, before) in enumerate(calls, 1)
     ]
-    record = CallRecord(made, len(made), passes)
+    record = CallRecord(collectives, len(collectives), passes)
     state = RankState(Snapshot(number, world, "here", 1000 + number, 0.0, **fields), record=record)
     state.alive, state.stacks = alive, stacks
     return state

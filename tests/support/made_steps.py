@@ -1,4 +1,4 @@
-"""Steps of ranks that never ran, as the recorder would have reported them: times in ms."""
+"""Made-up steps of ranks, as the recorder would report them; times are in ms."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -20,12 +20,12 @@ COUNT = 10  # steps
 
 
 def did(kind: str, ms: float, where: str = "", **more: object) -> Slice:
-    """A slice that lasts this long; `step` gives it its place."""
+    """A slice that lasts this long; `step` sets when it begins."""
     return Slice(kind, 0.0, ms * MS, where=where, **more)
 
 
 def message(name: str, ms: float, nbytes: int, where: str, within: str) -> Slice:
-    """The wait for a message, `within` the kind of work that the thread did before."""
+    """The wait for a message; `within` is the kind of work in which it was begun."""
     return did("collective", ms, where, name=name, nbytes=nbytes, within=within)
 
 
@@ -35,7 +35,7 @@ def average(ms: float, nbytes: int = 10 * MIB) -> Slice:
 
 
 def computed(backward: float = 40, forward: float = 20) -> list[Slice]:
-    """Forward and backward, of a training by hand."""
+    """The forward and backward passes of a training loop written by hand."""
     return [did("forward", forward, "train.py:7"), did("backward", backward, "train.py:8")]
 
 
@@ -47,7 +47,7 @@ def step(
     buckets: Sequence[int] = (25_000_000,),
     rows: Sequence[int] = (),
 ) -> TrainingStep:
-    """A step that begins at `start`; each backward pass ends with a `tail` in DDP, in ms."""
+    """A step that begins at `start` (s); each backward pass ends with a `tail` in DDP, in ms."""
     moment, turn, placed, passes = start, 0, [], []
     for slice_ in slices:
         turn += slice_.kind == "backward"
@@ -82,7 +82,7 @@ def rank(number: int, steps: Sequence[TrainingStep], world: int = 2, **more: obj
 
 
 def script(*ddp: Ddp, **more: object) -> dict[str, ScriptFeatures]:
-    """Settings of a rank whose script has these DDP modules, and what else is given."""
+    """The settings of a rank whose script has these DDP modules and other features."""
     return {"script": ScriptFeatures(ddp=list(ddp), **more)}
 
 
@@ -94,9 +94,9 @@ def loader(**facts: object) -> Loader:
 def ranks(
     *by_rank: Sequence[Slice], settings: dict | None = None, **of_step: object
 ) -> list[RankReport]:
-    """Ranks that do the same in all steps, each its own; settings such as ``{"threads": 4}``.
+    """Ranks that each repeat a step of their own; `settings` are such as ``{"threads": 4}``.
 
-    `tail`, `overlap`, `buckets` and `rows` may be given for all ranks, or as a list by rank.
+    `tail`, `overlap`, `buckets` and `rows` are one value for all ranks, or a list by rank.
     """
     reports = []
     for number, slices in enumerate(by_rank):

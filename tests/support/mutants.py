@@ -1,4 +1,4 @@
-"""The plausible wrong answers to the exercises, and how they are put to the checks.
+"""The plausible wrong answers to the exercises, and the verdicts of the checks on them.
 
 A mutant is the solved script with one change. The check that names its fault must reject it.
 """
@@ -36,7 +36,7 @@ def read(path: Path) -> list[Answer]:
 
 
 def verdict(mutant: Answer, folder: Path) -> Result:
-    """What the check that must reject the mutant says about it."""
+    """The result of the check that must reject the mutant."""
     solutions.write(mutant.lab, folder)
     script = f"{mutant.exercise}.py"
     (folder / script).write_text(mutant.script(solutions.scripts(mutant.lab)[script]))
@@ -46,4 +46,4 @@ def verdict(mutant: Answer, folder: Path) -> Result:
         (result,) = report.results
         if not result.again or limit > PATIENCE_S:
             return result
-        limit *= 2  # the ranks had not come to the mutant yet
+        limit *= 2  # the ranks had not reached the mutant's code yet

@@ -1,6 +1,6 @@
-"""A plugin of pytest: with ``COURSE_NO_SKIPS`` set, a skipped test counts as a failure.
+"""A pytest plugin: with ``COURSE_NO_SKIPS`` set, a skipped test counts as a failure.
 
-So a lane that promises to run everything cannot stay green for want of a program or of a right.
+So a CI lane that promises to run everything fails if a program or a permission is missing.
 """
 
 import os

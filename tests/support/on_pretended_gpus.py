@@ -9,7 +9,7 @@ from course.launch import forked
 from course.pretended import pretend_gpus
 
 if __name__ == "__main__":
-    sys.path.pop(0)  # this folder; the next line but one puts the script's there
+    sys.path.pop(0)  # this folder; `run_as_main` puts the script's folder there
     pretend_gpus(int(sys.argv[1]))
     sys.argv = sys.argv[2:]
     forked.run_as_main()

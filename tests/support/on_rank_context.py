@@ -1,4 +1,4 @@
-"""What two ranks on the CPU find of torch's context parallelism."""
+"""What torch's context parallelism does on two ranks of the CPU."""
 
 import torch
 import torch.distributed as dist
@@ -10,8 +10,8 @@ from torch.nn.functional import scaled_dot_product_attention as by_name
 TOKENS = 32
 
 
-def tried() -> dict[str, object]:
-    """The error of torch's function, and whether one imported by name sees the own keys only."""
+def outcome() -> dict[str, object]:
+    """The error of torch's function, and whether one imported by name sees only its rank's keys."""
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     torch.manual_seed(0)
     q, k, v = torch.randn(3, 1, 4, TOKENS, 8)

@@ -1,4 +1,4 @@
-"""What the tests of facts do on each of several ranks over Gloo."""
+"""What the tests in tests/facts do on each rank, over Gloo."""
 
 import functools
 import os
@@ -62,17 +62,17 @@ def root_of_a_group() -> float:
 
 
 def sent(call: Callable[[], object]) -> int:
-    """The bytes that this process's TCP connections carried away in a call."""
-    before = _carried_away()
+    """The bytes that this process sends over TCP during a call."""
+    before = _tcp_bytes_sent()
     call()
     dist.barrier()
-    return _carried_away() - before
+    return _tcp_bytes_sent() - before
 
 
-def _carried_away() -> int:
-    """Bytes sent, each once, by all of this process's TCP sockets: see tcp_info in linux/tcp.h.
+def _tcp_bytes_sent() -> int:
+    """The bytes that all TCP sockets of this process have sent, without retransmissions.
 
-    Not those acknowledged: the other end may do that much later.
+    See tcp_info in linux/tcp.h. The other end may acknowledge bytes much later.
     """
     total = 0
     for name in os.listdir("/proc/self/fd"):
@@ -81,8 +81,8 @@ def _carried_away() -> int:
                 info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 216)
         except OSError:  # not a socket, or not one of TCP
             continue
-        sent_in_all, again = struct.unpack_from("=QQ", info, 200)
-        total += sent_in_all - again
+        total_sent, retransmitted = struct.unpack_from("=QQ", info, 200)
+        total += total_sent - retransmitted
     return total
 
 
@@ -102,7 +102,7 @@ def halves() -> dict[str, float]:
 
 
 def by_data() -> tuple[int, int]:
-    """The bytes that a step of lab 00 says it sends, split by data, and those that it sends."""
+    """The bytes that lab 00's step split by data reports, and the bytes that it really sends."""
     model, batch = splits.layers(0, 2, 512), torch.randn(8, 512)
     returned = splits.by_data(model, batch)[1]  # connections are made on first use
     return returned, sent(lambda: splits.by_data(model, batch))
@@ -123,7 +123,7 @@ def timeouts() -> dict[str, str]:
         for name, call in calls.items():
             try:
                 messages[name] = error_of(call)
-            except TypeError as error:  # barrier, before it took a time-out
+            except TypeError as error:  # a barrier that takes no timeout yet
                 messages[name] = f"TypeError: {error}"
         dist.distributed_c10d._get_default_store().set("tried", "yes")
     else:
@@ -160,7 +160,7 @@ def ddp() -> dict[str, list[float]]:
 
 
 def evaluation_on_rank_0() -> bool:
-    """Whether rank 0 alone comes through a forward of DDP without buffers."""
+    """Return True once rank 0 alone has run a forward of DDP without buffers."""
     model = DistributedDataParallel(nn.Linear(1, 1)).eval()
     if dist.get_rank() == 0:
         with torch.no_grad():
@@ -169,7 +169,7 @@ def evaluation_on_rank_0() -> bool:
 
 
 def disagreements() -> dict[str, tuple[str, list[float]]]:
-    """At the debug level DETAIL, for each disagreement: the error, and what the tensor then is."""
+    """For each disagreement, at debug level DETAIL: the error, and the tensor's values after it."""
     first, answers = dist.get_rank() == 0, {}
     calls = {
         "shape": lambda tensor, group: dist.all_reduce(tensor[: 1 if first else 2], group=group),
@@ -200,7 +200,7 @@ def disagreements() -> dict[str, tuple[str, list[float]]]:
 
 
 def scaler_of_shards() -> list[float]:
-    """The scale and the change of a sharded weight after a step, where rank 1 alone has an inf."""
+    """The loss scale and a sharded weight's change after a step with an inf on rank 1 alone."""
     model = fully_shard(nn.Linear(2, 2, bias=False), mesh=init_device_mesh("cpu", (2,)))
     scaler, optimizer = torch.amp.GradScaler("cpu"), torch.optim.SGD(model.parameters(), lr=1)
     before = model.weight.full_tensor().clone()
@@ -213,7 +213,7 @@ def scaler_of_shards() -> list[float]:
 
 
 def rank_2_leaves_a_broadcast_first() -> bool:
-    """Whether three ranks come to the end if rank 1 waits until rank 2 has left a broadcast."""
+    """Return True if three ranks finish although rank 1 waits until rank 2 has left a broadcast."""
     rank, number = dist.get_rank(), torch.ones(1)
     if rank == 1:
         dist.recv(torch.empty(1), src=2)
@@ -224,7 +224,7 @@ def rank_2_leaves_a_broadcast_first() -> bool:
 
 
 def everything() -> dict[str, object]:
-    """All of it, in one launch."""
+    """The results of these functions, by name, in one launch."""
     jobs = (
         collectives,
         halves,
@@ -239,7 +239,7 @@ def everything() -> dict[str, object]:
 
 
 def restarted() -> bool:
-    """Whether a run ends with the same bits if it is stopped after two steps and goes on."""
+    """Whether a run that stops after two steps and continues ends with the same bits."""
     straight, stopped = _net(), _net()
     _descend(straight, 0, 4)
     _descend(stopped, 0, 2)
@@ -259,7 +259,7 @@ def _net() -> nn.Module:
 
 
 def _descend(net: nn.Module, begin: int, end: int) -> None:
-    """The steps of one run."""
+    """Take the steps from `begin` to `end` - 1 of one run."""
     model = DistributedDataParallel(net)
     for step in range(begin, end):
         inputs = torch.randn(

@@ -12,7 +12,7 @@ from course.checks.lab_12b.on_rank_store import connect, held
 def hears_of_a_failure(limit: float) -> str:
     """Why the round fails on rank 1, after it has failed on rank 0.
 
-    Each call to the group may take `limit` seconds. Rank 0 keeps what `group_of` gave it.
+    Each call to the group may take `limit` seconds. Rank 0 keeps the group of `group_of`.
     """
     with held():
         script = importlib.import_module("common_weights")

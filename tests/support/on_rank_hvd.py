@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def with_hvd(function: Callable) -> Callable:
-    """Decorate a function: it gets `hvd`, started before it and shut down after it."""
+    """Decorate a function that takes `hvd`: start `hvd` before each call, shut it down after it."""
 
     @functools.wraps(function)
     def call(*args: object) -> object:
@@ -32,9 +32,9 @@ def agree(got: Tensor, expected: Tensor) -> bool:
     )
 
 
-def every(of: Callable[[int], Tensor]) -> list[Tensor]:
-    """The tensors of all ranks, made here."""
-    return [of(rank) for rank in range(dist.get_world_size())]
+def every(tensor_of: Callable[[int], Tensor]) -> list[Tensor]:
+    """The tensors of all ranks, made on this rank."""
+    return [tensor_of(rank) for rank in range(dist.get_world_size())]
 
 
 def numbers(rank: int, rows: int = 4, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -45,7 +45,7 @@ def numbers(rank: int, rows: int = 4, dtype: torch.dtype = torch.float32) -> Ten
 
 @with_hvd
 def operations(hvd) -> dict[str, bool]:
-    """Every operation, against what the tensors of all ranks say it should be."""
+    """Whether each operation returns what it should for the tensors of all ranks."""
     held = reductions(hvd) | gathers(hvd) | broadcasts(hvd)
     hvd.barrier()
     return held
@@ -100,7 +100,7 @@ def broadcasts(hvd) -> dict[str, bool]:
 
 @with_hvd
 def any_order(hvd, rounds: int) -> int:
-    """How many of many operations, called in another order on each rank, give a wrong result."""
+    """The number of operations that are wrong when each rank calls them in an order of its own."""
     engine = hvd.engine()
     engine.threshold, engine.cycle_s, wrong = 600, 2e-4, 0
     for round_ in range(rounds):
@@ -128,7 +128,7 @@ def any_order(hvd, rounds: int) -> int:
 
 @with_hvd
 def late(hvd) -> bool:
-    """Whether the sum is right of a rank that comes only when the other has polled three times."""
+    """Whether a sum is right if one rank requests it after the other has polled three times."""
     store = dist.distributed_c10d._get_default_store()
     if hvd.rank() == 1:
         store.wait(["polled"])
@@ -152,9 +152,9 @@ def error_of(attempt: Callable[[], object], kind: type[Exception] | tuple) -> st
 
 @with_hvd
 def refusals(hvd) -> list[str]:
-    """This rank's error of each disagreement, and of a name used twice.
+    """This rank's error for each disagreement and for a name used twice, and then a sum.
 
-    Then a sum, to see that the engine goes on.
+    The sum shows that the engine goes on.
     """
     first = hvd.rank() == 0
 
@@ -185,7 +185,7 @@ def refusals(hvd) -> list[str]:
 
 @with_hvd
 def bad_input(hvd) -> list[str]:
-    """What is said of arguments that no rank could send."""
+    """The errors for arguments that no rank could send."""
     model = torch.nn.Linear(2, 2)
     sgd = torch.optim.SGD(model.parameters(), lr=0.1)
     attempts = [
@@ -210,23 +210,23 @@ def bad_input(hvd) -> list[str]:
     return errors
 
 
-def again() -> list[tuple[int, float]]:
-    """Start and shut down three times, in the process group of the checks."""
+def restarts() -> list[tuple[int, float]]:
+    """Start and shut down `hvd` three times, in the process group of the checks."""
     hvd = importlib.import_module("hvd")
-    seen = []
+    results = []
     for _ in range(3):
         hvd.init()
         hvd.init()  # does nothing
-        seen.append((hvd.size(), hvd.allreduce(torch.ones(1), op=hvd.Sum).item()))
+        results.append((hvd.size(), hvd.allreduce(torch.ones(1), op=hvd.Sum).item()))
         hvd.shutdown()
         hvd.shutdown()
-    dist.all_reduce(torch.ones(1))  # the group that was there is still there
-    return seen
+    dist.all_reduce(torch.ones(1))  # the group of the checks still works
+    return results
 
 
 @with_hvd
 def timeline(hvd, path: str) -> None:
-    """A timeline of two all-reduces that share a message, of a broadcast and of a barrier."""
+    """Record a timeline of two all-reduces that share a message, a broadcast and a barrier."""
     hvd.start_timeline(path)
     for handle in [
         hvd.allreduce_async_(torch.ones(1000), name=name) for name in ("layer 0", "layer 1")

@@ -14,7 +14,7 @@ DETAILS = {"shapes": ((1,),), "bytes": 2, "dtype": "int16", "device": "cpu", "op
 
 @contextmanager
 def started(*process_sets: object) -> Iterator[ModuleType]:
-    """`hvd`, started before and shut down after."""
+    """Yield `hvd`, started before the block and shut down after it."""
     hvd = importlib.import_module("hvd")
     importlib.import_module("hvd_start").init(process_sets)
     yield hvd
@@ -60,7 +60,7 @@ def sets() -> dict[str, object]:
     return got
 
 
-def forms() -> dict[str, bool]:
+def result_types() -> dict[str, bool]:
     """Whether synchronize returns a tuple for a request made with a list, and only then."""
     with started() as hvd:
         x = torch.ones(hvd.size(), 1)
@@ -84,7 +84,7 @@ def forms() -> dict[str, bool]:
 
 
 def joined() -> dict[str, object]:
-    """Rank r of 3 has r + 1 batches, in two epochs; then what is refused once a rank has joined."""
+    """What rank r of 3 gets in two epochs of r + 1 batches, and its errors after others joined."""
     with started() as hvd:
         got = {"sums": [], "last": []}
         for _ in range(2):
@@ -107,8 +107,8 @@ def joined() -> dict[str, object]:
         return got
 
 
-def warned() -> tuple[list[str], list[str]]:
-    """What is said of `step` after `synchronize`, and within `skip_synchronize`."""
+def step_warnings() -> tuple[list[str], list[str]]:
+    """The warnings of `step` after `synchronize`, without and within `skip_synchronize`."""
     with started() as hvd:
         model = nn.Linear(2, 1)
         sgd = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -127,22 +127,22 @@ def warned() -> tuple[list[str], list[str]]:
                     optimizer.step()
                 optimizer.zero_grad()
                 model(torch.ones(1, 2)).sum().backward()
-                optimizer.step()  # without `synchronize` before it: nothing to say
+                optimizer.step()  # without `synchronize` before it: no warning
             return [str(warning.message) for warning in caught]
 
         return order(skip=False), order(skip=True)
 
 
-def true_reason() -> list[str]:
-    """What is said when the library itself refuses an operation for another reason."""
+def torch_error() -> list[str]:
+    """The error if torch itself refuses an operation."""
     with started() as hvd:
         with_fault = torch.ones(1, dtype=torch.int16)
         handle = hvd.engine().submit("x", "allreduce", [with_fault], **DETAILS)
         return [error_of(lambda: hvd.synchronize(handle), RuntimeError)]
 
 
-def dtypes() -> list[str]:
-    """The dtypes that are let through; every one of them has to be reducible."""
+def accepted_dtypes() -> list[str]:
+    """The dtypes that `hvd` accepts, after reducing a tensor of each."""
     with started() as hvd:
         collectives = importlib.import_module("course.given.horovod.collectives")
         for name in collectives.DTYPES:

@@ -14,7 +14,7 @@ from course.pretended import pretend_gpus
 
 
 def warnings_of(work: Callable[[], object]) -> str:
-    """The error or else the first warning of some work, "" if there is neither."""
+    """The error of some work, or else its first warning; "" if there is neither."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -25,7 +25,7 @@ def warnings_of(work: Callable[[], object]) -> str:
 
 
 def alone(samples: list[str]) -> list[str]:
-    """What is said of each sample of code, and the device of its result where nothing is."""
+    """The error or warning of each sample of code, or else the device of its result."""
     pretend_gpus(2)
     answers = []
     for sample in samples:
@@ -44,7 +44,7 @@ def alone(samples: list[str]) -> list[str]:
 
 
 def before_cuda_is_initialized() -> list[str]:
-    """What the statistics of the memory and `is_initialized` say, before and after."""
+    """The warning of the memory statistics and `is_initialized`, before and after `init`."""
     pretend_gpus(2)
     early = warnings_of(torch.cuda.reset_peak_memory_stats), torch.cuda.is_initialized()
     torch.cuda.init()
@@ -52,7 +52,7 @@ def before_cuda_is_initialized() -> list[str]:
 
 
 def right_start() -> torch.device:
-    """As every script begins."""
+    """Begin as every script does; return this rank's device."""
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
     torch.cuda.set_device(device)
     dist.init_process_group("nccl", device_id=device)
@@ -60,7 +60,7 @@ def right_start() -> torch.device:
 
 
 def as_it_should_be() -> dict:
-    """What a right script does over NCCL; nothing may be said of it."""
+    """The results of a correct script over NCCL, and its error or warning, which must be ""."""
     pretend_gpus(2)
     results = {}
 
@@ -95,7 +95,7 @@ def as_it_should_be() -> dict:
 
 
 def wrong(name: str) -> str:
-    """What is said on this rank of one way to use NCCL wrongly."""
+    """The error or warning on this rank for one wrong use of NCCL."""
     pretend_gpus(2)
     problem = warnings_of(WRONG[name])
     await_the_other()
@@ -105,7 +105,7 @@ def wrong(name: str) -> str:
 
 
 def await_the_other() -> None:
-    """Return when both ranks are here: a rank still connecting may miss one that leaves earlier."""
+    """Wait until both ranks are here: one that is still connecting may miss one that has left."""
     store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
     store.set(os.environ["RANK"], "is here")
     store.wait(["0", "1"])

@@ -1,4 +1,4 @@
-"""What a test does on each rank with answers to the exercise of the page try_ring."""
+"""What a test does on each rank with the answers to the exercise of the page try_ring."""
 
 import importlib
 import sys
@@ -9,10 +9,10 @@ import torch.distributed as dist
 
 def sums(names: list[str]) -> list[list[float]]:
     """What this rank holds after each of these modules has all-reduced ten numbers."""
-    held = []
+    results = []
     for name in names:
         flat = torch.arange(1.0, 11.0) * 10 ** dist.get_rank()
         sys.modules.pop(name, None)
         importlib.import_module(name).all_reduce(flat)
-        held.append(flat.tolist())
-    return held
+        results.append(flat.tolist())
+    return results

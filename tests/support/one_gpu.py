@@ -1,8 +1,8 @@
-"""Several ranks over NCCL that share the one GPU of a box.
+"""Runs several ranks over NCCL that share the one GPU of a box.
 
-Each says that it is on a host of its own, so that NCCL lets several have one GPU (until 2.29; later
-ones want NCCL_MULTI_RANK_GPU_ENABLE), and they talk over loopback. NVIDIA does not support that:
-a Python error means something; a time, or a time limit, means nothing.
+Each rank claims a host of its own, so that NCCL lets several share a GPU (up to 2.29; later
+releases need NCCL_MULTI_RANK_GPU_ENABLE). They communicate over loopback. NVIDIA does not support
+this: a Python error means something, but a time or a timeout means nothing.
 """
 
 import os
@@ -23,7 +23,7 @@ SHARED = {
     "NCCL_MULTI_RANK_GPU_ENABLE": "1",
     "GLOO_SOCKET_IFNAME": "lo",
 }
-GRACE_S = 8.0  # for the other ranks to say something, after one has failed
+GRACE_S = 8.0  # for the other ranks to report errors after one has failed
 
 
 def run(
@@ -34,7 +34,7 @@ def run(
     output: IO[str] | None = None,
     **env: str,
 ) -> list[int | None]:
-    """The exit codes of the ranks; None for those that had not ended after `limit` seconds."""
+    """Run the ranks; return their exit codes, None for those still running after `limit` s."""
     world = {"WORLD_SIZE": str(ranks), "MASTER_PORT": str(free_port())}
     mine = os.environ | SHARED | world | env
     running = [

@@ -23,7 +23,7 @@ def _tree(folder: str) -> list[re.Match]:
 
 @dataclass(frozen=True)
 class Package:
-    """A line of the tree: `name` as in the folder, `inside` the package it lies in."""
+    """A line of the tree; `name` is as in the folder, `inside` the package that contains it."""
 
     name: str
     job: str
@@ -58,13 +58,13 @@ PUBLIC |= {name for name in PATHS if name.startswith("course.given.") and name.c
 
 
 def package_of(module: str) -> str:
-    """The package, as ``course.launch``, in which a module lies."""
+    """The package that contains a module, such as ``course.launch``."""
     return ".".join(module.split(".")[:2])
 
 
 @dataclass(frozen=True)
 class Import:
-    """``from origin import name``, or ``import origin`` where the name is None."""
+    """``from origin import name``, or ``import origin`` if the name is None."""
 
     origin: str
     name: str | None
@@ -85,7 +85,7 @@ class Import:
             return False
         if self.name is None or self.name in public_names(self.origin):
             return True
-        if self.module == self.origin:  # a name that is not public
+        if self.module == self.origin:  # the name is not public
             return PATHS[self.origin].name != "__init__.py"
         return self.module in PUBLIC or PATHS[self.module].name != "__init__.py"
 
@@ -99,7 +99,7 @@ def public_names(module: str) -> list[str]:
 
 
 def imports(source: str) -> Iterator[Import]:
-    """What Python code imports from the course, wherever in the code."""
+    """Yield what Python code imports from the course, anywhere in the code."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             entries = [Import(alias.name, None) for alias in node.names]

@@ -1,6 +1,6 @@
-"""How long a test waits for what must happen: for the event, however busy the machine is.
+"""Waits of tests: each waits for an event, however busy the machine is.
 
-No test says how soon something happens: cores may be shared, and a machine may stand still for a
+No test asserts how soon something happens: cores may be shared, and a machine may stall for a
 minute. A wait ends with its event. If the event never comes, the test fails after `PATIENCE_S`.
 """
 
@@ -22,7 +22,7 @@ def until(condition: Callable[[], object], every: float = 0.02) -> None:
 
 
 def runs(pid: int) -> bool:
-    """Whether there is such a process and it has not ended."""
+    """Whether the process exists and has not ended."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     return False

@@ -1,4 +1,4 @@
-"""What every picture must keep to."""
+"""Rules that every picture must keep."""
 
 import itertools
 import xml.etree.ElementTree as ElementTree
@@ -9,7 +9,7 @@ TITLE_CHARACTERS = 76  # what fits in the title of a card
 
 
 def assert_fits(picture: str) -> None:
-    """Titles fit, nothing leaves the card, and no two texts lie on one another."""
+    """Assert that titles fit, nothing leaves the card, and no two texts overlap."""
     root = ElementTree.fromstring(picture)
     names = "{http://www.w3.org/2000/svg}"
     width, height = float(root.get("width")), float(root.get("height"))
@@ -25,7 +25,7 @@ def assert_fits(picture: str) -> None:
     boxes = []
     for words in root.iter(f"{names}text"):
         size, x, y = float(words.get("font-size")), float(words.get("x")), float(words.get("y"))
-        # Narrower than true, so that only real collisions count.
+        # An underestimate, so that only real collisions count.
         wide = svg.columns(words.text) * size * 0.5
         left = x - {"end": wide, "middle": wide / 2}.get(words.get("text-anchor"), 0)
         assert left >= 0 and left + wide <= width and y <= height - 6, words.text
@@ -35,7 +35,7 @@ def assert_fits(picture: str) -> None:
 
 
 def assert_legible(picture: str) -> None:
-    """No text is too pale: on white, or on the last rectangle or circle drawn under it."""
+    """Assert that each text has enough contrast to the last rectangle or circle drawn under it."""
     root = ElementTree.fromstring(picture)
     names = "{http://www.w3.org/2000/svg}"
     marks: list[tuple[float, float, float, float, str]] = []

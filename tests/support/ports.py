@@ -1,19 +1,19 @@
-"""A port of this machine for a test to listen at."""
+"""Free ports of this machine for tests to listen on."""
 
 import random
 import socket
 
-NEVER_DEALT = range(10_000, 32_000)  # Linux deals free ports from 32768 on
+NEVER_ASSIGNED = range(10_000, 32_000)  # Linux assigns free ports from 32768 on
 
 
 def free_port(ip: str = "127.0.0.1") -> int:
-    """A port at which nothing listens, and which the system gives to no other process meanwhile.
+    """A port on which nothing listens, and which the system assigns to no process meanwhile.
 
-    It is opened only later, so the system's choice of a free port would not do: ranks that start
-    alongside may be given the same one. No seed of a test decides which port it is.
+    The caller opens it only later, so the system's choice of a free port would not do: ranks that
+    start at the same time could be assigned the same one. Random seeds of tests do not affect it.
     """
     while True:
-        port = random.SystemRandom().choice(NEVER_DEALT)
+        port = random.SystemRandom().choice(NEVER_ASSIGNED)
         with socket.socket() as probe:
             if probe.connect_ex((ip, port)):
                 return port

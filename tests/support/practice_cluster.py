@@ -4,9 +4,9 @@
 
 runs until it is interrupted, and prints the settings with which other programs find it. It needs
 Linux, root and Debian's packages. The controller, the nodes' daemons and munge are Slurm's own and
-listen on loopback alone. The GPUs are pretended: Slurm hands them out, and SLURM_STEP_GPUS says
-which. All nodes are this one machine, so no job may take its real GPUs or many of its cores: each
-task finds CUDA_VISIBLE_DEVICES empty and computes on the CPU, with one thread.
+listen only on loopback. The GPUs are pretended: Slurm assigns them, and names them in
+SLURM_STEP_GPUS. All nodes are this one machine, so no job may take its real GPUs or many of its
+cores: in each task CUDA_VISIBLE_DEVICES is empty, and it computes on the CPU with one thread.
 """
 
 import contextlib
@@ -27,11 +27,11 @@ from support.patience import PATIENCE_S
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol")
 PACKAGES = "munge slurmctld slurmd slurm-client"
-DEVICES = ("null", "zero", "full", "random")  # of /dev, one for each pretended GPU
-DAEMONS = "/usr/sbin"  # may be missing from PATH
+DEVICES = ("null", "zero", "full", "random")  # in /dev, one for each pretended GPU
+DAEMONS = "/usr/sbin"  # their folder, which may be missing from PATH
 CORES_PER_GPU = 8  # pretended, too
-SILENT_S = 30  # of a node that is down; a busy one is silent for some seconds
-FIRST_PORT, PORTS = 17100, 50  # of the first cluster, and for each
+SILENT_S = 30  # after which a node counts as down; a busy one may not answer for seconds
+FIRST_PORT, PORTS = 17100, 50  # the first cluster's first port; the ports of each cluster
 
 # Slurm puts what this prints into the environment of each task, after its own variables.
 PROLOG = """\
@@ -79,7 +79,7 @@ PartitionName=debug Nodes=node1 MaxTime=00:30:00 DefaultTime=00:10:00 State=UP
 
 
 def obstacle() -> str | None:
-    """Why there can be no practice cluster on this machine, as one sentence, or None."""
+    """The reason why this machine cannot run a practice cluster, as one sentence, or None."""
     if missing := [program for program in PROGRAMS if _which(program) is None]:
         return (
             f"{missing[0]} is not installed (apt-get install --no-install-recommends {PACKAGES})."
@@ -104,7 +104,7 @@ class PracticeCluster:
             )
         slurm_folder.remove_abandoned()
         self.folder = Path(tempfile.mkdtemp(prefix=slurm_folder.PREFIX))
-        self._lock = slurm_folder.own(self.folder)
+        self._lock = slurm_folder.take_ownership(self.folder)
         self.folder.chmod(0o755)  # munge insists that its socket can be reached
         self.nodes = [f"node{i + 1}" for i in range(nodes)]
         self.conf = self.folder / "slurm.conf"
@@ -121,7 +121,7 @@ class PracticeCluster:
 
     @property
     def commands(self) -> Commands:
-        """The commands, for this cluster."""
+        """Slurm's commands for this cluster."""
         return Commands(self.conf)
 
     def start_node(self, name: str) -> None:
@@ -129,12 +129,12 @@ class PracticeCluster:
         self._daemon("slurmd", "-f", str(self.conf), "-N", name, pid=f"{name}.pid")
 
     def kill_node(self, name: str) -> None:
-        """Let a node die: its daemon and every process of its jobs are killed at once."""
+        """Make a node fail: kill its daemon and every process of its jobs at once."""
         slurm_folder.kill(slurm_folder.daemons(self.folder, f"{name}.pid"))
         slurm_folder.kill_jobs(self.folder, name)
 
     def stop(self) -> None:
-        """End the jobs, the daemons and every process that they started, and remove the folder."""
+        """End the jobs, the daemons and all processes that they started, and remove the folder."""
         slurm_folder.end(self.folder)
         self._lock.close()
 
@@ -150,7 +150,7 @@ class PracticeCluster:
             CONF.format(
                 host=socket.gethostname(),
                 port=controllers,
-                # Jobs of several clusters may run here at once, and make their ports of their ids.
+                # Several clusters may run jobs here at once, and jobs derive their ports from ids.
                 first_job=controllers - FIRST_PORT + 1,
                 folder=self.folder,
                 nodes=nodes,
@@ -195,7 +195,7 @@ class PracticeCluster:
             lambda: (self.folder / pid).is_file() and (self.folder / pid).read_text().strip(),
             program,
         )
-        slurm_folder.record(self.folder, pid)
+        slurm_folder.record_daemon(self.folder, pid)
 
     def _until_idle(self) -> None:
         from course.clusters.slurm.cluster import Cluster
@@ -209,7 +209,7 @@ def _which(program: str) -> str | None:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Neighbouring ports at which no process listens."""
+    """This many consecutive ports on which no process listens."""
     for first in range(FIRST_PORT, 32768, PORTS):
         with contextlib.ExitStack() as probes, contextlib.suppress(OSError):
             for port in range(first, first + count):
@@ -220,14 +220,14 @@ def _free_ports(count: int) -> list[int]:
     raise CourseError("There are no free ports for a practice cluster.")
 
 
-def _until(holds: Callable[[], object], what: str) -> None:
+def _until(condition: Callable[[], object], what: str) -> None:
     end = time.monotonic() + PATIENCE_S
-    while not holds():
+    while not condition():
         if time.monotonic() > end:
             raise CourseError(
                 f"{what} of the practice cluster did not come up within {PATIENCE_S:g} s."
             )
-        time.sleep(0.2)  # each look starts a Slurm command
+        time.sleep(0.2)  # each check starts a Slurm command
 
 
 def main() -> None:

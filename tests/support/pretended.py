@@ -1,4 +1,4 @@
-"""Scripts of the lessons on pretended GPUs, and what a run of one complains of."""
+"""Runs the lessons' scripts on pretended GPUs, and reports their errors and warnings."""
 
 from pathlib import Path
 
@@ -6,11 +6,11 @@ from course.launch import Run, launch
 from support import on_pretended_gpus, solutions
 from support.patience import PATIENCE_S
 
-# The CPU is all that there is to hide; and small tensors gain nothing from more threads.
+# Hides real GPUs; and small tensors gain nothing from more threads.
 ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
 
 
-# By lesson: a script, what stands in it once, and what is run in its place.
+# By lesson: a script, a text that occurs in it once, and the text that replaces it.
 SHRUNK = {
     "00_start_here": [("data_or_layers.py", "(12, 4096, 4096)", "(2, 64, 64)")],
     "01_data_parallel": [("dp_or_ddp.py", "256 if on_gpus", "2 if on_gpus")],
@@ -48,7 +48,7 @@ SHRUNK = {
 
 
 def written(lab: str, folder: Path) -> Path:
-    """The folder of a lesson with its scripts, made small."""
+    """Write a lesson's scripts, with smaller sizes, to `folder`/src; return `folder`."""
     src = folder / "src"
     src.mkdir()
     solutions.write(lab, src)
@@ -60,14 +60,14 @@ def written(lab: str, folder: Path) -> Path:
 
 
 def on_gpus(folder: Path, script: str, *args: str, ranks: int = 2, gpus: int = 2) -> Run:
-    """Run a script that lies in `folder` on ranks that see `gpus` pretended GPUs."""
+    """Run a script of `folder` on ranks that see `gpus` pretended GPUs."""
     command = ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
     command += [on_pretended_gpus.__file__, str(gpus), str(folder / script), *args]
     return launch(command, limit=PATIENCE_S, env=ENVIRONMENT)
 
 
 def fault(run: Run) -> str:
-    """What went wrong, as a rank says it; a warning is a fault too, and "" is none."""
+    """The first error or warning of a run, as a rank or the launcher wrote it; "" if none."""
     first = run.first_failed
     if first is not None and run.raised(first):
         return run.raised(first)
@@ -76,6 +76,6 @@ def fault(run: Run) -> str:
 
 
 def _complaints(stderr: str) -> str:
-    """What a rank wrote there, without the progress of `datasets`."""
+    """A rank's standard error, without the progress bars of `datasets`."""
     lines = [line for line in stderr.splitlines() if not line.startswith("Map:")]
     return "\n".join(lines).strip()

@@ -1,4 +1,4 @@
-"""Private names of other projects that the course uses: their places, and what happens without.
+"""Private names of other projects that the course uses, and what happens if one is gone.
 
 A name begins with an underscore, which says that the next release may drop it.
 """
@@ -13,11 +13,13 @@ from course.core.files import ROOT
 from course.lessons.lesson import lessons
 from course.lessons.rules import runnable
 
-ASK = ("inside", "module", "replace", "replace_if_there", "getattr", "hasattr", "_call_before")
+LOOKUPS = (
+    "inside", "module", "replace", "replace_if_there", "getattr", "hasattr", "_call_before"
+)  # fmt: skip
 
 
 class Without(Enum):
-    """What happens if a release no longer has the name."""
+    """What happens if a new release no longer has the name."""
 
     REFUSED = "asked for first: one sentence, or `not judged on this torch`"
     SLOWER = "asked for first: all works, and takes longer"
@@ -38,7 +40,7 @@ FSDP = "torch.distributed.fsdp"
 PARALLEL = "torch.nn.parallel"
 DDP = f"{PARALLEL}.DistributedDataParallel"
 
-# name: (where it is, what happens without it, why there is no public way)
+# name: (where it is, what happens without it, what it is for or why nothing public replaces it)
 CODE = {
     # launch
     "_popen": (HANDLER, R, "torch has no other hook for who starts a rank"),
@@ -145,7 +147,7 @@ LESSONS = {
 }
 
 
-def private(name: str) -> bool:
+def is_private(name: str) -> bool:
     """Whether a name is private by Python's custom."""
     return name.startswith("_") and not name.startswith("__") and name != "_"
 
@@ -165,7 +167,7 @@ def scripts() -> dict[Path, ast.Module]:
     }
 
 
-def own(trees: Iterable[ast.Module]) -> set[str]:
+def defined_names(trees: Iterable[ast.Module]) -> set[str]:
     """The names that this code itself defines: functions, classes, variables, attributes."""
     names = set()
     for node in (node for tree in trees for node in ast.walk(tree)):
@@ -177,8 +179,8 @@ def own(trees: Iterable[ast.Module]) -> set[str]:
     return names
 
 
-def used(tree: ast.Module) -> set[str]:
-    """The private names that code relies on: a traceback follows if one of them is gone."""
+def used_names(tree: ast.Module) -> set[str]:
+    """The private names that code relies on: if one is gone, the code fails with a traceback."""
     parts = set()
     for node in ast.walk(tree):
         match node:
@@ -188,18 +190,18 @@ def used(tree: ast.Module) -> set[str]:
                 parts |= {part for alias in names for part in alias.name.split(".")}
             case ast.ImportFrom(module=module, names=names):
                 parts |= {*(module or "").split("."), *(alias.name for alias in names)}
-    return set(filter(private, parts))
+    return set(filter(is_private, parts))
 
 
-def looked_up(tree: ast.Module) -> set[str]:
-    """The private names that code asks for: as a string, or as a keyword of `replace`.
+def looked_up_names(tree: ast.Module) -> set[str]:
+    """The private names that code looks up safely: as a string, or as a keyword of `replace`.
 
-    A string counts next to its home, as the only name to intercept, in a comparison and as a key.
+    A string counts in a tuple after its home or alone, in a comparison, and as a key.
     """
     names = set()
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Attribute(attr=asks) | ast.Name(id=asks)) if asks in ASK:
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in LOOKUPS:
                 constants = [
                     constant.value for constant in node.args if isinstance(constant, ast.Constant)
                 ]
@@ -207,11 +209,11 @@ def looked_up(tree: ast.Module) -> set[str]:
                 names |= {keyword.arg for keyword in node.keywords if keyword.arg}
             case ast.Tuple(elts=[*home, name]) if len(home) < 2:
                 names |= _texts([name])
-            case ast.Compare(comparators=looked_at):
-                names |= _texts(looked_at)
+            case ast.Compare(comparators=operands):
+                names |= _texts(operands)
             case ast.Subscript(slice=key):
                 names |= _texts([key])
-    return set(filter(private, names))
+    return set(filter(is_private, names))
 
 
 def _texts(nodes: Iterable[ast.expr]) -> set[str]:

@@ -9,21 +9,21 @@ from course.core.files import ROOT
 from support import solutions
 
 LAUNCHERS = ("torchrun", "accelerate launch")  # not srun: with it, Slurm deals out the GPUs
-HANDED_OUT = ROOT / "course" / "given"
-# What it has for Horovod joins a group for the scripts that import it.
+GIVEN = ROOT / "course" / "given"
+# Its code for Horovod joins a group on behalf of the scripts that import it.
 HOROVOD = {
     f"course/given/horovod/{path.name}": path.read_text()
-    for path in sorted((HANDED_OUT / "horovod").glob("*.py"))
+    for path in sorted((GIVEN / "horovod").glob("*.py"))
 }
 
 
 class File:
-    """One script, parsed: its `nodes`, of which each knows its `parent`, and what is assigned."""
+    """A parsed script: its `nodes`, each with its `parent`, and the values `assigned` to names."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name, self.text = name, text
         self.nodes = list(ast.walk(ast.parse(text)))
-        self.assigned: dict[str, list[ast.AST]] = {}  # to a name, anywhere in the script
+        self.assigned: dict[str, list[ast.AST]] = {}  # by name, anywhere in the script
         for node in self.nodes:
             for child in ast.iter_child_nodes(node):
                 child.parent = node
@@ -41,7 +41,7 @@ class File:
         return sorted(calls_, key=lambda call: (call.lineno, call.col_offset))
 
     def meaning(self, node: ast.AST) -> str:
-        """The code of an expression, and all that the script assigns to the names in it."""
+        """The code of an expression, and of everything that the script assigns to its names."""
         values, todo, seen = [], [node], set()
         while todo:
             values.append(ast.unparse(expression := todo.pop()))
@@ -52,7 +52,7 @@ class File:
 
     @cached_property
     def nccl(self) -> list[ast.Constant]:
-        """Where it requests NCCL by name; comparing with the name is not a request."""
+        """The places that request NCCL by name; a comparison with the name is not a request."""
         return [
             node
             for node in self.nodes
@@ -64,7 +64,7 @@ class File:
 
     @cached_property
     def imported(self) -> set[str]:
-        """The modules that it imports, wherever in the script."""
+        """The modules that it imports, anywhere in the script."""
         whole = {a.name for n in self.nodes if isinstance(n, ast.Import) for a in n.names}
         parts = [node for node in self.nodes if isinstance(node, ast.ImportFrom)]
         names = {f"{node.module}.{alias.name}" for node in parts for alias in node.names}
@@ -73,11 +73,10 @@ class File:
 
 @dataclass(frozen=True)
 class Program:
-    """A script, `files[0]`, and the scripts that it imports, directly or not: those beside it, and
-    those of `course.given`.
+    """A script, `files[0]`, and all scripts that it imports from its folder or `course.given`.
 
-    A `library` joins no group, nor does a script beside it that imports it: its functions are for
-    any program, and so for any backend.
+    A `library` joins no group, and no script in its folder imports it: its functions may be used
+    by any program, and so with any backend.
     """
 
     files: tuple[File, ...]
@@ -85,12 +84,12 @@ class Program:
 
     @classmethod
     def of(cls, name: str, scripts: Mapping[str, str]) -> "Program":
-        """The program whose script has this name; `scripts` are all that lie in its folder."""
+        """The program of the script of this name; `scripts` are all scripts in its folder."""
         files, todo = {name: parsed(name, scripts[name])}, [name]
         while todo:
             for module in sorted(files[todo.pop()].imported):
                 other = f"{module.replace('.', '/')}.py"
-                text = scripts.get(other) or handed_out(other)
+                text = scripts.get(other) or given_text(other)
                 if text and other not in files:
                     files[other] = parsed(other, text)
                     todo.append(other)
@@ -98,17 +97,17 @@ class Program:
             files |= {other: parsed(other, text) for other, text in HOROVOD.items()}
         joins = any(file.calls("init_process_group") for file in files.values())
         module = name.removesuffix(".py")
-        used = any(module in parsed(other, text).imported for other, text in scripts.items())
-        return cls(tuple(files.values()), not joins and not used)
+        is_imported = any(module in parsed(other, text).imported for other, text in scripts.items())
+        return cls(tuple(files.values()), not joins and not is_imported)
 
     @property
     def launched(self) -> bool:
-        """Whether a launcher starts it, by the commands in its docstring."""
+        """Whether a launcher starts it, according to the commands in its docstring."""
         return any(word in (ast.get_docstring(self.files[0].nodes[0]) or "") for word in LAUNCHERS)
 
     @property
     def may_use_nccl(self) -> bool:
-        """Whether one of its groups may be NCCL's, unless the script itself asks for Gloo."""
+        """Whether one of its groups may use NCCL, by the script alone if that requests Gloo."""
         main, *_ = self.files
         if any("'gloo'" in ast.unparse(call) for call in main.calls("init_process_group")):
             return bool(main.nccl)
@@ -121,7 +120,7 @@ class Program:
 
 
 def last_name(function: ast.AST) -> str:
-    """The name of what is called, without that of its module or object."""
+    """The name of a called function, without its module or object."""
     return getattr(function, "attr", "") or getattr(function, "id", "")
 
 
@@ -130,23 +129,23 @@ def names_in(node: ast.AST) -> set[str]:
     return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
-def around(node: ast.AST) -> Iterator[ast.AST]:
-    """The node and all that it stands in, from the inside out."""
+def enclosing(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the node and all nodes enclosing it, from the inside out."""
     while node is not None:
         yield node
         node = getattr(node, "parent", None)
 
 
 @cache
-def handed_out(name: str) -> str:
-    """The text of a file of `course.given`, "" if there is none of that name."""
+def given_text(name: str) -> str:
+    """The text of a file of `course.given`; "" if there is no file of that name."""
     path = ROOT / name
-    return path.read_text() if path.parent == HANDED_OUT and path.is_file() else ""
+    return path.read_text() if path.parent == GIVEN and path.is_file() else ""
 
 
 @cache
 def parsed(name: str, text: str) -> File:
-    """The same script is a part of several programs."""
+    """A parsed script, cached because several programs share it."""
     return File(name, text)
 
 

@@ -1,4 +1,4 @@
-"""Runs of pytest in a folder of a test's own, to try the plugins of the tests."""
+"""Runs pytest in a temporary folder, to try the plugins of the tests."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from support.launching import clean_environment
 
 
 def run_pytest(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
-    """Run pytest in a folder, with the plugins that are named and no others."""
+    """Run pytest in a folder, with only the plugins named in `arguments`."""
     command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, f"--rootdir={folder}"]
     alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT / "tests")}
     return subprocess.run(

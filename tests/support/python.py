@@ -1,4 +1,4 @@
-"""Python code that runs on its own."""
+"""Runs Python code in a new interpreter."""
 
 import os
 import subprocess

@@ -6,7 +6,7 @@ BEGUN, SOLVED = trial.begun(), trial.solved()
 
 
 def edited(source: str, *edits: tuple[str, str]) -> str:
-    """The source with each old text, which must be there, replaced by a new one."""
+    """The source with each old text, which must occur in it, replaced by the new one."""
     for old, new in edits:
         assert old in source, old
         source = source.replace(old, new)
@@ -14,7 +14,7 @@ def edited(source: str, *edits: tuple[str, str]) -> str:
 
 
 def solved(*edits: tuple[str, str]) -> str:
-    """The solution, changed."""
+    """The solution with these edits."""
     return edited(SOLVED, *edits)
 
 
@@ -91,7 +91,7 @@ def all_reduce(flat):
 """,
 }
 
-# By what is wrong: the source, and a part of what the check must say.
+# By fault: the source, and a part of the message that the check must give.
 WRONG = {
     "the code that the editor begins with": (
         BEGUN,

@@ -1,4 +1,4 @@
-"""Ties a test of a fact to the pages that name the fact."""
+"""Ties the test of a fact to the pages that name the fact."""
 
 import sys
 from functools import cache
@@ -28,6 +28,6 @@ def says(page: str, *facts: str) -> None:
 
 @cache
 def _text(path: Path) -> str:
-    """A page in one line, without the `#` and `>` that begin its lines."""
+    """The text of a page as one line, without the `#` and `>` that begin its lines."""
     lines = (line.strip().removeprefix("> ").removeprefix("# ") for line in path.open())
     return " ".join(" ".join(lines).split())

@@ -1,14 +1,14 @@
-"""Slurm as it is on most machines, not there; and waiting for one that is."""
+"""A box without Slurm, and a wait that is gentle to a box with it."""
 
 import functools
 
 from course.clusters.slurm.commands import Commands
 from support import patience
 
-until = functools.partial(patience.until, every=0.25)  # each look starts a Slurm command
+until = functools.partial(patience.until, every=0.25)  # each check starts a Slurm command
 
 
-class Nothing(Commands):
+class NoSlurm(Commands):
     """A box without Slurm."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """The folder of a practice cluster: whose it is, and which processes belong to that cluster.
 
-A process that is killed here is known by its id and by the time of its creation, or by an
-environment or an open file that name the folder. An id alone may by now be another process's.
+A process is killed only if both its id and its creation time match, or if its environment or an
+open file names the folder. An id alone may by now belong to another process.
 """
 
 import contextlib
@@ -25,15 +25,15 @@ OWNER = "owner"  # a file there, locked by the process whose cluster it is
 RECORD = ".created"  # next to a daemon's pid file: its process id, and when it was created
 
 
-def record(folder: Path, pid: str) -> None:
-    """Note which process a daemon's pid file names."""
+def record_daemon(folder: Path, pid: str) -> None:
+    """Record the id and the creation time of the process that a daemon's pid file names."""
     number = int((folder / pid).read_text())
     created = psutil.Process(number).create_time()
     (folder / f"{pid}{RECORD}").write_text(json.dumps([number, created]))
 
 
-def own(folder: Path) -> TextIO:
-    """The file that this process holds locked as long as it lives: its cluster is not abandoned."""
+def take_ownership(folder: Path) -> TextIO:
+    """Lock a file in the folder for this process's life: its cluster is then not abandoned."""
     lock = (folder / "new").open("w")
     fcntl.flock(lock, fcntl.LOCK_EX)
     (folder / "new").rename(folder / OWNER)  # not before it is locked
@@ -44,7 +44,7 @@ def remove_abandoned() -> None:
     """Stop the practice clusters of processes that were killed before they could do so."""
     for owner in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{OWNER}"):
         folder = owner.parent
-        with contextlib.suppress(OSError):  # its owner lives, or it is another user's
+        with contextlib.suppress(OSError):  # its owner is alive, or it belongs to another user
             if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
                 continue
             with owner.open() as lock:
@@ -66,21 +66,21 @@ def end(folder: Path) -> None:
 
 
 def daemons(folder: Path, pid: str) -> list[psutil.Process]:
-    """The daemons whose pid file has such a name, where they are still the processes recorded."""
+    """The daemons whose pid files match `pid`, if they are still the recorded processes."""
     records = [json.loads(path.read_text()) for path in folder.rglob(f"{pid}{RECORD}")]
     same = (still_the_same(number, created) for number, created in records)
     return [daemon for daemon in same if daemon]
 
 
 def kill_jobs(folder: Path, node: str) -> None:
-    """Kill what runs on a node whose daemon is gone, and what that started meanwhile."""
+    """Kill the processes of a node whose daemon is gone, and those that they start meanwhile."""
     while processes := job_processes(folder, node):
         kill(processes)
         time.sleep(0.02)
 
 
 def job_processes(folder: Path, node: str) -> list[psutil.Process]:
-    """The processes of jobs on a node, and the step daemons above them.
+    """The processes of jobs on a node, and their step daemons.
 
     A zombie, which has neither environment nor files, is never among them.
     """
@@ -93,7 +93,7 @@ def job_processes(folder: Path, node: str) -> list[psutil.Process]:
 
 
 def _belongs(process: psutil.Process, folder: Path, node: str) -> bool:
-    """Whether it belongs to a job on a node: its environment shows it, a step daemon's log."""
+    """Whether a process belongs to a job on a node, by its environment or a step daemon's log."""
     if process.name() == "slurmstepd":
         log = str(folder / f"{node}.log")
         return any(file.path == log for file in process.open_files())

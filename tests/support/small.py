@@ -1,9 +1,9 @@
-"""A plugin of pytest: with ``--small``, measurements in notebooks are repeated less.
+"""A pytest plugin: with ``--small``, measurements in notebooks are repeated less often.
 
 Their sizes are in ``tests/small_sizes.toml``.
 
-A measurement is repeated until its number can be trusted, and nbval does not compare the number. So
-a test of what the cells *do* needs no more than the same cells with smaller numbers.
+A measurement is repeated until its result can be trusted, and nbval does not compare the result. So
+a test of what the cells *do* needs only the same cells with smaller numbers.
 """
 
 import re
@@ -16,7 +16,7 @@ SIZES = tomllib.loads((Path(__file__).parents[1] / "small_sizes.toml").read_text
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Take the option."""
+    """Add the option."""
     about = "measurements in notebooks take a small size, as `make test` has it"
     parser.getgroup("course").addoption("--small", action="store_true", help=about)
 

@@ -13,11 +13,11 @@ import pytest
 from course.lessons import lesson
 
 LESSONS = Path(lesson.__file__).parent
-HOLDS = """
+HOLD = """
 import time
-with open("{noted}", "a") as file:
+with open("{record}", "a") as file:
     file.write("x\\n")
-while open("{noted}").read().count("x") >= {after}:
+while open("{record}").read().count("x") >= {after}:
     time.sleep(0.05)
 """
 
@@ -36,25 +36,25 @@ def write(lab: str, folder: Path) -> None:
 
 
 def hold(script: Path, after: int) -> None:
-    """Let ranks that import the script wait there forever, once it was imported so often.
+    """Make ranks that import the script wait forever once it has been imported `after` times.
 
-    So checks of it are still running when they are stopped, however late that comes.
+    So its checks are still running when they are stopped, however late that happens.
     """
-    noted = script.with_suffix(".imported")
-    script.write_text(script.read_text() + HOLDS.format(noted=noted, after=after))
+    record = script.with_suffix(".imported")
+    script.write_text(script.read_text() + HOLD.format(record=record, after=after))
 
 
 def imported(script: Path) -> int:
-    """How often ranks have imported a script that holds them."""
-    noted = script.with_suffix(".imported")
-    return noted.read_text().count("\n") if noted.is_file() else 0
+    """How often ranks have imported a script that `hold` has changed."""
+    record = script.with_suffix(".imported")
+    return record.read_text().count("\n") if record.is_file() else 0
 
 
 @contextmanager
 def importable(
     monkeypatch: pytest.MonkeyPatch, folder: Path, *labs: str
 ) -> Iterator[Callable[[str], ModuleType]]:
-    """Write the solved scripts of labs into a folder, and import them from there meanwhile."""
+    """Write the solved scripts of labs into a folder; yield a function that imports one."""
     for lab in labs:
         write(lab, folder)
     monkeypatch.syspath_prepend(str(folder))

@@ -1,4 +1,4 @@
-"""A script on two ranks that start warm, as the tools that measure costs run it."""
+"""Runs a script on two warm ranks, for the tools that measure costs."""
 
 import tempfile
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from course.launch import warm_up
 
 @contextmanager
 def on_two_ranks(script: str) -> Iterator[list[str]]:
-    """Within the block, the command that runs the script; its folder may be written to."""
+    """Yield the command that runs the script; the script may write to its own folder."""
     warm_up()
     await_warm_ranks()
     with tempfile.TemporaryDirectory() as folder:

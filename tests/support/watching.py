@@ -4,10 +4,10 @@ from course.diagnostics import reports, watched
 from course.diagnostics.profiling.timeline import RankReport
 from course.launch import Run
 
-STEPS = 20  # that each rank is watched for, after a warm-up
+STEPS = 20  # of each rank that are watched, after a warm-up
 
 
 def watch_ranks(words: list[str]) -> tuple[Run, list[RankReport]]:
-    """Run a command to its end, and return the run with what its ranks report."""
+    """Run a command to its end; return the run and the reports of its ranks."""
     with watched(STEPS) as watched_run:
         return watched_run.run(words), reports(watched_run.folder)

@@ -1,4 +1,4 @@
-"""The built site, served as a host would, its visitors, and the links of its pages."""
+"""Serves the built site as a host would, visits its pages, and reads their links."""
 
 import contextlib
 import functools
@@ -14,7 +14,7 @@ import pytest
 from support.chromium import CHROMIUM
 from support.patience import PATIENCE_S
 
-WALKED = [  # the marks of tests that build pages and walk them
+WALKED = [  # the marks of tests that build the pages and visit them
     pytest.mark.slow,
     pytest.mark.rest,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
@@ -25,10 +25,10 @@ PYTHON_IS_THERE = "place => !place.querySelector('.explorable-status').textConte
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves a folder below ``/sub/``, and says nothing."""
+    """Serves a folder below ``/sub/``, without a log."""
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         """Answer with a file of the folder."""
@@ -40,7 +40,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 @contextlib.contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The address of the folder while it is served."""
+    """Serve the folder, and yield its address."""
     server = http.server.ThreadingHTTPServer(
         ("127.0.0.1", 0), functools.partial(Handler, directory=folder)
     )
@@ -51,7 +51,7 @@ def served(folder: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def visitor(tab: object, address: str) -> Iterator[Callable]:
-    """What opens a page; at the end nothing was missing, logged, or requested elsewhere."""
+    """Yield what opens a page; assert that none fails, logs, or sends requests elsewhere."""
     wrong = []
 
     def note_request(request: object) -> None:
@@ -68,7 +68,7 @@ def visitor(tab: object, address: str) -> Iterator[Callable]:
     def visit(name: str, scheme: str = "light", width: int = 1280) -> object:
         tab.set_viewport_size({"width": width, "height": 900})
         tab.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        tab.goto("about:blank")  # another state of the open page would load nothing
+        tab.goto("about:blank")  # a new fragment of the open page would load nothing
         tab.goto(address + name)
         return tab
 
@@ -84,7 +84,7 @@ def visitor(tab: object, address: str) -> Iterator[Callable]:
 
 
 def drag(page: object, by: str, way: list[tuple[float, float]]) -> None:
-    """Press at the first place, move along the others, let go."""
+    """Press at the first place, move along the others, and let go."""
     if by == "mouse":
         page.mouse.move(*way[0])
         page.mouse.down()
@@ -99,7 +99,7 @@ def drag(page: object, by: str, way: list[tuple[float, float]]) -> None:
 
 
 class Links(HTMLParser):
-    """The links of a page, and what can be linked to on it."""
+    """The links of a page, and the names on it that can be linked to."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ KEY = """control => control.type === "checkbox" ? "Space"
 
 
 def moves(page, place) -> bool:
-    """Whether an arrow key on some control gives another picture."""
+    """Whether a key pressed on some control changes the picture."""
     picture = place.locator("svg").first
     before = picture.inner_html()
 

@@ -1,7 +1,7 @@
 """The runs that `why` was recorded on, and the first cause that each must have.
 
-tests/tools/measure_why.py records them, and tests/diagnostics/why judges what was recorded: a time
-that was measured once is the same on every machine.
+tests/tools/measure_why.py records them, and tests/diagnostics/why judges the recordings: a recorded
+time is the same on every machine.
 """
 
 import json
@@ -17,14 +17,14 @@ from course.diagnostics.profiling import timeline
 from course.diagnostics.profiling.timeline import RankReport
 from support import solutions
 
-OWN = ROOT / "tests" / "diagnostics"
-RECORDED = OWN / "why" / "recorded" / "cpus"  # a file for each run
+DIAGNOSTICS = ROOT / "tests" / "diagnostics"
+RECORDED = DIAGNOSTICS / "why" / "recorded" / "cpus"  # a file for each run
 STEPS = 20  # that are kept at most
 RACE = "race --size tiny --pairs 8 --ways"
 
 
 class Run(NamedTuple):
-    """A script of tests/diagnostics or of a lab, its words, and the cause to find: whose, where."""
+    """A script of tests/diagnostics or of a lab, its arguments, and the cause to find."""
 
     script: str
     words: str
@@ -32,28 +32,28 @@ class Run(NamedTuple):
     rank: int | None = None
     where: str = ""
     ranks: int = 2
-    first: bool = True  # or it is named: what else was measured may cost as much
+    first: bool = True  # if not, it must be named: another cause may cost as much
     says: str = ""  # a part of the answer
 
     @property
     def name(self) -> str:
-        """By which it is selected."""
+        """The name that selects this run on the command line."""
         return f"{self.script} {self.words}".strip() + (" on four" if self.ranks == 4 else "")
 
     @property
     def file(self) -> str:
-        """The name of the file that has what its ranks reported."""
+        """The name of the file with the reports of its ranks."""
         return re.sub(r"\W+", "_", self.name) + ".json.xz"
 
     def command(self, folder: Path) -> list[str]:
-        """What starts it; a lab's scripts are written to the folder, and others may write there."""
+        """The command that starts it; a lab's scripts go into `folder`, others may write there."""
         words = ["torchrun", "--standalone", "--nproc-per-node", str(self.ranks)]
         if self.script.startswith("labs/"):
             solutions.write(self.script.removeprefix("labs/"), folder)
             script, *rest = self.words.split()
             return [*words, str(folder / script), *rest]
         rest = [self.words, str(folder)] if self.words else []
-        return [*words, str(OWN / f"{self.script}.py"), *rest]
+        return [*words, str(DIAGNOSTICS / f"{self.script}.py"), *rest]
 
 
 # The scripts of why/plants, each with one cause.
@@ -94,7 +94,7 @@ OTHERS = [
     Run("labs/10b_fsdp", f"fsdp_ways.py {RACE} my_fsdp", "bandwidth", None, "my_fsdp.py"),
     Run("labs/11c_three_ways", "three_ways.py --mesh 2 1 1 --steps 30", "latency"),
 ]
-# Scripts that can take one cure of a cause, and not another.
+# Scripts for which one cure of a cause is right, and another is not.
 CURES = [
     Run(f"why/plants/{script}", how, cause, says=says)
     for script, how, cause, says in (
@@ -118,13 +118,13 @@ CURES += [
     Run("why/plants/saves", "safetensors", "saving", 0, says="each rank its own part"),
     Run("why/plants/saves", "checkpoint", "saving", 0, says="in the background"),
 ]
-# Right scripts, in which nothing is to be found.
+# Correct scripts, in which there is nothing to find.
 RIGHT = [
     Run("why/plants/short_epochs", "persistent", "computing"),
     Run("why/plants/in_turns", "rarely", "computing"),
     *(
         Run(f"zoo/{path.stem}", "", "computing")
-        for path in sorted((OWN / "zoo").glob("*.py"))
+        for path in sorted((DIAGNOSTICS / "zoo").glob("*.py"))
         if path.stem != "one_rank"
     ),
 ]
@@ -132,7 +132,7 @@ RUNS = [*PLANTED, *OTHERS, *CURES, *RIGHT]
 
 
 def is_right(run: Run, answer: WhyAnswer) -> bool:
-    """Whether the cause is found that must be, at its place and rank."""
+    """Whether an answer has the cause that the run must have, at its place and rank."""
     return any(
         (cause.name, cause.rank) == (run.cause, run.rank) and cause.where.startswith(run.where)
         for cause in answer.causes[: 1 if run.first else None]
@@ -140,7 +140,7 @@ def is_right(run: Run, answer: WhyAnswer) -> bool:
 
 
 def answer(run: Run, folder: Path) -> WhyAnswer:
-    """What `why` answers to what was recorded; the reports are read from a folder."""
+    """The answer of `why` to a recorded run, whose reports are unpacked into `folder`."""
     assert (RECORDED / run.file).exists(), (
         f"{run.name!r} was never recorded. On a quiet machine, PYTHONPATH=tests python "
         "tests/tools/measure_why.py --record does that."
@@ -153,9 +153,9 @@ def answer(run: Run, folder: Path) -> WhyAnswer:
 
 
 def small(ranks: list[RankReport]) -> list[dict]:
-    """The reports of a run with what `why` reads of them: times in microseconds, small checksums.
+    """The reports of a run, reduced to what `why` reads: times to the microsecond, short checksums.
 
-    Checksums are compared with one another alone, so that numbers in their order do as well.
+    Checksums are only compared with each other, so each is replaced by a number.
     """
     reports, numbers = [asdict(rank) for rank in ranks], {}
     for rank in reports:

@@ -1,4 +1,4 @@
-"""A plugin of pytest: how the tests are dealt to machines, and there to the workers of xdist."""
+"""A pytest plugin that splits the tests among machines, and on each among xdist's workers."""
 
 import os
 import zlib
@@ -19,36 +19,36 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than cores, since many tests wait; four at most, since their ranks need cores."""
+    """One more than there are cores, as many tests wait; at most four, as ranks need cores."""
     return min((os.cpu_count() or 1) + 1, 4)
 
 
-# Folders whose files share a warm server of their own, which takes ten seconds to start.
-SHARING = ("tests/launch/faithful", "tests/launch/faults")
+# Folders whose files share a warm server, which takes ten seconds to start.
+GROUPED_FOLDERS = ("tests/launch/faithful", "tests/launch/faults")
 
 
-def together(nodeid: str) -> str:
-    """A file's tests stay together; of a long file of answers, those to one exercise."""
+def group_of(nodeid: str) -> str:
+    """The group of a test: its file, its folder, or in a file of answers its exercise."""
     file, _, test = nodeid.partition("::")
     folder = file.rpartition("/")[0]
     exercise, is_answer, _ = test.partition(": ")
-    return f"{file}::{exercise}" if is_answer else folder if folder in SHARING else file
+    return f"{file}::{exercise}" if is_answer else folder if folder in GROUPED_FOLDERS else file
 
 
 class ByFile(LoadFileScheduling):
-    """What stays together stays on one worker."""
+    """Keeps the tests of a group on one worker."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return together(nodeid)
+        return group_of(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
-    """How tests are dealt to workers."""
+    """Return the scheduler that keeps groups together."""
     return ByFile(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of one machine among several: those of ``COURSE_SHARD=2/4``."""
+    """Keep only the tests of one machine among several, by ``COURSE_SHARD=2/4``."""
     shard, shards = map(int, os.environ.get("COURSE_SHARD", "1/1").split("/"))
     others = [item for item in items if _shard(item, shards) != shard]
     config.hook.pytest_deselected(items=others)
@@ -56,4 +56,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _shard(item: pytest.Item, shards: int) -> int:
-    return 1 + zlib.crc32(together(item.nodeid).encode()) % shards
+    return 1 + zlib.crc32(group_of(item.nodeid).encode()) % shards

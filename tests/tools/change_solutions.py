@@ -1,12 +1,14 @@
 """Change each solution a little, and list the changes that its checks accept.
 
-    PYTHONPATH=tests python tests/tools/change_solutions.py FOLDER [EXERCISE ...]
+    make changes NAME=my_barrier
+    PYTHONPATH=tests .venv/bin/python tests/tools/change_solutions.py FOLDER [EXERCISE ...]
 
-FOLDER keeps the verdicts, so that a second call goes on where the first one ended. What was refused
-stays refused; what was accepted is tried again once a check has changed. A change that is accepted
-is either not a fault, then it goes into `equal_changes.toml` next to this file, as it is printed
-and with the reason, or it becomes a mutant.
-`--most N` tries N changes of each exercise only, chosen at random and the same each time.
+A change takes seconds, an exercise minutes, and all exercises, the default, take hours. FOLDER
+(`make` uses build/changes) keeps the verdicts, so a second call continues where the first one
+ended. A refused change stays refused; an accepted one is tried again once a check has changed.
+An accepted change that is no fault goes into `equal_changes.toml` next to this file, as it is
+printed, with the reason. Any other accepted change becomes a mutant.
+`--most N` tries only N changes of each exercise, chosen at random but the same each time.
 """
 
 import argparse
@@ -29,38 +31,40 @@ from course.exercises import Outcome, Report, exercise, exercises
 from course.launch import warm_up
 
 LIMIT_S = 8.0  # until ranks count as deadlocked
+CHANGE_S = 5.0  # roughly how long it takes to try a change
 EQUAL = Path(__file__).with_name("equal_changes.toml")
 ACCEPTED, REFUSED, UNDECIDED = "accepted", "refused", "not judged"
 
 
 class Verdicts:
-    """The verdicts on the changes of one exercise, one a line of a file."""
+    """The verdicts on the changes to one exercise's solution, one per line of a file."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._file, self._checks = folder / f"{name}.jsonl", digest()
         lines = self._file.read_text().splitlines() if self._file.exists() else []
         self._known = {line["change"]: line for line in map(json.loads, lines)}
 
-    def of(self, change: Change) -> dict | None:
-        """The verdict on a change, None if there is none that still counts."""
+    def get(self, change: Change) -> str | None:
+        """The verdict on a change; None if there is none that is still valid."""
         known = self._known.get(_key(change))
-        lasts = known and (known["verdict"] == REFUSED or known["checks"] == self._checks)
-        return known if lasts else None
+        is_valid = known and (known["verdict"] == REFUSED or known["checks"] == self._checks)
+        return known["verdict"] if is_valid else None
 
-    def add(self, change: Change, verdict: str, says: str) -> None:
+    def add(self, change: Change, verdict: str, message: str) -> None:
         """Keep a verdict."""
-        line = {"change": _key(change), "verdict": verdict, "says": says, "checks": self._checks}
-        self._known[line["change"]] = line | {"line": change.line, "diff": change.diff}
+        line = {"change": _key(change), "verdict": verdict, "says": message}
+        line |= {"checks": self._checks, "line": change.line, "diff": change.diff}
+        self._known[line["change"]] = line
         with self._file.open("a") as file:
-            file.write(json.dumps(self._known[line["change"]]) + "\n")
+            file.write(json.dumps(line) + "\n")
 
 
 def _key(change: Change) -> str:
     return sha256(change.script.encode()).hexdigest()[:16]
 
 
-def judged(name: str, change: Change) -> tuple[str, str]:
-    """The verdict of the checks on a change, and what the first one that refuses it says."""
+def judge(name: str, change: Change) -> tuple[str, str]:
+    """The verdict of the checks on a change, and the message of the first check that refuses it."""
 
     def until_refused(report: Report) -> None:
         if any(result.outcome == Outcome.FAILED for result in report.results):
@@ -76,41 +80,42 @@ def judged(name: str, change: Change) -> tuple[str, str]:
     return (ACCEPTED, "") if report.ok else (UNDECIDED, str(report))
 
 
-def chosen(name: str, most: int | None) -> list[Change]:
-    """The changes of an exercise that are tried."""
-    every = changes(exercise(name).script(solved=True))
-    if most is None or len(every) <= most:
-        return every
-    return sorted(random.Random(0).sample(every, most), key=lambda change: change.line)
+def chosen_changes(name: str, most: int | None) -> list[Change]:
+    """The changes of an exercise to try: all, or `most` of them at random."""
+    candidates = changes(exercise(name).script(solved=True))
+    if most is None or len(candidates) <= most:
+        return candidates
+    return sorted(random.Random(0).sample(candidates, most), key=lambda change: change.line)
 
 
 def equal_in_effect() -> dict[tuple[str, str], str]:
-    """Why a change is no fault, by exercise and diff."""
+    """The reason why a change is no fault, by exercise and diff."""
     known = tomllib.loads(EQUAL.read_text())
     return {
         (name, change["diff"].strip()): change["why"] for name in known for change in known[name]
     }
 
 
-def accepted(name: str, folder: Path, most: int | None) -> Iterator[Change]:
-    """Try the changes of an exercise; those that are accepted and not known to be equal."""
+def accepted_changes(name: str, folder: Path, most: int | None) -> Iterator[Change]:
+    """Try the changes of an exercise; yield those that are accepted and not known to be equal."""
     verdicts, counts, equal = Verdicts(folder, name), Counter(), equal_in_effect()
-    every = chosen(name, most)
-    for change in every:
-        if (name, change.diff.strip()) in equal:
-            counts["equal in effect"] += 1
-            continue
-        if not verdicts.of(change):
-            verdicts.add(change, *judged(name, change))
-        verdict = verdicts.of(change)["verdict"]
+    chosen = chosen_changes(name, most)
+    unequal = [change for change in chosen if (name, change.diff.strip()) not in equal]
+    untried = sum(verdicts.get(change) is None for change in unequal)
+    print(f"{name}: {untried} changes to try, about {untried * CHANGE_S / 60:.0f} min", flush=True)
+    for change in unequal:
+        if verdicts.get(change) is None:
+            verdicts.add(change, *judge(name, change))
+        verdict = verdicts.get(change)
         counts[verdict] += 1
         if verdict != REFUSED:
             yield change
-    print(f"{name}: {len(every)} changes, {dict(counts)}", flush=True)
+    counts["equal in effect"] = len(chosen) - len(unequal)
+    print(f"{name}: {len(chosen)} changes, {dict(counts)}", flush=True)
 
 
 def as_row(name: str, change: Change) -> str:
-    """A change as `equal_changes.toml` has it, with its place, and no reason yet."""
+    """A change in the format of `equal_changes.toml`, with its place, and without a reason yet."""
     place = f"# {name}.py:{change.line}: {change.kind}"
     return f"{place}\n[[{name}]]\nwhy = \"\"\ndiff = '''\n{change.diff}'''\n"
 
@@ -125,7 +130,7 @@ def main() -> None:
     args.folder.mkdir(parents=True, exist_ok=True)
     warm_up()
     for name in args.names:
-        for change in accepted(name, args.folder, args.most):
+        for change in accepted_changes(name, args.folder, args.most):
             print(as_row(name, change), flush=True)
 
 

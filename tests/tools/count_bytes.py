@@ -1,10 +1,10 @@
-"""Count the bytes of scripts on real ranks of the CPU, beside those of a rehearsal.
+"""Count the bytes of scripts on real ranks of the CPU, next to those of a rehearsal.
 
     PYTHONPATH=tests:. python tests/tools/count_bytes.py 1,2 tests/diagnostics/zoo/plain_ddp.py ...
 
-A line of JSON for each script and number of ranks; a script in quotes may have words of its own.
-All processes are forked from this one, which has imported torch, so a script takes seconds; the
-ledger is the same in both, the tensors are not.
+It prints a line of JSON for each script and number of ranks; quote a script that has arguments.
+All processes are forked from this one, which has imported torch, so a script takes seconds. Both
+use the same ledger; only the tensors differ.
 """
 
 import json
@@ -30,12 +30,12 @@ COLLECTIVES = (
 )  # fmt: skip
 
 
-def letting_go(collective: Callable) -> Callable:
-    """A collective that returns once Gloo's thread has let go of its tensors.
+def until_released(collective: Callable) -> Callable:
+    """Make a collective return only after Gloo's thread has released its tensors.
 
-    Gloo's own may return some milliseconds earlier. What the script frees meanwhile stays in
-    memory, so that the count would depend on the time. Gloo holds parts of a gathered tensor, not
-    the tensor itself, so the references to its memory are what counts.
+    Gloo's own may return some milliseconds earlier. Tensors that the script frees in between would
+    stay in memory, and the count would depend on timing. Gloo holds parts of a gathered tensor, not
+    the tensor itself, so this waits for the references to its memory.
     """
 
     @wraps(collective)
@@ -51,12 +51,12 @@ def letting_go(collective: Callable) -> Callable:
 
 
 def _references(tensor: torch.Tensor) -> int:
-    """How many tensors and others hold the memory of this one."""
+    """How many references to the memory of this tensor there are."""
     return torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)
 
 
 def on_real_ranks(request: dict) -> dict:
-    """The answer of rank 0, where each rank is a process that Gloo connects."""
+    """The answer of rank 0, if each rank is a process and Gloo connects them."""
     count, port = request["ranks"], free_port()
     children = []
     with tempfile.TemporaryFile("w+") as answer:
@@ -76,7 +76,7 @@ def on_real_ranks(request: dict) -> dict:
                 os.dup2(nowhere, 2)
                 for name in COLLECTIVES:
                     if hasattr(dist, name):
-                        setattr(dist, name, letting_go(getattr(dist, name)))
+                        setattr(dist, name, until_released(getattr(dist, name)))
                 outcome = rehearsal.rehearse(request, ranks_are_real=True)
                 if not rank:
                     json.dump(outcome, answer)

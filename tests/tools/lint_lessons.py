@@ -1,7 +1,7 @@
-"""Hold the scripts and cells of the lessons to ruff's rules; `make lint` runs this.
+"""Check the scripts and cells of the lessons with ruff; `make lint` runs this.
 
-Each script is a file, and the other cells of a lesson are one more. What only a notebook does
-(values to show, imports between cells, names of IPython) is not a fault there.
+Each script is a file, and the other cells of a lesson are one more. In that file, what only
+notebooks do (values to show, imports between cells, names of IPython) is not a fault.
 """
 
 import shutil
@@ -18,12 +18,12 @@ from course.lessons import Lesson, lessons
 WIDTH = 120  # columns, as a lesson's prose
 NAMES = "from IPython import display, get_ipython"  # that every notebook has
 IN_CELLS = ("B015", "B018", "E402", "E703", "F704", "E501", "F401", "F811")
-# `for epoch in …` reads better than `for _ in …`, and comments stand in a column.
+# `for epoch in …` reads better than `for _ in …`, and comments are aligned in a column.
 IN_BOTH = ("B007", "B905", "I001", "SIM117")
-NAMES_OF_OTHERS = ("devices.py:F401", "hvd.py:F401")  # modules that only gather names
+REEXPORTING = ("devices.py:F401", "hvd.py:F401")  # modules that only gather names
 
 
-def written(lesson: Lesson, folder: Path) -> None:
+def write(lesson: Lesson, folder: Path) -> None:
     """Write the solved scripts of a lesson, and its other cells as `cells.py`."""
     folder.mkdir()
     for target, text in lesson.scripts(solved=True).items():
@@ -35,12 +35,12 @@ def written(lesson: Lesson, folder: Path) -> None:
 
 
 def main() -> int:
-    """Lint all lessons; ruff's exit code."""
+    """Lint all lessons; return ruff's exit code."""
     with tempfile.TemporaryDirectory() as temporary:
         for lesson in lessons(ROOT):
-            written(lesson, Path(temporary, lesson.name))
+            write(lesson, Path(temporary, lesson.name))
         ignored = ",".join(IN_BOTH)
-        per_file = [*NAMES_OF_OTHERS, *(f"cells.py:{rule}" for rule in IN_CELLS)]
+        per_file = [*REEXPORTING, *(f"cells.py:{rule}" for rule in IN_CELLS)]
         command = ["check", "--quiet", "--output-format=concise", f"--extend-ignore={ignored}"]
         command += [f"--config={ROOT / 'pyproject.toml'}", f"--line-length={WIDTH}"]
         command += [f"--extend-per-file-ignores={','.join(per_file)}"]

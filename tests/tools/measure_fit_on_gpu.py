@@ -1,11 +1,11 @@
-"""Measure on a GPU what `fit` predicts: the bytes of tensors, and what lies beside them.
+"""Measure on a GPU what `fit` predicts: the bytes of tensors, and the memory used beside them.
 
     PYTHONPATH=tests python tests/tools/measure_fit_on_gpu.py [--write]
 
 Each model and cure of `scripts/cures.py` takes two steps on two ranks that share the GPU, a few
-minutes in all. With `--write`, `fit` then takes the constants from `measured.toml` in place of
-those from documents. NCCL's is that of two ranks over sockets, as they share a GPU here. This tool
-was written without a GPU: its parts are tested, but it has not run on one yet.
+minutes in all. With `--write`, `fit` then takes the constants from `measured.toml` instead of the
+documented ones. NCCL's constant is for two ranks over sockets, since they share a GPU here. This
+tool was written without a GPU: its parts are tested, but it has not run on one yet.
 """
 
 import argparse
@@ -34,18 +34,18 @@ from course.diagnostics.fit.command import Script
 SCRIPT = Path(__file__).parents[1] / "diagnostics" / "fit" / "scripts" / "cures.py"
 MODELS = ("layers", "bert", "decoder")
 CURES = ("", "batch", "autocast", "checkpoint", "shard", "offload")
-CONSTANTS = "constants"  # in place of a script
+CONSTANTS = "constants"  # the argument in place of a script
 RANKS, STEPS, LIMIT_S = 2, 2, 120.0
 HOW = {
     "CUDA context and kernels": "nvidia-smi's number after products of matrices, less torch's own",
     "cuBLAS workspaces": "what torch allocates for the first products of matrices",
     "NCCL buffers": "nvidia-smi's number after the first all-reduce of two ranks over sockets",
 }
-SEVERAL = {"NCCL buffers"}  # is there with several ranks alone
+SEVERAL = {"NCCL buffers"}  # needed only with several ranks
 
 
 def main() -> None:
-    """Print a row for each run, then the constants."""
+    """Print a row for each run, and then the constants."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
@@ -67,14 +67,14 @@ def main() -> None:
 
 
 def in_use() -> int:
-    """The bytes that are in use on the GPU, by all processes, as nvidia-smi says."""
+    """The bytes that all processes use on the GPU, according to nvidia-smi."""
     command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return int(done.stdout.split()[0]) * words.MIB
 
 
 def on_ranks(command: list[str], ranks: int = RANKS) -> list[dict]:
-    """What each rank has measured; raises `SystemExit` if one fails."""
+    """Run the command on ranks; return what each measured, or raise `SystemExit` if one fails."""
     with tempfile.TemporaryDirectory() as name:
         env = {"MEASURED": name, "PYTHONPATH": os.pathsep.join(sys.path)}
         codes = one_gpu.run([sys.executable, __file__, "--rank", *command], ranks, LIMIT_S, **env)
@@ -89,7 +89,7 @@ def row(name: str, columns: Iterable[str]) -> str:
 
 
 def compared(name: str, account: Account, before: int, ranks: list[dict]) -> str:
-    """The row of a run: what `fit` predicts, and the most that was measured."""
+    """The row of a run: what `fit` predicts, and the largest measured values."""
     allocated, reserved = (max(rank[key] for rank in ranks) for key in ("allocated", "reserved"))
     used = (max(rank["used"] for rank in ranks) - before) // len(ranks)
     with_all = account.reserved + overhead.nbytes(len(ranks))
@@ -98,7 +98,7 @@ def compared(name: str, account: Account, before: int, ranks: list[dict]) -> str
 
 
 def constants(before: int) -> dict[str, int]:
-    """The bytes beside tensors, by the names in `overhead.toml`."""
+    """The bytes that are used beside tensors, by the names in `overhead.toml`."""
     (alone,) = on_ranks([CONSTANTS], 1)
     nccl = max(rank["nccl"] for rank in on_ranks([CONSTANTS])) // RANKS
     sizes = (alone["used"] - before - alone["reserved"], alone["cublas"], nccl)
@@ -106,7 +106,7 @@ def constants(before: int) -> dict[str, int]:
 
 
 def toml(device: str, sizes: dict[str, int]) -> str:
-    """The constants as `overhead.py` reads them."""
+    """The constants as text that `overhead.py` can read."""
     parts = [f"# Measured on {device} by tests/tools/measure_fit_on_gpu.py.\n"]
     for name, nbytes in sizes.items():
         several = str(name in SEVERAL).lower()
@@ -118,11 +118,11 @@ def toml(device: str, sizes: dict[str, int]) -> str:
 
 
 def rank(command: list[str]) -> None:
-    """As one of the ranks: run a script for its steps, or measure the constants."""
+    """Be one of the ranks: run a script for its steps, or measure the constants."""
     file = Path(os.environ["MEASURED"], f"{os.environ['RANK']}.json")
     numbers = rank_constants() if command == [CONSTANTS] else rank_of_script(command)
     file.write_text(json.dumps(numbers))
-    os._exit(0)  # the other rank has all that it waits for
+    os._exit(0)  # no other rank still waits for this one
 
 
 def rank_of_script(command: list[str]) -> dict[str, int]:
@@ -145,7 +145,7 @@ def rank_of_script(command: list[str]) -> dict[str, int]:
 
 
 def rank_constants() -> dict[str, int]:
-    """What lies beside tensors: after products of matrices, and after an all-reduce."""
+    """The memory beside tensors, after products of matrices and after an all-reduce."""
     torch.zeros(1, device="cuda")
     before = torch.cuda.memory_allocated()
     for dtype in (torch.float32, torch.bfloat16):
@@ -157,7 +157,7 @@ def rank_constants() -> dict[str, int]:
 
 
 def nccl_of_all() -> int:
-    """What NCCL takes on all ranks; Gloo keeps them together between the two looks."""
+    """The bytes that NCCL takes on all ranks; Gloo keeps the ranks in step for both readings."""
     dist.init_process_group("cpu:gloo,cuda:nccl")
     together = torch.zeros(1)
     dist.all_reduce(together)

@@ -2,11 +2,11 @@
 
     PYTHONPATH=tests python tests/tools/measure_right_cost.py [--blocks 8] [--profile]
 
-Two ranks train 100 parameters of up to 65,536 numbers with DDP. Blocks of steps that are watched
-alternate with blocks that are not, and only the main thread's processor time counts, in which all
-of the watching happens and which hardly depends on what else the machine does. Batches are small,
-so that the difference is not lost in the step. `right` looks at the gradients in the first three
-steps and in every fifth, and at the weights in all of them.
+Two ranks train 100 parameters of up to 65,536 numbers with DDP. Blocks of watched steps alternate
+with blocks of unwatched ones. Only the main thread's processor time counts: all of the watching
+happens there, and it hardly depends on what else the machine does. Batches are small, so that the
+difference is not lost in the step. `right` looks at the gradients in the first three steps and in
+every fifth, and at the weights in all of them.
 """
 
 import argparse
@@ -59,7 +59,7 @@ FIRST, WHOLE = (1, 2, 3), (5, 10, 15, 20)
 
 
 def main() -> None:
-    """Print what a step costs more while it is watched, by kind of step."""
+    """Print how much more a step costs while it is watched, by kind of step."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--blocks", type=int, default=8)
     parser.add_argument("--profile", action="store_true", help="also print where the time goes")

@@ -1,13 +1,13 @@
 """How often is `why` right? ``python tests/tools/measure_why.py [--ranks 2 4] [--busy 2]``.
 
-Runs every planted script and every healthy one, and prints the findings for each.
+It runs each script of `SCRIPTS` with each fault that it can have, and prints the first causes.
 
     PYTHONPATH=tests python tests/tools/measure_why.py --record [NAME ...]
 
-runs the named ones of tests/support/why_runs.py, or else those that were never recorded, and keeps
-what their ranks report in tests/diagnostics/why/recorded/cpus, which the tests judge. The machine
-must be quiet: if other programs have much of it before a run or during it, this ends, and what was
-recorded before stays.
+runs the named runs of tests/support/why_runs.py, by default those that were never recorded. It
+keeps the reports of their ranks in tests/diagnostics/why/recorded/cpus, for the tests to judge.
+The machine must be quiet: if other programs use much of it before or during a run, this ends, and
+keeps what was recorded so far.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import psutil
 from support.watching import watch_ranks
-from support.why_runs import RECORDED, RUNS, Run, is_right, small
+from support.why_runs import PLANTED, RECORDED, RUNS, Run, is_right, small
 
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.core import CourseError
@@ -31,22 +31,21 @@ from course.diagnostics.why.thresholds import BUSY
 from course.launch import warm_up
 
 PLANTS = Path(__file__).parents[1] / "diagnostics" / "why" / "plants"
-STRAGGLERS = tuple(f"straggler {part}" for part in ("in input", "in forward", "in backward"))
-EVERYWHERE = ("healthy", "input", "python", "saving", "optimizer", "synchronization", "objects")
-EVERYWHERE += ("buffers", "bandwidth", "no overlap", "threads", "straggler outside", *STRAGGLERS)
-MAKES = {
-    "plain_ddp": ("latency", "accumulation", "unused parameters", "not sharded"),
-    "by_hand": ("latency", "accumulation", "not sharded"),
-    "with_accelerate": ("latency", "accumulation", "unused parameters", "not sharded"),
-    "with_trainer": ("unused parameters",),
+# By script of `PLANTS`: the faults of the others that it cannot have.
+SCRIPTS = {
+    "plain_ddp": (),
+    "by_hand": ("unused parameters",),
+    "with_accelerate": (),
+    "with_trainer": ("latency", "accumulation", "not sharded"),
 }
-LOOK_S = 2.0  # of the machine, before a run that takes minutes
-EXPECTED = {"healthy": "computing", "objects": "synchronization"}
+CAUSES = {run.words: run.cause for run in PLANTED if Path(run.script).name in SCRIPTS}
+CAUSES |= {"straggler in input": "straggler", "synchronization": "synchronization"}
+LOAD_S = 2.0  # how long to measure the machine's load before a run
 
 
 @contextmanager
 def busy(loops: int) -> Iterator[None]:
-    """Start this many processes that only keep a core busy."""
+    """Keep this many cores busy inside the block."""
     command = [sys.executable, "-c", "while True: pass"]
     running = [subprocess.Popen(command) for _ in range(loops)]
     try:
@@ -58,11 +57,11 @@ def busy(loops: int) -> Iterator[None]:
 
 
 def main() -> None:
-    """Run all, and count."""
+    """Run all scripts and count the right answers, or record runs."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--ranks", type=int, nargs="+", default=[2])
     parser.add_argument("--busy", type=int, default=0)
-    parser.add_argument("--makes", nargs="+", default=list(MAKES))
+    parser.add_argument("--scripts", nargs="+", default=list(SCRIPTS))
     parser.add_argument("--record", nargs="*", metavar="NAME")
     args = parser.parse_args()
     warm_up()
@@ -73,57 +72,57 @@ def main() -> None:
     right = total = 0
     with busy(args.busy), tempfile.TemporaryDirectory() as folder:
         for ranks in args.ranks:
-            for make in args.makes:
-                for planted in (*EVERYWHERE, *MAKES[make]):
-                    good, text = ask(make, planted, ranks, folder)
+            for script in args.scripts:
+                for fault in (fault for fault in CAUSES if fault not in SCRIPTS[script]):
+                    good, text = run_live(script, fault, ranks, folder)
                     right, total = right + good, total + 1
                     mark = "ok   " if good else "WRONG"
-                    print(f"{mark} {make:15} {ranks} ranks  {planted:22} {text}", flush=True)
+                    print(f"{mark} {script:15} {ranks} ranks  {fault:22} {text}", flush=True)
     print(f"{right} of {total}: {right / total:.1%}")
 
 
 def record(names: list[str]) -> None:
-    """Keep what the ranks of these runs report, or of those that were never recorded."""
+    """Record these runs, or without names all that were never recorded."""
     if unknown := set(names) - {run.name for run in RUNS}:
         raise SystemExit(f"RUNS of tests/support/why_runs.py has no run {', '.join(unknown)}.")
     for run in RUNS:
         file = RECORDED / run.file
         if run.name in names if names else not file.exists():
-            refuse_if_busy(run, psutil.cpu_percent(LOOK_S) / 100)
-            plain = json.dumps(reported(run), separators=(",", ":")).encode()
+            refuse_if_busy(run, psutil.cpu_percent(LOAD_S) / 100)
+            plain = json.dumps(reports_of(run), separators=(",", ":")).encode()
             file.write_bytes(lzma.compress(plain, preset=9))
 
 
-def refuse_if_busy(run: Run, away: float) -> None:
-    """Exit if other programs have had this share of the cores before a run or during it."""
-    if away >= BUSY:
+def refuse_if_busy(run: Run, load: float) -> None:
+    """Exit if other programs had too large a share of the cores before or during a run."""
+    if load >= BUSY:
         raise SystemExit(
-            f"{run.name}: other programs had {away:.0%} of the cores, so this run is not kept, and "
+            f"{run.name}: other programs had {load:.0%} of the cores, so this run is not kept, and "
             "those before it are: record on a quiet machine."
         )
 
 
-def reported(run: Run) -> list[dict]:
-    """What the ranks of a run report; prints whether the cause is found that must be."""
+def reports_of(run: Run) -> list[dict]:
+    """The reports of a run's ranks; prints whether `why` finds the right cause in them."""
     with tempfile.TemporaryDirectory() as folder:
         done, ranks = watch_ranks(run.command(Path(folder)))
     if not done.ok:
         raise SystemExit(f"{run.name}: {done.text(done.first_failed)}")
     answer = WhyAnswer(ranks)
-    away = answer.diagnosis.elsewhere or 0.0
-    refuse_if_busy(run, away)
+    load = answer.diagnosis.elsewhere or 0.0
+    refuse_if_busy(run, load)
     causes = "; ".join(
         f"{cause.name} {cause.share:.2f} {cause.where}" for cause in answer.causes[:3]
     )
     mark = "ok   " if is_right(run, answer) else "WRONG"
-    print(f"{mark} {run.name:50} {causes}  (others {away:.0%})", flush=True)
+    print(f"{mark} {run.name:50} {causes}  (others {load:.0%})", flush=True)
     return small(ranks)
 
 
-def ask(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:
-    """Whether the first cause is right, and the message."""
+def run_live(script: str, fault: str, ranks: int, folder: str) -> tuple[bool, str]:
+    """Whether the first cause is right, and a message with the causes or the error."""
     words = ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
-    run, reports = watch_ranks([*words, str(PLANTS / f"{make}.py"), planted, folder])
+    run, reports = watch_ranks([*words, str(PLANTS / f"{script}.py"), fault, folder])
     if not run.ok:
         return False, "failed: " + run.raised(run.first_failed or 0)
     try:
@@ -131,15 +130,13 @@ def ask(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:
     except CourseError as error:
         return False, str(error)
     first = answer.causes[0]
-    expected = EXPECTED.get(planted, planted.split(" in ")[0].removesuffix(" outside"))
-    # By hand, buffers are a broadcast of the script's own.
-    names = (
-        {expected, "synchronization"} if planted == "buffers" and make == "by_hand" else {expected}
-    )
-    late = first.name != "straggler" or (first.rank == 1 and first.where.split()[0] in planted)
+    names = {CAUSES[fault]}
+    if (script, fault) == ("by_hand", "buffers"):  # the script itself broadcasts them
+        names.add("synchronization")
+    at_its_place = first.rank == 1 and first.where.split()[0] in fault
     causes = "; ".join(f"{cause.name} {cause.share:.2f}" for cause in answer.causes[:3])
-    away = answer.diagnosis.elsewhere or 0.0
-    return first.name in names and late, f"{causes}  (others {away:.0%})"
+    right = first.name in names and (first.name != "straggler" or at_its_place)
+    return right, f"{causes}  (others {answer.diagnosis.elsewhere or 0.0:.0%})"
 
 
 if __name__ == "__main__":

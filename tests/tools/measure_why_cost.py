@@ -2,10 +2,9 @@
 
     PYTHONPATH=tests python tests/tools/measure_why_cost.py [--blocks 8] [--runs 3]
 
-Two ranks train with DDP, and are watched in blocks of steps, with blocks between them that are
-not watched: both see the same model, the same memory and the same load of the machine. A step
-is measured by the clock and in this process's processor time; the second hardly depends on
-what else the machine does.
+Two ranks train with DDP. Blocks of watched steps alternate with blocks of unwatched ones, so that
+both see the same model, the same memory and the same load of the machine. A step is measured by
+the clock and in this process's processor time, which hardly depends on what else the machine does.
 """
 
 import argparse
@@ -54,7 +53,7 @@ SIZES = {"small": (64, 32), "middle": (256, 256), "large": (512, 512)}
 
 
 def main() -> None:
-    """Run each size some times, and print the medians of all blocks."""
+    """Run each size several times, and print the medians of all blocks."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--blocks", type=int, default=8)
     parser.add_argument("--runs", type=int, default=3)

@@ -1,13 +1,13 @@
-"""Writes the frame of a new exercise, and says what comes next.
+"""Write the frame of a new exercise, and print the steps that come next.
 
     make exercise NAME=barrier LAB=00_start_here
 
 The frame is a whole exercise, only a dull one: its solution passes its check, its wrong answer is
-rejected, its other right answer passes. So each part can be replaced while the tests of the
-exercise stay green; those of the notebooks and the README fail until the last steps.
+rejected, and its other right answer passes. So each part can be replaced while the tests of the
+exercise stay green. The tests of the notebooks and the README fail until the notebooks are built.
 
-A lab that does not exist yet is begun: `LAB=04f_my_lab`. Its number says where it comes in the
-course; one after the last lab's takes over the closing section of that lab.
+`LAB=04f_my_lab` begins a lab that does not exist yet. Its number says where it comes in the course.
+A new last lab takes over the closing section of the lab before it.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import re
 import sys
 from pathlib import Path
 
-from support import exercise_frame as frame
+import exercise_frame as frame
 
 from course.core import CourseError, write_atomically
 from course.exercises import exercises
@@ -28,8 +28,8 @@ SECTION = re.compile(r"^## ", re.MULTILINE)
 
 WRITTEN = """\
 Written: {name}, an exercise of lab {lab}.
-It is a placeholder whose own tests pass already. The tests of the notebooks fail until these are
-built, and tests/project/test_readme.py until the README counts the exercise. In this order:
+It is a placeholder whose own tests pass already. The tests of the notebooks and of the README fail
+until the notebooks are built. In this order:
 
 """
 STEPS = (
@@ -48,8 +48,8 @@ tests/right_answers/{lesson}.md: correct answers written differently.
 tests/support/answers.py describes the format.""",
     """\
 make test ARGS="tests/checks -k {name}"
-PYTHONPATH=tests .venv/bin/python tests/tools/change_solutions.py build/changes {name}
-What this prints becomes a mutant. If it does no harm, it goes into
+make changes NAME={name}   # minutes
+What the second prints becomes a mutant. If it does no harm, it goes into
 tests/tools/equal_changes.toml, where the names are in alphabetical order.""",
 )
 OF_A_NEW_LAB = (
@@ -70,59 +70,54 @@ lesson's header, if `make quick` says that they have changed, and
 make prose ARGS={lesson}.""",
     """\
 make notebooks ARGS=start: its stored outputs count the labs and exercises. The step before also
-rebuilds images/labs_map.svg: commit both. Then .venv/bin/python -m course build --check prints
-nothing.""",
+wrote images/labs_map.svg and the README's table and counts: commit all of them. Then
+.venv/bin/python -m course build --check prints nothing.""",
 )
-COUNTED = (
-    "README.md: the number of exercises, and the minutes and hours of the lab if they have changed."
-)
-COUNTED_WITH_A_LAB = """\
-README.md and TEACHING.md: the row of the lab, its hours, and the numbers of labs and exercises."""
-TOLD = "CHANGELOG.md: a line, if a learner or a teacher will notice."
+TAUGHT = "TEACHING.md: the session of the term that takes the lab."
+CHANGED = "CHANGELOG.md: a line, if a learner or a teacher will notice."
 
 
 def main(root: Path, name: str, lesson: str) -> None:
-    """Write the frame of the exercise `name` into the lab that a lesson makes, or will make."""
+    """Write the frame of the exercise `name` into the lab of `lesson`, which may be new."""
     if not NAME.fullmatch(name) or name in exercises():
         raise CourseError(f"{name!r} is not a new name: write one such as `my_barrier`.")
-    every = labs(root)
-    earlier = [lab for lab in every if lab.name <= lesson]
-    is_new = lesson not in [lab.name for lab in every]
-    number = _new_number(lesson, every) if is_new else earlier[-1].number
+    all_labs = labs(root)
+    earlier = [lab for lab in all_labs if lab.name <= lesson]
+    is_new = lesson not in [lab.name for lab in all_labs]
     words = name.replace("_", " ")
     fields = {
         "name": name,
         "lesson": lesson,
-        "lab": number,
+        "lab": _new_number(lesson, all_labs) if is_new else earlier[-1].number,
         "words": words,
         "camel": words.title().replace(" ", ""),
         "script": lesson.partition("_")[2],
         "before": earlier[-1].number,
         "before_lesson": earlier[-1].name,
         "following": "".join(
-            f"\n\nNext: [{lab.title}]({lab.name}.ipynb)" for lab in every[len(earlier) :][:1]
+            f"\n\nNext: [{lab.title}]({lab.name}.ipynb)" for lab in all_labs[len(earlier) :][:1]
         ),
     }
-    files = _files(root, fields, [name for lab in earlier for name in lab.exercises], is_new)
-    for path, text in files.items():
+    known = [exercise for lab in earlier for exercise in lab.exercises]
+    for path, text in _files(root, fields, known, is_new).items():
         write_atomically(path, text)
     print(WRITTEN.format(**fields), end="")
-    for number, step in enumerate(_steps(is_new, every[-1].name < lesson), 1):
+    for number, step in enumerate(_steps(is_new, all_labs[-1].name < lesson), 1):
         print(f"{number}. " + step.format(**fields).replace("\n", "\n   "))
 
 
 def _steps(is_new: bool, is_last: bool) -> list[str]:
-    """What is left to do, in order; `is_last` says that a new lab ends the course."""
+    """The steps left to do, in order; `is_last` says that a new lab ends the course."""
     if not is_new:
-        return [*STEPS, *BUILT, COUNTED, TOLD]
+        return [*STEPS, *BUILT, CHANGED]
     of_the_last = [OF_THE_LAST_LAB] if is_last else []
-    return [*STEPS, *OF_A_NEW_LAB, *of_the_last, *BUILT, COUNTED_WITH_A_LAB, TOLD]
+    return [*STEPS, *OF_A_NEW_LAB, *of_the_last, *BUILT, TAUGHT, CHANGED]
 
 
-def _new_number(lesson: str, every: list[Lesson]) -> str:
-    """The number of a lab that does not exist yet."""
+def _new_number(lesson: str, all_labs: list[Lesson]) -> str:
+    """The number of a lab that does not exist yet; raises `CourseError` if it cannot be one."""
     match = LESSON.fullmatch(lesson)
-    if not match or match["number"] in [lab.number for lab in every]:
+    if not match or match["number"] in [lab.number for lab in all_labs]:
         raise CourseError(
             f"There is no lab {lesson!r}: take one of course/lessons, such as `00_start_here`, or "
             "begin one with a number that no lab has, as in `04f_my_lab`."
@@ -133,40 +128,40 @@ def _new_number(lesson: str, every: list[Lesson]) -> str:
 def _files(root: Path, fields: dict[str, str], earlier: list[str], is_new: bool) -> dict[Path, str]:
     """The text of each file to write, by its path.
 
-    `earlier` are the exercises of the labs up to this one; `is_new` says whether the lab is.
+    `earlier` are the exercises of the labs up to this one; `is_new` says whether the lab is new.
     """
     lessons, checks = root / "course" / "lessons", root / "course" / "checks"
     folder, lesson = checks / f"lab_{fields['lab']}", lessons / f"{fields['lesson']}.md"
     hints = lessons / "hints.md"
     text = frame.LAB.format(**fields) if is_new else lesson.read_text(encoding="utf-8")
     files = {
-        lesson: _before_the_last_section(text, frame.CELLS.format(**fields)),
-        hints: _after_those_of(earlier, hints.read_text(encoding="utf-8"), fields),
+        lesson: _with_cells(text, frame.CELLS.format(**fields)),
+        hints: _with_hints(hints.read_text(encoding="utf-8"), earlier, fields),
         folder / f"{fields['name']}.py": frame.CHECK.format(**fields),
         folder / f"on_rank_{fields['name']}.py": frame.ON_RANK.format(**fields),
     }
     if not (folder / "__init__.py").is_file():
         files[folder / "__init__.py"] = f'"""The checks of lab {fields["lab"]}."""\n'
-    for kind, of, answer in (
+    for kind, answers, answer in (
         ("Wrong", "mutants", frame.WRONG),
         ("Right", "right_answers", frame.RIGHT),
     ):
-        path = root / "tests" / of / f"{fields['lesson']}.md"
+        path = root / "tests" / answers / f"{fields['lesson']}.md"
         title = frame.ANSWERS.format(kind=kind, **fields)
         known = path.read_text(encoding="utf-8") if path.is_file() else title
         files[path] = known + answer.format(**fields)
     return files
 
 
-def _before_the_last_section(text: str, cells: str) -> str:
-    """A lesson with cells before its end, which says what to remember."""
+def _with_cells(text: str, cells: str) -> str:
+    """A lesson's text with these cells inserted before its last section."""
     last = [match.start() for match in SECTION.finditer(text)][-1]
     return text[:last] + cells + text[last:]
 
 
-def _after_those_of(names: list[str], text: str, fields: dict[str, str]) -> str:
-    """The hints with those of the exercise, after those of the exercises before it."""
-    known = [f"## {name}\n" for name in names if f"## {name}\n" in text]
+def _with_hints(text: str, earlier: list[str], fields: dict[str, str]) -> str:
+    """The text of the hints with those of the exercise, after those of the `earlier` ones."""
+    known = [f"## {name}\n" for name in earlier if f"## {name}\n" in text]
     last = max(map(text.index, known), default=len(text))
     following = SECTION.search(text, last + 3)
     place = following.start() if following else len(text)

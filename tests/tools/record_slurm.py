@@ -2,12 +2,12 @@
 
     PYTHONPATH=tests python tests/tools/record_slurm.py
 
-takes eight minutes, Linux, root and the packages that support.practice_cluster names, and writes
-recording.json into course/clusters/slurm. Three nodes have four pretended GPUs each. Ana, Ben, Chi
-and Dan hold or want some; your job waits, runs, loses a node, is put in the queue again and goes on
-from its checkpoint. Then a signal says that its time is nearly up; it saves, and goes on once more.
-What Slurm's commands said is kept word for word, but for the name and the paths of the machine that
-ran them; of each job in `squeue --json` only what the course reads is kept.
+takes eight minutes, needs Linux, root and the packages that support.practice_cluster names, and
+writes recording.json into course/clusters/slurm. Three nodes have four pretended GPUs each. Ana,
+Ben, Chi and Dan hold or want some. Your job waits, runs, loses a node, is requeued and continues
+from its checkpoint. Then a signal says that its time is nearly up; it saves and continues again.
+The output of Slurm's commands is kept word for word, except for the name and the paths of the
+machine; of each job in `squeue --json`, only the fields that the course reads are kept.
 """
 
 import json
@@ -57,7 +57,7 @@ TASK = ("JOB_ID", "JOB_NODELIST", "NNODES", "NTASKS", "PROCID", "NODEID", "LOCAL
 
 
 class Recorder(Commands):
-    """Slurm's commands, with every answer kept."""
+    """Slurm's commands, with a record of every answer that is new."""
 
     def __init__(self, conf: Path) -> None:
         super().__init__(conf)
@@ -68,7 +68,7 @@ class Recorder(Commands):
         self._lock = threading.Lock()
 
     def look(self) -> None:
-        """Ask everything that the course asks, and keep the answers that have changed."""
+        """Run every query that the course runs, and keep the answers that have changed."""
         self._keep("squeue --json", _trimmed(self.run("squeue", "--json", "--states=all")))
         for what in ("nodes", "partitions", "reservations"):
             words = ("scontrol", "--oneliner", "show", what)
@@ -104,7 +104,7 @@ def _trimmed(text: str) -> str:
 
 
 def enter() -> None:
-    """Run this script again where the people exist and /home is empty, for it alone."""
+    """Run this script again in a mount namespace where the people exist and /home is empty."""
     people = "".join(
         f"{name}:x:{uid}:{uid}::/home/{name}:/bin/bash\n" for name, uid in PEOPLE.items()
     )
@@ -118,7 +118,7 @@ def enter() -> None:
     sys.exit(subprocess.run(["unshare", "--mount", "bash", "-c", command], env=env).returncode)
 
 
-def other(
+def submit_as(
     commands: Commands,
     user: str,
     name: str,
@@ -128,7 +128,7 @@ def other(
     seconds: int,
     *more: str,
 ) -> None:
-    """A job of another user."""
+    """Submit a job of another user."""
     options = (
         f"--uid={user} --job-name={name} --nodes={nodes} --gpus-per-node={gpus} "
         f"--ntasks-per-node=1 --cpus-per-task={gpus} --time={minutes} "
@@ -137,9 +137,9 @@ def other(
     commands.run("sbatch", *options.split(), *more, f"--wrap=sleep {seconds}")
 
 
-def until(holds, seconds: float = 120) -> None:
+def until(condition, seconds: float = 120) -> None:
     end = time.time() + seconds
-    while not holds():
+    while not condition():
         assert time.time() < end, "the recording does not get on"
         time.sleep(0.2)
 
@@ -175,14 +175,14 @@ def main() -> None:
 
 
 def record(practice: PracticeCluster, recorder: Recorder, cluster: Cluster) -> None:
-    """The session."""
-    other(recorder, "ana", "vision", 1, 2, 40, 600)
+    """Run the session while the recorder watches."""
+    submit_as(recorder, "ana", "vision", 1, 2, 40, 600)
     until(lambda: cluster.jobs()[0].state == "RUNNING")
-    other(recorder, "ben", "speech", 2, 2, 170, 600, "--nodelist=node2,node3", "--no-requeue")
+    submit_as(recorder, "ben", "speech", 2, 2, 170, 600, "--nodelist=node2,node3", "--no-requeue")
     until(lambda: cluster.jobs()[1].state == "RUNNING")
-    other(recorder, "dan", "evaluation", 3, 2, 5, 12)
+    submit_as(recorder, "dan", "evaluation", 3, 2, 5, 12)
     until(lambda: cluster.jobs()[2].state == "RUNNING")
-    other(recorder, "chi", "large_model", 3, 4, 600, 600)
+    submit_as(recorder, "chi", "large_model", 3, 4, 600, 600)
     cluster.reserve("lecture", "node3", "now+4hours", 60, "ana")
     time.sleep(3)  # the scheduler makes its plan
     recorder._keep("scontrol ping", recorder.run("scontrol", "ping"))
@@ -203,7 +203,7 @@ def record(practice: PracticeCluster, recorder: Recorder, cluster: Cluster) -> N
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        ask = Request(
+        request = Request(
             "src/resumable.py --steps 200 --seconds 0.1",
             "torchrun",
             nodes=2,
@@ -211,12 +211,12 @@ def record(practice: PracticeCluster, recorder: Recorder, cluster: Cluster) -> N
             minutes=15,
             resume=True,
         )
-        job = cluster.submit(ask)
+        job = cluster.submit(request)
         recorder.keep("sbatch --parsable resumable", f"{job.number}\n")
         until(lambda: len(job.metrics) and job.metrics["step"].max() >= 70)
         practice.kill_node("node2")
         until(lambda: job.now.restarts == 1 and job.metrics["step"].max() >= 130)
-        recorder.run("scancel", "--signal=USR1", "--batch", str(job.number))  # as near its end
+        recorder.run("scancel", "--signal=USR1", "--batch", str(job.number))  # as Slurm would
         until(lambda: job.now.ended)
         time.sleep(1)
         practice.start_node("node2")

@@ -1,4 +1,4 @@
-"""Record what `why` says of the training in lab 08b whose rank 1 has the long texts.
+"""Record the answer of `why` to the script in lab 08b whose rank 1 has the long texts.
 
     PYTHONPATH=tests python tests/tools/record_why.py
 

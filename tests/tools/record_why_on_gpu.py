@@ -1,4 +1,4 @@
-"""Record what `why` sees on a GPU that two ranks share, and print the first causes of each run.
+"""Record what `why` sees on a GPU that two ranks share, and print each run's first causes.
 
     PYTHONPATH=tests python tests/tools/record_why_on_gpu.py FILE.json.xz
 
@@ -23,19 +23,19 @@ from course.diagnostics.why import devices
 PLANT = Path(__file__).parents[1] / "diagnostics" / "why" / "plants" / "on_gpus.py"
 TIMES = {"healthy": 24, "copies": 24, "straggler computes": 24, "bandwidth": 24}
 CAUSES = (*TIMES, "straggler in backward", "saving", "not sharded", "buffers", "input")
-STEPS, CHECKSUMS = 8, 32  # that are kept, of those that were timed and of each step's samples
+STEPS, CHECKSUMS = 8, 32  # how many timed steps, and samples of a step, are kept
 LIMIT_S = 120.0
 
 
 def main(file: Path) -> None:
-    """Record all, and keep them."""
+    """Record all runs into `file`, and print their causes."""
     if not torch.cuda.is_available():
         raise SystemExit("There is no GPU here, so there is nothing to record.")
     phases = {}
     for cause in CAUSES:
         with tempfile.TemporaryDirectory() as name:
             run(cause, Path(name))
-            phases[cause] = [recorded(Path(name), rank) for rank in range(2)]
+            phases[cause] = [report_and_trace(Path(name), rank) for rank in range(2)]
             reports = [timeline.read(path) for path in sorted(Path(name).glob("rank*.json"))]
             for rank in reports:
                 devices.see(rank, Path(name) / f"gpu{rank.rank}.json")
@@ -48,7 +48,7 @@ def main(file: Path) -> None:
 
 
 def run(cause: str, folder: Path) -> None:
-    """Both ranks of one training; raises if one fails."""
+    """Run both ranks of one script; raise `SystemExit` if one fails."""
     command = [sys.executable, str(PLANT), cause, str(folder)]
     env = environment(folder, 20) | {"TIMES": str(TIMES.get(cause, 6))}
     codes = one_gpu.run(command, 2, LIMIT_S, **env)
@@ -56,8 +56,8 @@ def run(cause: str, folder: Path) -> None:
         raise SystemExit(f"{cause}: the ranks ended with {codes}")
 
 
-def recorded(folder: Path, number: int) -> dict:
-    """What a rank reported and its trace, reduced to what `why` reads."""
+def report_and_trace(folder: Path, number: int) -> dict:
+    """The report and the trace of a rank, reduced to what `why` reads."""
     rank = json.loads((folder / f"rank{number}.json").read_text())
     rank["steps"] = rank["steps"][-STEPS:]
     for step in rank["steps"] + rank["recorded"]:

@@ -2,7 +2,7 @@
 
     PYTHONPATH=tests python tests/tools/run_on_one_gpu.py [--jobs 4] [WORD ...]
 
-runs those that have one of the words, or all; tests/gpus/h200.toml keeps what came of it.
+runs those that contain one of the words, or all; tests/gpus/h200.toml keeps the results.
 """
 
 import argparse
@@ -22,13 +22,13 @@ from course.core import ROOT
 from course.lessons import lessons
 
 LIMIT_S, LAST_LINES = 150.0, 12
-# What needs a launcher or nodes, or is meant to end otherwise.
+# Parts of commands that need a launcher or several nodes, or are meant to fail.
 NOT_HERE = ("timeout", "--max-restarts", "fails.py", "between_nodes", "...", "srun")
 RANKS = re.compile(r"--(?:nproc-per-node|num_processes|nnodes) (\d+)")
 
 
 def main() -> None:
-    """Run them, and print what became of each."""
+    """Run the commands, and print the outcome of each."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("words", nargs="*")
@@ -45,12 +45,12 @@ def main() -> None:
     ]
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(args.jobs) as pool:
         report_scripts.write(every, Path(name))
-        for line in pool.map(partial(ran, Path(name)), chosen):
+        for line in pool.map(partial(run_command, Path(name)), chosen):
             print(line, flush=True)
 
 
-def ran(home: Path, text: str) -> str:
-    """What became of a command; of one that failed, its last lines too."""
+def run_command(home: Path, text: str) -> str:
+    """Run a command; return its outcome and time, and the last lines of one that failed."""
     words = text.split()
     script = next(n for n, word in enumerate(words) if word.endswith(".py"))
     ranks = 1

@@ -1,7 +1,7 @@
 """Run `make test` again and again, on a quiet and a busy machine, and see if it always passes.
 
 python tests/tools/steady.py                       ten runs: five quiet, three busy, and two more
-python tests/tools/steady.py busy order            only these, each as often as there
+python tests/tools/steady.py busy order            only these, each as often as above
 python tests/tools/steady.py quiet --times 1 --args tests/core      one run of some tests
 
 Nothing else should run meanwhile. The table grows by a row after each run; each has its log in
@@ -29,7 +29,7 @@ FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run: its exit code, seconds, tests that passed, and the names of those that did not."""
+    """One run: exit code, seconds, how many tests passed, and the names of those that failed."""
 
     code: int
     wall_s: float
@@ -38,13 +38,13 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether it was green."""
+        """Whether tests ran and all passed."""
         return self.code == 0 and self.passed > 0 and not self.failed
 
 
 @contextlib.contextmanager
 def busy_loops(count: int) -> Iterator[None]:
-    """Programs that compute and do nothing else."""
+    """Run this many programs that only compute, for the block."""
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -71,7 +71,7 @@ def run(condition: str, log: Path, tests: str, seed: str) -> Outcome:
 
 
 def outcome(code: int, wall_s: float, printed: str) -> Outcome:
-    """What a run came to, by what it printed."""
+    """The outcome of a run, from its exit code and what it printed."""
     passed = re.search(r"\b(\d+) passed.* in [\d.]+s", printed)
     failed = list(dict.fromkeys(FAILED.findall(printed)))
     return Outcome(code, wall_s, int(passed[1]) if passed else 0, failed)
@@ -94,12 +94,12 @@ def main(argv: list[str]) -> int:
             number += 1
             seed = secrets.token_hex(4)
             log = LOGS / f"{number:02}-{condition}.log"
-            ended = run(condition, log, args.args, seed)
-            all_ok &= ended.ok
-            minutes, seconds = divmod(round(ended.wall_s), 60)
+            result = run(condition, log, args.args, seed)
+            all_ok &= result.ok
+            minutes, seconds = divmod(round(result.wall_s), 60)
             name = f"order {seed}" if condition == "order" else condition
-            failures = "<br>".join(ended.failed) or ("0" if ended.ok else f"make: {ended.code}")
-            row = (number, name, f"{minutes}:{seconds:02}", ended.passed, failures, log)
+            failures = "<br>".join(result.failed) or ("0" if result.ok else f"make: {result.code}")
+            row = (number, name, f"{minutes}:{seconds:02}", result.passed, failures, log)
             print("|", " | ".join(map(str, row)), "|", flush=True)
     return 0 if all_ok else 1
 

@@ -3,7 +3,7 @@
     PYTHONPATH=tests python tests/tools/take_pictures.py
 
 images/lab_03.png is the README's: JupyterLab with the solved lab 03b, an explorable on the left, a
-script and its run on the right. Needs Chromium and playwright; look at it before you commit it.
+script and its run on the right. It takes Chromium and playwright. Look at it before you commit it.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def _take_lab(page: Page, folder: Path) -> None:
-    """JupyterLab with two views of the solved lab, which lies in a copy in `folder`."""
+    """Take JupyterLab with two views of the solved lab, from a copy of it in `folder`."""
     for name in ("labs", "solutions", "images"):
         shutil.copytree(ROOT / name, folder / name)
     trust((folder / "solutions").glob("*.ipynb"))
@@ -81,7 +81,7 @@ def _take_lab(page: Page, folder: Path) -> None:
 
 
 def _listens(port: int) -> bool:
-    """Whether something answers on a port of this machine."""
+    """Whether something listens on a port of this machine."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
         return True
     return False

@@ -43,6 +43,7 @@ ABSENT = (
     "solutions/",
     "make test",
     "make report",
+    "make prose",
     "make site",
     "| `site` |",
     "git+ADDRESS",

@@ -114,7 +114,7 @@ def rank() -> int:
 
 
 def local_rank() -> int:
-    """The number of this process on this machine, which is also that of its GPU."""
+    """The number of this process on this machine, which is also the number of its GPU."""
     engine()
     return int(os.environ.get("LOCAL_RANK", "0"))
 

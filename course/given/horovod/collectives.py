@@ -117,7 +117,7 @@ class CollectiveRunner:
     def run(self, handles: list) -> list[tuple[str, float, float]]:
         """Run one message: several all-reduces, or one operation of another kind.
 
-        Returns its phases: what, start and end.
+        Returns its phases, each as (name, start, end) in seconds.
         """
         first = handles[0]
         kind = first.request.kind
@@ -154,7 +154,7 @@ class CollectiveRunner:
         return [phase for phase in phases if phase[0] == "ALLREDUCE" or not alone]
 
     def buffer(self, tensors: list[Tensor]) -> Tensor:
-        """The memory for fused messages of the dtype and device of these tensors."""
+        """The memory for fused messages that have the dtype and device of these tensors."""
         key = tensors[0].dtype, tensors[0].device
         size = sum(tensor.numel() for tensor in tensors)
         if key not in self.buffers or self.buffers[key].numel() < size:

@@ -45,7 +45,7 @@ class Handle:
 
     @property
     def key(self) -> Key:
-        """The process set and the name, which can have one use at a time."""
+        """The process set and the name; only one operation at a time can use them."""
         return self.request.process_set, self.request.name
 
 
@@ -183,7 +183,7 @@ class Engine:
             self._end(HorovodInternalError(farewells[0]))
 
     def _listen(self, received: list[tuple[list[Request], str]], now: float) -> None:
-        """Hand each request to the negotiation of its process set, and those of joined ranks."""
+        """Hand each request, also those for joined ranks, to its process set's negotiation."""
         for rank, (requests, _) in enumerate(received):
             for request in requests:
                 if self.rank in self.teams[request.process_set].ranks:

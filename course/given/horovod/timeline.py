@@ -16,7 +16,7 @@ class Timeline:
     def add(
         self, tensor: str, what: str, start: float, end: float | None = None, **details: object
     ) -> None:
-        """Add a stretch of time to the row of a tensor; without an end, a moment."""
+        """Add a stretch of time to the row of a tensor, or a moment if there is no `end`."""
         if tensor not in self.rows:
             row = self.rows[tensor] = len(self.rows)
             named = {"name": "process_name", "ph": "M", "pid": row, "args": {"name": tensor}}

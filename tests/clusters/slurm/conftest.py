@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from support.practice_cluster import PracticeCluster
-from support.slurm import Nothing, until
+from support.slurm import NoSlurm, until
 
 from course.clusters import slurm
 
@@ -32,7 +32,7 @@ if len(sys.argv) > 1:
 @pytest.fixture
 def recorded() -> slurm.Cluster:
     """The cluster of the recording, which replaces a real one where there is no Slurm."""
-    return slurm.connect(Nothing)
+    return slurm.connect(NoSlurm)
 
 
 @pytest.fixture(scope="module")

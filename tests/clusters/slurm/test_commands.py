@@ -1,7 +1,7 @@
 """Slurm's commands when they complain, do not answer, or are missing."""
 
 import pytest
-from support.slurm import Nothing
+from support.slurm import NoSlurm
 
 from course.clusters import slurm
 from course.clusters.slurm import commands
@@ -39,8 +39,8 @@ def test_without_slurm_there_is_one_sentence_and_a_recording():
     with pytest.raises(
         CourseError, match="There is no Slurm on this box \\(scontrol is not installed\\)"
     ):
-        Nothing().run("scontrol", "ping")
-    cluster = slurm.connect(Nothing)
+        NoSlurm().run("scontrol", "ping")
+    cluster = slurm.connect(NoSlurm)
     assert isinstance(cluster.commands, Recording)
     assert repr(cluster).startswith("Recorded on ")
 

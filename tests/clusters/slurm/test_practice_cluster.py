@@ -39,7 +39,7 @@ def left_over(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     folder = tmp_path / f"{slurm_folder.PREFIX}abandoned"
     (folder / "munge").mkdir(parents=True)
-    slurm_folder.own(folder).close()
+    slurm_folder.take_ownership(folder).close()
     return folder
 
 
@@ -56,7 +56,7 @@ def test_a_process_that_has_by_now_the_id_of_a_daemon_survives(left_over, sleepe
     """Process ids are reused; after a restart of a container they start from the lowest again."""
     for name in ("slurmctld.pid", "munge/munged.pid", "node1.pid"):
         (left_over / name).write_text(f"{sleeper.pid}\n")
-        slurm_folder.record(left_over, name)
+        slurm_folder.record_daemon(left_over, name)
         record = left_over / f"{name}{slurm_folder.RECORD}"
         record.write_text(json.dumps([sleeper.pid, sleeper.create_time() - 60]))
     (left_over / "node2.pid").write_text(f"{sleeper.pid}\n")  # without a record of its start time
@@ -67,13 +67,13 @@ def test_a_process_that_has_by_now_the_id_of_a_daemon_survives(left_over, sleepe
 
 def test_a_daemon_that_is_left_over_is_killed(left_over, sleeper):
     (left_over / "munge" / "munged.pid").write_text(f"{sleeper.pid}\n")
-    slurm_folder.record(left_over, "munge/munged.pid")
+    slurm_folder.record_daemon(left_over, "munge/munged.pid")
     slurm_folder.remove_abandoned()
     assert psutil.wait_procs([sleeper], timeout=PATIENCE_S)[1] == []
 
 
 def test_a_cluster_whose_owner_lives_stays_and_so_does_what_only_looks_like_one(left_over):
-    lock = slurm_folder.own(left_over)
+    lock = slurm_folder.take_ownership(left_over)
     others = left_over.with_name(f"{slurm_folder.PREFIX}somebodys")
     others.mkdir()
     (others / slurm_folder.OWNER).touch()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from support.launching import clean_environment
 from support.watching import watch_ranks
+from support.why_runs import PLANTED
 
 from course.core import CourseError
 from course.diagnostics.why.step_breakdown import StepBreakdown
@@ -49,24 +50,25 @@ LATE_S = 0.08  # of plants/planted.py
 FAILS = "import torch.distributed as dist\ndist.init_process_group('gloo')\n1 / 0\n"
 
 
-# A script, the planted cause, and what any machine sees of it in each step, however busy it is.
-SEEN = [
-    ("plain_ddp", "straggler in forward", lambda seen: 1 in seen.late("forward")),
-    ("plain_ddp", "straggler in backward", lambda seen: 1 in seen.late("backward")),
-    ("with_trainer", "straggler outside", lambda seen: 1 in seen.late("python", "input")),
-    ("with_accelerate", "input", lambda seen: seen.late("input") == {0, 1}),
-    ("plain_ddp", "python", lambda seen: seen.late("python", "input") == {0, 1}),
-    ("plain_ddp", "saving", lambda seen: seen.at("saving", "planted.py") == [0]),
-    ("plain_ddp", "optimizer", lambda seen: seen.at("optimizer", "plain_ddp.py") == [0, 1]),
-    ("plain_ddp", "objects", lambda seen: seen.messages("synchronization") >= 20),
-    ("plain_ddp", "threads", lambda seen: {rank.threads for rank in seen.ranks} == {8}),
-    ("plain_ddp", "bandwidth", lambda seen: seen.ranks[0].largest == 48_000_000),
-    ("plain_ddp", "buffers", lambda seen: seen.ranks[0].script.ddp[0].buffers == 48_000_000),
-    ("plain_ddp", "no overlap", lambda seen: {len(pass_.buckets) for pass_ in seen.passes} == {1}),
-    ("by_hand", "latency", lambda seen: seen.messages("gradients") == 124),
-    ("by_hand", "accumulation", lambda seen: seen.messages("early") == 3),
-    ("with_trainer", "unused parameters", lambda seen: seen.ranks[0].script.ddp[0].finds_unused),
-]
+# By fault in `PLANTED`: what any machine sees of it in each step, however busy it is.
+SEEN = {
+    "straggler in forward": lambda seen: 1 in seen.late("forward"),
+    "straggler in backward": lambda seen: 1 in seen.late("backward"),
+    "straggler outside": lambda seen: 1 in seen.late("python", "input"),
+    "input": lambda seen: seen.late("input") == {0, 1},
+    "python": lambda seen: seen.late("python", "input") == {0, 1},
+    "saving": lambda seen: seen.at("saving", "planted.py") == [0],
+    "optimizer": lambda seen: seen.at("optimizer", "plain_ddp.py") == [0, 1],
+    "objects": lambda seen: seen.messages("synchronization") >= 20,
+    "threads": lambda seen: {rank.threads for rank in seen.ranks} == {8},
+    "bandwidth": lambda seen: seen.ranks[0].largest == 48_000_000,
+    "buffers": lambda seen: seen.ranks[0].script.ddp[0].buffers == 48_000_000,
+    "no overlap": lambda seen: {len(pass_.buckets) for pass_ in seen.passes} == {1},
+    "latency": lambda seen: seen.messages("gradients") == 124,
+    "accumulation": lambda seen: seen.messages("early") == 3,
+    "unused parameters": lambda seen: seen.ranks[0].script.ddp[0].finds_unused,
+}
+SCRIPTS = {run.words: Path(run.script).name for run in PLANTED if run.ranks == 2}
 
 
 class Seen(StepBreakdown):
@@ -100,11 +102,11 @@ class Seen(StepBreakdown):
         )
 
 
-@pytest.mark.parametrize(("make", "planted", "is_seen"), SEEN)
+@pytest.mark.parametrize(("fault", "is_seen"), SEEN.items(), ids=SEEN)
 def test_what_was_planted_is_seen(
-    answer: object, make: str, planted: str, is_seen: Callable[[Seen], bool]
+    answer: object, fault: str, is_seen: Callable[[Seen], bool]
 ) -> None:
-    ranks = answer(make, planted).diagnosis.breakdown.ranks
+    ranks = answer(SCRIPTS[fault], fault).diagnosis.breakdown.ranks
     assert [len(rank.steps) for rank in ranks] == [20, 20]
     assert is_seen(Seen(ranks))
 

@@ -1,4 +1,4 @@
-"""The text of each file that `make exercise` writes, with gaps for the names."""
+"""The text of each file that `make exercise` writes, with placeholders for the names."""
 
 LAB = '''\
 ---
