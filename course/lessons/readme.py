@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from course.core import write_whole
+from course.core import write_atomically
 from course.lessons.lesson import CORE, Lesson, labs
 
 MARK = "<!-- `make prose` writes this table and the numbers of labs, hours and exercises. -->\n\n"
@@ -13,7 +13,7 @@ HEAD = "| lab | the question | minutes | |\n|---|---|---|---|"
 def write_readme(root: Path) -> None:
     """Bring the README up to date, if it has the mark of a generated table."""
     for path, text in _outdated(root).items():
-        write_whole(path, text)
+        write_atomically(path, text)
 
 
 def stale_readme(root: Path) -> list[str]:
