@@ -1,6 +1,6 @@
 """`right --deep` in a terminal: run a script on several ranks, then on one process, and compare.
 
-Rank 0 notes how it was started. The second run is that process again, in a world of one.
+Rank 0 records how it was started. The second run starts that process again, as the only rank.
 """
 
 import argparse
@@ -23,8 +23,8 @@ from course.diagnostics.watch import report_files
 from course.diagnostics.watch.command import say
 from course.diagnostics.watch.process import BATCHES, NUMERICS
 
-SPAWNED = "--multiprocessing-fork"  # a process that the script has started itself
-# What a launcher tells each rank of the group, which is another one in a world of one.
+SPAWNED = "--multiprocessing-fork"  # among the words of a process that the script itself started
+# How variables begin that describe the group of ranks; they are wrong for a process on its own.
 OF_THE_GROUP = ("TORCHELASTIC_", "GROUP_", "ROLE_", "COURSE_")
 ALONE = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": "0"}
 
@@ -73,7 +73,7 @@ def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[RunEnding, DeepA
 
 
 def _run(args: argparse.Namespace, folder: Path, more: dict[str, str]) -> RunEnding:
-    """Run a command until all its ranks have taken the steps that are compared."""
+    """Run a command until all its ranks have taken the steps to compare."""
 
     def is_enough(_: TerminalRun) -> bool:
         return report_files.can_be_ended(folder)
@@ -82,9 +82,9 @@ def _run(args: argparse.Namespace, folder: Path, more: dict[str, str]) -> RunEnd
 
 
 def _command(kept: Path) -> dict[str, Any]:
-    """Return how rank 0 was started, {} if that is unknown; delete its file.
+    """Read how rank 0 was started, and delete the file; {} if there is none.
 
-    The file has the whole environment.
+    It is deleted because it holds the rank's whole environment.
     """
     path = kept / COMMAND
     if not path.exists():
@@ -101,7 +101,7 @@ def _cannot_start(command: dict[str, Any]) -> str:
 
 
 def _alone(env: dict[str, str]) -> dict[str, str]:
-    """The environment of rank 0, changed so that it is the only rank."""
+    """Return the environment of rank 0, changed so that it is the only rank."""
     environment = {name: value for name, value in env.items() if not name.startswith(OF_THE_GROUP)}
     for rank, world in shared.RANKS:
         environment |= {name: value for name, value in ((rank, "0"), (world, "1")) if name in env}

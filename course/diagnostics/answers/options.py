@@ -1,4 +1,4 @@
-"""The options of the four questions: in a terminal, and in a notebook as those of its magics."""
+"""The options of the four tools, as terminal commands and as a notebook's magics."""
 
 import argparse
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ CODES = """exit codes:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence, in a notebook too."""
+    """A parser whose errors are a `CourseError` of one sentence, in a notebook too."""
 
     def error(self, message: str) -> NoReturn:
         usage = str(self.usage) % {"prog": self.prog}
@@ -30,7 +30,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def run(argv: Sequence[str]) -> argparse.Namespace:
-    """The options of `run`; raises `CourseError` if they cannot be understood, as those below."""
+    """Parse the options of `run`; raises `CourseError` for bad ones, as do the functions below."""
     parser = _parser(
         "run",
         "[options] -- torchrun ... train.py ...",
@@ -43,7 +43,7 @@ def run(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def why(argv: Sequence[str], magic: bool = False) -> argparse.Namespace:
-    """The options of `why`, or of the magic `%why`."""
+    """Parse the options of `why`, or of the magic `%why`."""
     parser = _parser(
         "why",
         "[--steps N] [--stop] [--json FILE] -- torchrun ... SCRIPT.py ...",
@@ -61,7 +61,7 @@ def why(argv: Sequence[str], magic: bool = False) -> argparse.Namespace:
 
 
 def right(argv: Sequence[str], magic: bool = False) -> argparse.Namespace:
-    """The options of `right`, or of the magic `%right`."""
+    """Parse the options of `right`, or of the magic `%right`."""
     parser = _parser(
         "right",
         "[--steps N] [--stop] [--deep] [--json FILE] -- torchrun ... SCRIPT.py ...",
@@ -88,7 +88,7 @@ def right(argv: Sequence[str], magic: bool = False) -> argparse.Namespace:
 
 
 def fit(argv: Sequence[str], magic: bool = False) -> argparse.Namespace:
-    """The options of `fit`, or of the magic `%fit`."""
+    """Parse the options of `fit`, or of the magic `%fit`."""
     parser = _parser(
         "fit",
         f"[--gpus {GPUS}] [--memory {MEMORY}] [--step-ms MS] [--json FILE] "
@@ -122,13 +122,13 @@ def _parser(
 
 
 def _list(title: str, causes: Sequence[CauseInfo]) -> str:
-    """A title, and below it each name with half a sentence about it, in two columns."""
+    """A title, and below it the causes in two columns: their names and summaries."""
     width = max(len(cause.name) for cause in causes) + 2
     return "\n".join([f"{title}:", *[f"  {cause.name:{width}}{cause.summary}" for cause in causes]])
 
 
 def _parsed(parser: Parser, argv: Sequence[str]) -> argparse.Namespace:
-    """The options, and the command without its ``--``; raises `CourseError` if there is none."""
+    """Parse the options and drop the command's ``--``; raises `CourseError` without a command."""
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the answer as JSON too")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="what starts your training")
     options = parser.parse_args(argv)
@@ -143,7 +143,7 @@ def _parsed(parser: Parser, argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _add_steps(parser: Parser, steps: str) -> None:
-    """Add which steps are watched."""
+    """Add the options --steps, with its help in `steps`, and --stop."""
     parser.add_argument("--steps", type=_steps, default=20, metavar="N", help=steps)
     parser.add_argument(
         "--stop", action="store_true", help="end the training when it has been watched"
@@ -151,7 +151,7 @@ def _add_steps(parser: Parser, steps: str) -> None:
 
 
 def _add_those_of_a_run(parser: Parser) -> None:
-    """Add what each tool has that runs the command in a terminal, its exit codes too."""
+    """Add the options and exit codes of the tools that run a command in a terminal."""
     parser.epilog = f"{parser.epilog}\n\n{CODES}"
     add = parser.add_argument
     add(

@@ -21,7 +21,7 @@ def text(diagnosis: Diagnosis) -> str:
 
 
 def _crowd(diagnosis: Diagnosis) -> list[str]:
-    """A sentence that comes before all others if ranks waited for a core most of the time."""
+    """The sentence that comes first if ranks waited for a core most of the time; else none."""
     budget = diagnosis.budget
     if not lost_s(diagnosis) or not budget.is_starved:
         return []
@@ -34,7 +34,7 @@ def _crowd(diagnosis: Diagnosis) -> list[str]:
 
 
 def _whose_cores(diagnosis: Diagnosis) -> str:
-    """Which programs have the cores for which the ranks wait, and what to do about it."""
+    """Say who occupies the cores that the ranks wait for, and what to do about it."""
     if diagnosis.elsewhere >= BUSY:
         return (
             f"Other programs had {percent(diagnosis.elsewhere)} of the ranks' cores: that is what "
@@ -48,7 +48,7 @@ def _whose_cores(diagnosis: Diagnosis) -> str:
 
 
 def _causes(diagnosis: Diagnosis) -> list[str]:
-    """Sentences on the cause to cure first, with its cure, and then on the others."""
+    """Sentences on the first cause and its cure, and then on the others."""
     first, rest = diagnosis.first, diagnosis.causes[1:]
     lines = []
     if isinstance(first, Computing):
@@ -89,7 +89,7 @@ def _in_short(cause: Cause) -> str:
 
 
 def _steps(diagnosis: Diagnosis) -> list[str]:
-    """What the figures are based on."""
+    """Sentences on the steps behind the figures, and on what may have distorted them."""
     budget = diagnosis.budget
     steps = words.plural(len(budget.times), "step")
     ranks = words.plural(len(budget.ranks), "rank")
@@ -119,20 +119,20 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
 
 
 def _apart(diagnosis: Diagnosis) -> str:
-    """Sentences on the part of a step that no figure counts, and on recording."""
+    """The end of a sentence: what part of a step no figure counts, or how it was recorded."""
     if diagnosis.unrecorded_s:
         before = words.duration(diagnosis.unrecorded_s)
         return f" while torch.profiler recorded the GPUs; before it did, {before}"
     if diagnosis.blind:
         return ", by the clock of the Python that feeds the GPUs"
     lost = lost_s(diagnosis)
-    if not lost or diagnosis.budget.is_starved:  # as the first sentence says
+    if not lost or diagnosis.budget.is_starved:  # then the first sentence says so already
         return ""
     return f"; for {words.duration(lost)} of it ranks waited for a core, which no share counts"
 
 
 def lost_s(diagnosis: Diagnosis) -> float:
-    """Seconds per step that no share counts, since ranks waited for a core; 0 if they are few."""
+    """Seconds per step in which ranks waited for a core, which no share counts; 0 if negligible."""
     budget = diagnosis.budget
     lost = budget.queued_s
     return 0.0 if diagnosis.blind or lost < FAULT_SHARE * budget.step_s else lost
