@@ -1,4 +1,4 @@
-"""The ending of a run: how it ended, where its ranks stood, and why they did."""
+"""Describe how a run ended, where its ranks stood, and why."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,15 +11,15 @@ from course.diagnostics.watch.rank_states import RankState
 
 # How a run ended.
 ITSELF, STOOD, LIMIT, INTERRUPTED = "by itself", "stood still", "limit", "interrupted"
-STOPPED = "stopped"  # enough has been seen
+STOPPED = "stopped"  # by the course, because enough was seen
 
 
 @dataclass(frozen=True)
 class RunEnding:
     """How a run `ended`, with its exit `code`, which is None if the course ended it.
 
-    `lead` says so in a sentence, and `ranks` has a line for each rank. If the ranks stood still,
-    `waits_in` has, by rank, the call in which it waited.
+    `lead` is a sentence on that, and `ranks` has a line of text for each rank. If the ranks stood
+    still, `waits_in` has the call in which each rank waited.
     """
 
     ended: str
@@ -35,7 +35,7 @@ class RunEnding:
         return [finding for finding in self.findings if not finding.note]
 
     def plain(self) -> dict[str, object]:
-        """As JSON, without the findings."""
+        """Return a dict for JSON, without the findings."""
         ranks = [line.strip() for line in self.ranks]
         return {"ended": self.ended, "exit_code": self.code, "ranks": ranks}
 
@@ -43,9 +43,10 @@ class RunEnding:
 def ending_of(
     ranks: Sequence[RankState], ended: str, code: int | None, seconds: float, enough: float
 ) -> RunEnding:
-    """Describe a run that has ended with an exit code, or is being ended after `seconds`.
+    """Describe a run that has ended with exit `code`, or is being ended after `seconds`.
 
-    Ranks that have not moved for `enough` seconds stand still.
+    `ended` is one of the constants above. Ranks that have not moved for `enough` seconds are taken
+    to stand still.
     """
     if ended == ITSELF:
         return _by_itself(ranks, code or 0)
@@ -71,7 +72,7 @@ def ending_of(
 
 
 def _waiting(ranks: Sequence[RankState]) -> list[Finding]:
-    """Why the ranks wait, and a note on ranks of other machines, which are out of sight."""
+    """Find why the ranks wait; add a note if ranks of other machines cannot be seen."""
     findings = standstills.findings(ranks)
     world = max(state.snapshot.world for state in ranks)
     joining = any(finding.what == causes.NOT_JOINED.name for finding in findings)

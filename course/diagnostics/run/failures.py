@@ -12,7 +12,7 @@ from course.diagnostics.watch.rank_states import RankState
 from course.diagnostics.watch.snapshots import ThreadStack
 from course.launch import brief
 
-# The errors of a rank whose partner has gone.
+# Errors of a rank that lost the connection to another rank, or was told to end.
 AFTER = re.compile(
     r"Connection (reset|closed|refused)|Broken pipe|Socket closed|Read error|recvValue failed"
     r"|remote process|SignalException|Timed out waiting|wait timeout|Software caused connection"
@@ -50,7 +50,7 @@ def _follows(failure: _Failure) -> bool:
 
 
 def _exits(failure: _Failure) -> bool:
-    """Whether the rank ended itself by an exit code, as a handler of SIGTERM may, too."""
+    """Whether the rank ended itself with an exit code, as a handler of SIGTERM may do, too."""
     return failure.error.error.startswith(BY_NUMBER)
 
 
@@ -72,7 +72,7 @@ def _raised(failure: _Failure) -> Finding:
 
 
 def _unused(failure: _Failure, ranks: Sequence[RankState]) -> Finding | None:
-    """Replace, in DDP's complaint about parameters without a gradient, numbers by names."""
+    """Name the parameters that got no gradient, if that is DDP's error, which only numbers them."""
     state = failure.state
     if not state.snapshot.unused:
         return None
@@ -92,7 +92,7 @@ def _unused(failure: _Failure, ranks: Sequence[RankState]) -> Finding | None:
 
 
 def _sizes(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
-    """Explain a SIGABRT: Gloo ends a rank whose message is larger than the one it waits for."""
+    """Explain a SIGABRT: Gloo ends a rank that gets a larger message than it waits for."""
     if call_sites.fatal_signal(state) != "Aborted":
         return None
     calls = [f"rank {rank.rank} was in {_in(rank)}" for rank in ranks[:4]]
@@ -107,7 +107,7 @@ def _sizes(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
 
 
 def _in(state: RankState) -> str:
-    """The call in which a rank was, in words, with its size if that is known."""
+    """The call in which a rank was, in words, with the size of its message if that is known."""
     site = call_sites.of_rank(state)
     if state.snapshot.error:
         site = call_sites.of_stack(state.snapshot.error.frames)
@@ -127,7 +127,7 @@ def _in(state: RankState) -> str:
 
 
 def _left(gone: RankState, failure: _Failure) -> Finding:
-    """Find a rank that came to its end while another rank still waited for it, and noticed."""
+    """The finding for a rank that came to its end while another, which then failed, needed it."""
     state, error = failure
     site = call_sites.of_stack(error.frames)
     waited = f"waited for it in {site.call}" if site and site.call else "needed it"

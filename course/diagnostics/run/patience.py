@@ -1,4 +1,4 @@
-"""Watches a run from outside: decides when to end it, and keeps what its ranks showed last."""
+"""Watch a run from outside: decide when to end it, and keep the last states of its ranks."""
 
 import time
 from collections.abc import Callable
@@ -10,15 +10,16 @@ from course.diagnostics.watch.rank_states import RankReader, RankState
 from course.diagnostics.watch.thresholds import SNAPSHOT_S
 from course.launch import process_tree
 
-SETTLE_S = 3.0  # for a run to end as a whole, once its first rank has ended
+SETTLE_S = 3.0  # for the whole run to end, once its first rank has ended
 
 
 class Patience:
-    """Ends a run at its limit, or when it has stood still for `patience` seconds.
+    """Decides that a run must end: at its limit, or once it has stood still for `patience` seconds.
 
-    If it `spares`, a limit is put off by the time in which a rank waited for a core. A limit is
-    also put off briefly while it is unclear whether the run stands. `ranks` has their last states;
-    `own` is as `RankReader` takes it.
+    With `spares`, the limit is put off by the time in which a rank waited for a core. It is also
+    put off briefly while it is unclear whether the run stands still. `tell` shows a warning to the
+    user. `ranks` has the last states of the ranks. `own` is the folder of the ranks that this
+    command started, as for `RankReader`.
     """
 
     def __init__(
@@ -36,12 +37,12 @@ class Patience:
         self._began = time.monotonic()
         self._read_at = self._fewer = self._spared = 0.0
         self._told = False
-        self._last = self._longest = 0.0  # how long it stands now, and has stood before
+        self._last = self._longest = 0.0  # seconds that it has stood still: now, and before
         self.ranks: list[RankState] = []
         self.over_patience = self.over_limit = False
 
     def begin(self, limit: float | None) -> None:
-        """Start the clock now, and set a limit."""
+        """Start the clock now, and set the limit in seconds."""
         self.limit, self._began = limit, time.monotonic()
 
     @property
@@ -51,11 +52,11 @@ class Patience:
 
     @property
     def enough(self) -> float:
-        """The seconds after which a run that stands is clearly stuck, judging by its past."""
+        """Seconds of standing still after which the run is clearly stuck, judging by its past."""
         return min(max(STANDS_S, TIMES * self._longest), TOLD_S)
 
     def is_over(self) -> bool:
-        """Whether the run is to be ended; the files are read twice a second."""
+        """Whether the run must be ended; the ranks' files are read at most twice a second."""
         if time.monotonic() - self._read_at < SNAPSHOT_S:
             return False
         self._read_at = time.monotonic()
@@ -70,7 +71,7 @@ class Patience:
         return self.over_patience or self.over_limit
 
     def last(self) -> list[RankState]:
-        """Read the ranks of a run that has ended by itself."""
+        """Read and return the last states of the ranks of a run that has ended by itself."""
         self.ranks = self._reader.ranks()
         return self.ranks
 
@@ -95,7 +96,7 @@ class Patience:
         self._told = stood > TOLD_S
 
     def _take(self, ranks: list[RankState]) -> None:
-        """Keep the states from before ranks began to end, if they are being ended: those count."""
+        """Take new states, except while ranks are being ended: what they did before that counts."""
         living = {state.rank for state in ranks if state.alive is not False}
         fewer = {state.rank for state in self.ranks if state.alive is not False} - living
         now = time.monotonic()

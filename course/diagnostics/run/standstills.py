@@ -14,7 +14,7 @@ Sites = dict[int, call_site.CallSite | None]  # by rank
 
 
 def findings(ranks: Sequence[RankState]) -> list[Finding]:
-    """Why the run stands, the cause first; all living ranks must have been standing."""
+    """Find why a run stands still: its cause, then notes. No living rank may have moved lately."""
     sites = {state.rank: waits(state) for state in ranks}
     for rule in (_hidden, _threads, _not_joined, _ended, _different, _missing, _same, _outside):
         if cause := rule(ranks, sites):
@@ -26,7 +26,7 @@ def findings(ranks: Sequence[RankState]) -> list[Finding]:
 
 
 def waits(state: RankState) -> call_site.CallSite | None:
-    """Where a rank stands: on a GPU, whose Python runs ahead, in its last call."""
+    """Where a rank waits; on a GPU, where Python runs ahead, that is in its last recorded call."""
     site = call_sites.of_rank(state)
     if state.snapshot.cuda and state.calls and site and not site.call:
         last = state.calls[-1]
@@ -41,7 +41,7 @@ def _in_calls(sites: Sites) -> dict[int, call_site.CallSite]:
 
 
 def _hidden(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    """Find a rank that waits while it handles an exception, and another that waits elsewhere."""
+    """Find a rank that waits in a call while it handles an exception, if another is elsewhere."""
     for state in ranks:
         mine, thread = sites[state.rank], call_sites.with_exception(state)
         elsewhere = any(other and mine and other.at != mine.at for other in sites.values())
@@ -59,7 +59,7 @@ def _hidden(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 
 
 def _threads(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    """Find a rank of which two threads wait in collectives of one group."""
+    """Find a rank with two threads that wait in collectives of the same group."""
     for state in ranks:
         mine = sites[state.rank]
         for other in call_sites.of_other_threads(state):
@@ -176,7 +176,7 @@ def _outside(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 
 
 def _later(ranks: Sequence[RankState], sites: Sites) -> list[Finding]:
-    """A note for ranks on GPUs: the line of a stack comes after the call that waits."""
+    """A note for ranks on GPUs, where Python already stands at a line after the call that waits."""
     on_gpus = [state for state in ranks if state.snapshot.cuda]
     stands = call_sites.of_rank(on_gpus[0]) if on_gpus else None
     if not stands or stands.call:
