@@ -7,13 +7,16 @@ from dataclasses import asdict, dataclass
 from course.diagnostics.fit import allocator
 from course.diagnostics.fit.record import KINDS, Plain, Record
 
-POINTS = 300  # of the memory over the steps
-KEPT = ("weights", "gradients", "optimizer")  # what a host holds in place of a GPU
+POINTS = 300  # of memory over the steps; a series has at least this many of many events
+KEPT = ("weights", "gradients", "optimizer")  # kinds that the host may hold in place of a GPU
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """The collectives of a mean step after the first: their number, and sums over `Message`s."""
+    """The collectives per step, on average over the steps after the first.
+
+    `messages` is their number; `hops` and `nbytes` are sums over their `Message`s.
+    """
 
     messages: float
     hops: float
@@ -24,11 +27,11 @@ class Traffic:
 class Account:
     """The memory of one rank, in bytes.
 
-    `by` has the bytes of each kind at the peak. `at` is the line of the script that allocated the
-    last piece, in `step` (counted from 1), while the script was in `moment`.
-    `series` has points of time, counted in steps, each with the bytes by kind. `host` is the most
-    of weights, gradients and the optimizer's tensors that lies in the host's memory where the
-    script uses a GPU. `reserved` is what torch's allocator needs of the GPU for all this.
+    `by` has the bytes of each kind at the peak. `at` is the line of the script whose allocation
+    reached the peak, in `step` (counted from 1), while the script was in `moment`, such as
+    "backward". `series` has points in time, in steps, each with the bytes by kind. `host` is the
+    most that weights, gradients and the optimizer's tensors took of the host's memory, if the
+    script uses a GPU. `reserved` is the memory that torch's allocator needs for all tensors.
     """
 
     peak: int
@@ -45,16 +48,16 @@ class Account:
 
     @classmethod
     def of(cls, plain: Plain) -> "Account":
-        """Make an account of the dict that `plain` returned."""
+        """Make an account from the dict that `plain` returned."""
         return cls(**plain | {"traffic": Traffic(**plain["traffic"])})
 
     def plain(self) -> Plain:
-        """As JSON."""
+        """Return a dict for JSON."""
         return asdict(self)
 
 
 def add_up(record: Record) -> Account:
-    """The account of a run. If the run uses a GPU, only memory on the GPU counts."""
+    """Return the account of a run; if it uses a GPU, only memory on the GPU counts."""
     counts = [storage.on_gpu or not record.uses_gpu for storage in record.storages]
     held: Counter[str] = Counter()
     by: dict[str, int] = {}
@@ -102,7 +105,7 @@ def _traffic(record: Record) -> Traffic:
 
 
 def time(record: Record, index: int) -> float:
-    """How many steps end before an event, plus its place in its own step as a fraction."""
+    """The time of an event: the number of steps before it, plus the fraction of its own step."""
     step = bisect_right(record.steps, index)
     begin = record.steps[step - 1] if step else 0
     end = record.steps[step] if step < len(record.steps) else len(record.events)

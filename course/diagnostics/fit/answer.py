@@ -1,4 +1,4 @@
-"""The answer of `fit`: on which number and size of GPUs a script fits, and if not, what would."""
+"""The answer of `fit`: on how many GPUs of which size a script fits, and how to make it fit."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -13,8 +13,8 @@ from course.diagnostics.fit.stage import NotFollowed, Rehearsal, Stage, stage
 if TYPE_CHECKING:
     from course.drawing import Picture
 
-SMALLER = 3  # how many smaller batches are tried, each half of the one before
-LARGER = 2  # how often the largest batch is rehearsed before it is believed
+SMALLER = 3  # smaller batches to try at most, each half of the one before
+LARGER = 2  # rehearsals at most to confirm the largest batch that fits
 MODEL = {
     "autocast": "bfloat16 autocast around the model's forward pass",
     "checkpoint": "activation checkpointing of the repeated layers",
@@ -46,7 +46,7 @@ class FitAnswer(FitResult):
 
 
 def fit_answer(args: argparse.Namespace) -> FitAnswer:
-    """Rehearse the command, and say where it fits; raises `CourseError` with what is wrong."""
+    """Rehearse the command, and answer where it fits; raises `CourseError` if that fails."""
     with stage(command.script(args.command)) as open_stage:
         result = answer(open_stage, args.gpus, args.memory)
     result.alone = args.step_ms and args.step_ms / 1000
@@ -56,7 +56,10 @@ def fit_answer(args: argparse.Namespace) -> FitAnswer:
 
 
 def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> FitAnswer:
-    """Rehearse with each number of GPUs; then with changes, if something does not fit."""
+    """Rehearse with each number of GPUs, and with changes if it does not fit on all.
+
+    `memory` has the sizes of a GPU in bytes. Raises `NotFollowed` if a rehearsal fails.
+    """
     rehearsals: list[Rehearsal] = []
     for outcome in stage.together([(ranks, {}) for ranks in gpus]):
         if isinstance(outcome, NotFollowed):
@@ -73,7 +76,7 @@ def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> FitAnswe
 
 
 def _advice(stage: Stage, target: RehearsedRun, runs: Sequence[RehearsedRun]) -> list[Advice]:
-    """Try changes, the cheapest first; if none is enough, those that help are tried together."""
+    """Try changes, the cheapest first; if none is enough, try those that help together."""
     trials = list(_single_changes(stage, target, runs))
     advice = [trial for trial, _ in trials]
     if not any(trial.peak <= target.memory for trial in advice):
@@ -84,7 +87,7 @@ def _advice(stage: Stage, target: RehearsedRun, runs: Sequence[RehearsedRun]) ->
 def _single_changes(
     stage: Stage, target: RehearsedRun, runs: Sequence[RehearsedRun]
 ) -> Iterator[Trial]:
-    """Try one change after another: they cost time alone, then precision, code, more GPUs."""
+    """Try single changes, the cheapest first: they cost time, then precision, code, more GPUs."""
     ranks, memory = target.rehearsal.ranks, target.memory
     for batch, passes in _smaller(target.rehearsal.batch):
         if run := _with_batch(stage, target, batch, passes=passes):
@@ -112,8 +115,8 @@ def _single_changes(
 
 
 def _combined_changes(stage: Stage, target: RehearsedRun, trials: Sequence[Trial]) -> list[Advice]:
-    """Add one helpful change to another until the script fits, or all are made; [] without two."""
-    helpful = {  # by the name of the change, so of several batches the last, which is the smallest
+    """Add up the changes that help until the script fits; [] if fewer than two help."""
+    helpful = {  # by the name of the change: of several batch sizes, only the smallest stays
         next(iter(changes)): (advice.do, changes)
         for advice, changes in trials
         if changes and advice.peak < target.peak
@@ -149,7 +152,7 @@ def _smaller(batch: int | None) -> Iterator[tuple[int, int]]:
 def _with_batch(
     stage: Stage, base: RehearsedRun, batch: int, **changes: object
 ) -> RehearsedRun | None:
-    """The run with batches of another size; None if no loader takes it, or the run fails."""
+    """Rehearse with batches of another size; None if no loader takes it, or that fails."""
     try:
         rehearsal = stage.rehearse(base.rehearsal.ranks, batch=batch, **changes)
     except NotFollowed:

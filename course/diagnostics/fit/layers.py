@@ -1,4 +1,4 @@
-"""The account of a model with all its layers, from runs with fewer of them."""
+"""Extrapolate the account of a model with all its layers from runs with fewer of them."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -11,10 +11,10 @@ Peak = tuple[dict[str, int], str]  # the bytes by kind, and the line that alloca
 
 
 def extrapolated(records: dict[int, Record], sizes: list[int], size: int) -> Account | None:
-    """The account for `size` layers, on lines through those of two numbers of layers.
+    """Return the account for `size` layers, by lines through the runs with two numbers of layers.
 
     The peak of each moment lies on such a line, unless it moves to another place within the moment.
-    None if the script did not do the same with both.
+    None if the two runs did not go through the same moments.
     """
     low, high = (records[known] for known in sizes)
     if [name for _, name in low.moments] != [name for _, name in high.moments]:
@@ -48,7 +48,7 @@ def extrapolated(records: dict[int, Record], sizes: list[int], size: int) -> Acc
 
 
 def _peaks(record: Record) -> list[Peak]:
-    """The most that each moment of a run holds."""
+    """The peak of each moment of a run."""
     held: Counter[str] = Counter()
     peaks: list[Peak] = []
     begins = [begin for begin, _ in record.moments]

@@ -1,4 +1,4 @@
-"""On a rank: hooks at the moments that show what memory is for, and when enough was seen."""
+"""On a rank: hooks that tell the ledger what memory is for, and end the script after its steps."""
 
 import weakref
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from torch.optim import optimizer as optimizers
 from course.core import insides, interceptor
 from course.diagnostics.fit.ledger import Ledger, local
 
-STEPS = 2  # after the first, the optimizer has its state and DDP its last buckets
+STEPS = 2  # after the first, the optimizer has its state and DDP its final buckets
 
 RECURRENT = (
     "Recurrent layers are counted as torch's plain operations; what cuDNN keeps for backward in "
@@ -22,11 +22,11 @@ RECURRENT = (
 
 
 class Enough(BaseException):
-    """Ends a script that has taken its steps. It is not an `Exception`: no script catches it."""
+    """Ends a script that has taken its steps; not an `Exception`, so that no script catches it."""
 
 
 class Moments:
-    """Hooks that tell the ledger what the script does; they raise `Enough` after the last step."""
+    """Hooks that tell the ledger what the script does, and raise `Enough` after the last step."""
 
     def __init__(self, ledger: Ledger, steps: int = STEPS) -> None:
         self._ledger, self._steps = ledger, steps
@@ -34,7 +34,7 @@ class Moments:
         self._depth = 0
         self._taken: dict[int, int] = {}  # steps by optimizer
         self.has_gradients = False
-        self.notes: dict[str, None] = {}  # what makes the account less sure
+        self.notes: dict[str, None] = {}  # sentences on what makes the account less certain
 
     def install(self) -> None:
         """Install the hooks, for the rest of this process."""
@@ -62,7 +62,7 @@ class Moments:
 
     @property
     def taken(self) -> int:
-        """The number of steps of the optimizer that took most."""
+        """The most steps that any optimizer has taken."""
         return max(self._taken.values(), default=0)
 
     def _on_register(self, module: nn.Module, name: str, value: Tensor | None) -> None:
@@ -107,13 +107,13 @@ class Moments:
         ]
         self.has_gradients |= bool(gradients)
         self._ledger.mark(gradients, "gradients")
-        self._ledger.mark(self._parameters(optimizer), "weights")  # also those of no module
+        self._ledger.mark(self._parameters(optimizer), "weights")  # also parameters of no module
 
     def _step_ends(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         self._taken[id(optimizer)] = self._taken.get(id(optimizer), 0) + 1
         self._mark_weights()
         self._ledger.mark(_tensors(optimizer), "optimizer")
-        if id(optimizer) == next(iter(self._taken)):  # others may step as often, once each
+        if id(optimizer) == next(iter(self._taken)):  # others step in the same training step
             self._ledger.end_step()
         self._ledger.begin("between passes")
 

@@ -1,4 +1,4 @@
-"""The memory over the steps, stacked by kind: a panel for each number of GPUs, sizes as lines."""
+"""Draw memory over the steps by kind: a panel for each number of GPUs, a line for each GPU size."""
 
 from course.core import words
 from course.diagnostics.fit.record import KINDS
@@ -43,7 +43,7 @@ def _title(answer: FitResult) -> str:
 
 
 def _near(answer: FitResult) -> list[int]:
-    """The sizes of GPUs to show: those not far above what is needed."""
+    """The sizes of GPUs to show, in bytes: those not far above what is needed."""
     peak = max(run.peak for run in answer.runs)
     return [run.memory for run in answer.runs if run.memory <= 3 * peak] or [0]
 

@@ -1,7 +1,8 @@
-"""A process that has imported torch, and forks for each rehearsal: `python -m` this module SCRIPT.
+"""A process that imports torch once, and forks for each rehearsal.
 
-Each line of its input is a list of requests as JSON. Each line of its output is a list that has
-the account of each request, or the reason why there is none.
+It is started as `python -m course.diagnostics.fit.rehearsal SCRIPT`; a module needs no SCRIPT. Each
+line of its input is a list of requests as JSON. Each line of its output is a list of answers in the
+same order: an account, or the reason why there is none.
 """
 
 import json
@@ -30,12 +31,12 @@ from course.hardware import quotas
 from course.launch import process_tree
 
 NO_DATA = ("data is not allocated", "no storage", "meta tensor", "FakeTensor")
-NO_MEMORY = "can't allocate memory"  # so says torch's allocator
-SHARE = 0.75  # of the free memory, which real tensors may take
+NO_MEMORY = "can't allocate memory"  # in the error of torch's allocator for CPUs
+SHARE = 0.75  # of the free memory that real tensors may take
 
 
 def main(script: str = "") -> None:
-    """FitAnswer lists of requests until there are no more, about a file or a module."""
+    """Answer lists of requests until there are no more; `script` is "" for a module."""
     if script:
         libraries.load(script)
     for line in sys.stdin:
@@ -43,7 +44,7 @@ def main(script: str = "") -> None:
 
 
 def answers(requests: list[Plain]) -> list[Plain]:
-    """Answer each request; on real tensors, one after another, where torch cannot follow."""
+    """Answer each request; those that torch cannot follow, one after another on real tensors."""
 
     def alone(request: Plain) -> Plain:
         (answer,) = _forked([request])
@@ -56,7 +57,7 @@ def answers(requests: list[Plain]) -> list[Plain]:
 
 
 def _forked(requests: list[Plain]) -> list[Plain]:
-    """Answer each request in a forked process; as many of them run at once as there are cores."""
+    """Answer each request in a forked process, as many at once as there are cores."""
     forks = []
     running: dict[int, _Fork] = {}
     for request in requests:
@@ -70,7 +71,7 @@ def _forked(requests: list[Plain]) -> list[Plain]:
 
 
 class _Fork:
-    """A process for one request; it writes its answer into a file."""
+    """A forked process for one request, which writes its answer to a file."""
 
     def __init__(self, request: Plain) -> None:
         self._answer = tempfile.TemporaryFile("w+")  # noqa: SIM115  # `end` closes both
@@ -86,7 +87,7 @@ class _Fork:
             os._exit(0)
 
     def end(self, status: int) -> None:
-        """Read the answer of the process, which has ended."""
+        """Read the answer of the process after it has ended."""
         with self._answer, self._output:
             self._answer.seek(0)
             text = self._answer.read()
@@ -100,7 +101,7 @@ class _Fork:
 
 
 def _wait(running: dict[int, _Fork]) -> None:
-    """Wait until one of the processes ends."""
+    """Wait until one of the processes ends, and read its answer."""
     child, status = os.wait()
     running.pop(child).end(status)
 
@@ -108,7 +109,8 @@ def _wait(running: dict[int, _Fork]) -> None:
 def rehearse(request: Plain, ranks_are_real: bool = False) -> Plain:
     """Run a script for some steps in this process; return its account, or why there is none.
 
-    On real tensors, if the request says so, it returns the ledger's record instead.
+    If the request asks for real tensors, return the ledger's record in place of an account. With
+    `ranks_are_real`, tensors and the other ranks are real, and the answer is an account.
     """
     script, words = request["script"], request["words"]
     is_real = request.get("real", ranks_are_real)
@@ -168,7 +170,7 @@ def _really(function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> A
 
 
 def _limit_memory() -> None:
-    """Let a script that wants too much memory fail, before the whole machine lacks it."""
+    """Let a script that wants too much memory fail before the whole machine runs out of it."""
     _, free = quotas.memory(Path("/"))
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = psutil.Process().memory_info().vms + int(SHARE * free)

@@ -104,7 +104,7 @@ def _advice(answer: FitResult) -> list[str]:
 
 
 def _costs(answer: FitResult) -> list[str]:
-    """The messages of a step, and how long it may take with them."""
+    """Sentences on the messages of a step, and on how long it may take with them."""
     lines = []
     for rehearsal in answer.rehearsals:
         traffic, gpus = rehearsal.account.traffic, words.plural(rehearsal.ranks, "GPU")
@@ -134,7 +134,7 @@ def _times(rehearsal: Rehearsal, alone: float) -> str:
 
 
 def _doubts(answer: FitResult) -> list[str]:
-    """What the answer rests on, and what it leaves out."""
+    """Sentences on what the answer assumes, and on what it leaves out."""
     lines = list(answer.notes)
     if answer.assumed:
         lines.append(

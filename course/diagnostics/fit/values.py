@@ -1,4 +1,4 @@
-"""On a rank: run on tensors without memory, and make up a plausible value if the script asks."""
+"""On a rank: run on tensors without memory, and make up plausible values if the script asks."""
 
 import sys
 from typing import Any
@@ -19,20 +19,21 @@ from course.diagnostics.fit.torch_insides import (
 from course.diagnostics.watch.lines import Lines
 
 SAMPLERS = "torch/utils/data/"
-# Places and orders: small, and programs branch on them, such as transformers on packed sequences.
+# They make positions and orders. These are small, and programs branch on them, as transformers does
+# on packed sequences, so they are real.
 COUNTS = {"arange", "randperm"}
-# The value that a test of all numbers of a healthy training has.
+# The value of each of these tests, for all numbers of a healthy training run.
 HEALTHY = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
 FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1}
-# Comparisons that are false in the midst of a training: no loss is below a tolerance yet.
+# Comparisons that are false in the middle of training: no loss is below a tolerance yet.
 SMALLER = {"lt", "le", "eq"}
-# Operations that keep a value that all numbers of a tensor share.
+# Operations whose result has the value that all numbers of their argument share.
 KEEPS = {"all", "any", "clone", "_to_copy", "detach", "view", "squeeze", "unsqueeze", "expand",
          "alias", "mean", "max", "min", "sum"}  # fmt: skip
 
 
 class Values:
-    """Runs operations on fake tensors, and makes up values, needed at the lines `assumed`."""
+    """Runs operations on fake tensors; `assumed` has the lines for which it made up a value."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines, self._shapes = lines, shapes.Shapes()
@@ -83,12 +84,12 @@ class Values:
         while frame and frame.f_code.co_filename.startswith(user_files.COURSE):
             frame = frame.f_back
         if frame and SAMPLERS in frame.f_code.co_filename:
-            return  # a seed
+            return  # it asks for a seed
         if line := self._lines.of(frame):
             self.assumed[line] = None
 
     def install(self) -> None:
-        """Let Python get whole lists and arrays of values from fake tensors, from now on."""
+        """From now on, let Python get whole lists and arrays of values from fake tensors."""
         values = self
 
         def filled(tensor: FakeTensor) -> Tensor:
@@ -117,12 +118,12 @@ class Values:
 
 
 def mode() -> FakeTensorMode:
-    """Torch's mode for tensors without memory, which may meet real ones of the data."""
+    """Torch's mode for tensors without memory, which also lets them meet real ones of the data."""
     return FakeTensorMode(allow_non_fake_inputs=True)
 
 
 def plain(dtype: torch.dtype, value: float) -> bool | int | float:
-    """A value as Python's type for this dtype."""
+    """Convert a value to Python's type for this dtype."""
     if dtype is torch.bool:
         return bool(value)
     return float(value) if dtype.is_floating_point else int(value)
@@ -138,7 +139,7 @@ def _formatted(real: Any) -> Any:
 
 
 def _swapped(real: Any) -> Any:
-    """Wrap the swap in `nn.Module.to`: fake parameters with hooks or weak references refuse."""
+    """Wrap the swap in `nn.Module.to`, which fails for fake parameters with hooks or weakrefs."""
 
     def swap(parameter: Tensor, other: Tensor) -> None:
         if isinstance(parameter, FakeTensor) and isinstance(other, FakeTensor):
@@ -157,7 +158,7 @@ def _selects(name: str, args: Args) -> bool:
 
 
 def _all_selected(name: str, function: Any, args: Args) -> Tensor:
-    """The result if such an operation selects all: never less than in a real run."""
+    """The result of such an operation if it selects all, which a real run never exceeds."""
     if name == "nonzero":
         return _places(args[0])
     if name == "masked_select":
@@ -177,7 +178,7 @@ def _places(tensor: Tensor) -> Tensor:
 
 
 def _known(name: str, args: Args) -> float | None:
-    """The value of all numbers of a result; None if nothing known implies it."""
+    """The value that all numbers of a result share; None if it is not known."""
     if name in HEALTHY:
         return HEALTHY[name]
     if name in FILLED:
