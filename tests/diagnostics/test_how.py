@@ -1,4 +1,4 @@
-"""The pages that say how a judge decides have all its numbers, and each threshold is used."""
+"""The page on how a tool decides lists all its thresholds, and each threshold is used."""
 
 import re
 from pathlib import Path
@@ -26,7 +26,7 @@ def names(package: str) -> list[str]:
 
 
 def code(folder: Path) -> str:
-    """All that uses thresholds in a folder."""
+    """The code in a folder, without the files of thresholds."""
     files = (path for path in folder.rglob("*.py") if path.stem != "thresholds")
     return "\n".join(path.read_text() for path in files)
 

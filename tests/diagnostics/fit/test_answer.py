@@ -1,4 +1,4 @@
-"""The answer for made rehearsals: what fits, what is tried, and in which form it comes."""
+"""The answer for made-up rehearsals: what fits, what is tried, and the form of the answer."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ TRAFFIC = Traffic(messages=4, hops=56, nbytes=7e9)  # 8 GPUs all-reduce 4 GB
 
 
 class Made:
-    """A stage whose script needs 2 GiB of weights, and a quarter of one for each sample."""
+    """A stage whose script needs 2 GiB for weights, and a quarter of a GiB for each sample."""
 
     def __init__(self, batch: int | None = 16) -> None:
         self.batch = batch

@@ -1,4 +1,4 @@
-"""What a ledger notes of real tensors, and what its events add up to."""
+"""What a ledger records of real tensors, and what its events add up to."""
 
 import torch
 from torch import nn
@@ -11,7 +11,7 @@ MIB = 2**20
 
 
 def ledger() -> Ledger:
-    """A ledger that runs everything."""
+    """A ledger that runs every operation on real tensors."""
     return Ledger(Lines(__file__), lambda function, given, args, kwargs: function(*args, **kwargs))
 
 

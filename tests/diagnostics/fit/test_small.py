@@ -147,7 +147,7 @@ rehearsal.main(sys.argv[1])
 
 
 def answer(script: Path, free: int) -> dict:
-    """What a process with so many MiB of free memory answers about one rank of a script."""
+    """Rehearse one rank of a script in a process that has `free` MiB of memory left."""
     request = {"script": str(script), "words": [], "ranks": 1}
     done = subprocess.run(
         [sys.executable, "-c", WITH_LITTLE_MEMORY, str(script), str(free)],

@@ -1,4 +1,4 @@
-"""When a run is ended: made-up snapshots, a made-up clock."""
+"""When a run is ended, tried with made-up snapshots and a made-up clock."""
 
 from pathlib import Path
 
@@ -22,7 +22,10 @@ class Run:
         monkeypatch.setattr(self.patience._reader, "ranks", lambda: self.ranks)
 
     def goes_on(self, seconds: float, stood: float = 0.0) -> bool:
-        """Until it is to be ended; `stood` is how long it has stood when it begins to."""
+        """Go on for some seconds, and return whether the run must be ended by then.
+
+        If `stood` is not 0, the run stands still, and already has for that many seconds.
+        """
         for _ in range(round(2 * seconds)):
             self.now += 0.5
             stood += 0.5 * bool(stood)
