@@ -58,7 +58,7 @@ class Account:
 
 def add_up(record: Record) -> Account:
     """Return the account of a run; if it uses a GPU, only memory on the GPU counts."""
-    counts = [storage.on_gpu or not record.uses_gpu for storage in record.storages]
+    counted = record.counted
     held: Counter[str] = Counter()
     by: dict[str, int] = {}
     total = peak = at = when = 0
@@ -67,7 +67,7 @@ def add_up(record: Record) -> Account:
     every = max(1, len(record.events) // POINTS)
     for index, (number, change) in enumerate(record.events):
         kind = record.storages[number].kind
-        if counts[number]:
+        if counted[number]:
             held[kind] += change
             total += change
             if total > peak:
@@ -88,7 +88,7 @@ def add_up(record: Record) -> Account:
         len(record.steps),
         record.uses_gpu,
         host,
-        allocator.least([event for event in record.events if counts[event[0]]], peak),
+        allocator.least([event for event in record.events if counted[event[0]]], peak),
         _traffic(record),
     )
 

@@ -4,19 +4,20 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import astuple
 
-from course.diagnostics.fit.account import Account, Traffic, add_up, time
+from course.diagnostics.fit.account import Account, Traffic, time
 from course.diagnostics.fit.record import KINDS, Record
 
 Peak = tuple[dict[str, int], str]  # the bytes by kind, and the line that allocated the last piece
+Counted = tuple[Record, Account]  # a run, and what it adds up to
 
 
-def extrapolated(records: dict[int, Record], sizes: list[int], size: int) -> Account | None:
+def extrapolated(runs: dict[int, Counted], sizes: list[int], size: int) -> Account | None:
     """Return the account for `size` layers, by lines through the runs with two numbers of layers.
 
     The peak of each moment lies on such a line, unless it moves to another place within the moment.
     None if the two runs did not go through the same moments.
     """
-    low, high = (records[known] for known in sizes)
+    (low, less), (high, more) = (runs[known] for known in sizes)
     if [name for _, name in low.moments] != [name for _, name in high.moments]:
         return None
     distance = (size - sizes[1]) / (sizes[1] - sizes[0])
@@ -32,7 +33,6 @@ def extrapolated(records: dict[int, Record], sizes: list[int], size: int) -> Acc
     peak = max(totals)
     number = totals.index(peak)
     begin, moment = high.moments[number]
-    less, more = add_up(low), add_up(high)
     return Account(
         peak,
         *peaks[number],
@@ -49,6 +49,7 @@ def extrapolated(records: dict[int, Record], sizes: list[int], size: int) -> Acc
 
 def _peaks(record: Record) -> list[Peak]:
     """The peak of each moment of a run."""
+    counted = record.counted
     held: Counter[str] = Counter()
     peaks: list[Peak] = []
     begins = [begin for begin, _ in record.moments]
@@ -56,7 +57,7 @@ def _peaks(record: Record) -> list[Peak]:
         most, at = held.copy(), ""
         for number, change in record.events[begin:end]:
             storage = record.storages[number]
-            if storage.on_gpu or not record.uses_gpu:
+            if counted[number]:
                 held[storage.kind] += change
                 if held.total() > most.total():
                     most, at = held.copy(), storage.line

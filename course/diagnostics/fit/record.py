@@ -46,6 +46,11 @@ class Record:
     messages: list[Message] = field(default_factory=list)
     uses_gpu: bool = False
 
+    @property
+    def counted(self) -> list[bool]:
+        """Whether each storage counts: once a GPU is used, only storages on it do."""
+        return [storage.on_gpu or not self.uses_gpu for storage in self.storages]
+
     @classmethod
     def of(cls, plain: Plain) -> "Record":
         """Make a record from the dict that `plain` returned."""

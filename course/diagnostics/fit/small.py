@@ -92,20 +92,21 @@ def _with_fewer_layers(real: Plain, failed: Plain, ask: Ask) -> Plain:
     """Extrapolate the answer, with its account, from three smaller numbers of layers."""
     layer, count = failed["layers"]
     sizes = _sizes(count)
-    records = {}
+    runs: dict[int, layers.Counted] = {}
     answer: Plain = {}
     for size in sizes:
         changes = real.get("changes", {}) | {"layers": [layer, size]}
         answer = _with_record(real | {"changes": changes}, failed["batch"], ask)
         if "failed" in answer:
             return answer
-        records[size] = answer.pop("record")
-    account = layers.extrapolated(records, sizes[1:], count)
-    tried = layers.extrapolated(records, sizes[:2], sizes[2])
+        record = answer.pop("record")
+        runs[size] = record, add_up(record)
+    account = layers.extrapolated(runs, sizes[1:], count)
+    tried = layers.extrapolated(runs, sizes[:2], sizes[2])
     if account is None or tried is None:
         none = f"There is not enough memory here for {count} layers, and fewer do other things."
         return {"failed": none}
-    error = _error(tried, add_up(records[sizes[2]]))
+    error = _error(tried, runs[sizes[2]][1])
     answer["account"] = account
     answer["notes"].append(
         f"There is not enough memory here for {count} layers ({layer}), so {_three(sizes)} "
