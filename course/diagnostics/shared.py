@@ -20,34 +20,34 @@ from course.diagnostics.watch.rank_states import RankState
 
 # The variables in which launchers give a process its rank and the number of ranks. Slurm's come
 # last: mpirun inside a Slurm job leaves them unchanged, and then they do not give the rank.
-RANKS = (
+RANK_VARIABLES = (
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
 )
 # Variables that have the same value on all ranks of a run, and another value in any other run.
-JOBS = (
+JOB_VARIABLES = (
     ("TORCHELASTIC_RUN_ID",),
     ("PMIX_NAMESPACE",),
     ("OMPI_MCA_orte_hnp_uri",),
     ("SLURM_JOB_ID", "SLURM_STEP_ID"),
     ("MASTER_ADDR", "MASTER_PORT"),
 )
-RUN = ".course-run"  # the folder that a run makes inside a shared one, and removes at its end
+RUN_FOLDER = ".course-run"  # what a run makes inside a shared folder, and removes at its end
 MARK = FolderMark(
     "course-run.txt",
     "The course has made this folder for one run. At its end, it removes the folder, or renames it "
     "for --keep.\n",
 )
-KEPT = "run"  # with --keep, the run's folder gets a name that begins with this
-END = "end"  # the file that ends the run; it holds the exit code for all commands
+KEPT_PREFIX = "run"  # with --keep, the run's folder gets a name that begins with this
+END_FILE = "end"  # the file that ends the run; it holds the exit code for all commands
 LEFT_S = 10.0  # for the others to read that file: a launcher may kill them once one has ended
 
 
 def rank() -> tuple[int, int]:
     """Return this process's rank and the number of ranks; raises `CourseError` if unknown."""
-    for names in RANKS:
+    for names in RANK_VARIABLES:
         values = [os.environ.get(name, "") for name in names]
         if all(value.isdecimal() for value in values):
             return int(values[0]), int(values[1])
@@ -62,11 +62,11 @@ def default_folder() -> Path:
 
     Raises `CourseError` if no variable identifies the run.
     """
-    for names in JOBS:
+    for names in JOB_VARIABLES:
         values = [os.environ.get(name, "") for name in names]
         if all(values) and values != ["none"]:
             name = "".join(letter if letter.isalnum() else "-" for letter in "-".join(values))
-            return Path(f"{RUN}-{name[:60]}")
+            return Path(f"{RUN_FOLDER}-{name[:60]}")
     raise CourseError(
         "Nothing says which ranks belong together: give --folder, one that all of them see, and "
         "that no other run uses."
@@ -80,15 +80,15 @@ def within(folder: Path) -> Path:
     """
     if not folder.is_dir():
         raise CourseError(f"There is no folder {folder}: --folder names one that all machines see.")
-    return folder / RUN
+    return folder / RUN_FOLDER
 
 
 @dataclass(frozen=True)
 class SharedFolder:
-    """The `folder` of a run, and the folder in it for this command's `own` ranks."""
+    """The `folder` of a run, and in it the `own_folder` of the ranks that this command starts."""
 
     folder: Path
-    own: Path
+    own_folder: Path
 
     def judges(self, ranks: Sequence[RankState]) -> bool:
         """Whether this command started the lowest of the ranks seen so far, or none was seen."""
@@ -98,14 +98,14 @@ class SharedFolder:
     def end(self) -> int | None:
         """The exit code for all commands, once the run is to end; None before."""
         with contextlib.suppress(OSError, ValueError):
-            return int((self.folder / END).read_text())
+            return int((self.folder / END_FILE).read_text())
         return None
 
     def end_all(self, code: int) -> None:
         """Tell all commands to end what they started, and to exit with this code."""
-        part = self.folder / f"{END}.part"
+        part = self.folder / f"{END_FILE}.part"
         part.write_text(str(code))
-        part.replace(self.folder / END)
+        part.replace(self.folder / END_FILE)
 
 
 def make(folder: Path) -> None:
@@ -121,29 +121,30 @@ def join(folder: Path, keep: bool) -> Iterator[SharedFolder]:
     Raises `CourseError` if the folder cannot be made, was not made by the course, or belongs to a
     run that has ended.
     """
-    shared = _enter(folder.absolute())
+    shared_folder = _enter(folder.absolute())
     try:
-        yield shared
+        yield shared_folder
     finally:
-        (shared.own / "here").unlink(missing_ok=True)
-        _leave(shared, keep)
+        (shared_folder.own_folder / "here").unlink(missing_ok=True)
+        _leave(shared_folder, keep)
 
 
 def _enter(folder: Path) -> SharedFolder:
     """Make this command's own folder inside the run's, with a file that marks it as in use."""
     # Commands in different containers may have the same host name and process id.
-    own = folder / f"{os.uname().nodename}-{secrets.token_hex(4)}"
+    own_folder = folder / f"{os.uname().nodename}-{secrets.token_hex(4)}"
     while True:
         if not MARK.is_on(folder):
-            _make_marked(folder, own.name)
+            _make_marked(folder, own_folder.name)
         if not MARK.is_on(folder) and os.path.lexists(folder):
             raise CourseError(f"{folder} is there, and the course has not made it: move it away.")
-        if (folder / END).exists():
+        if (folder / END_FILE).exists():
             raise CourseError(f"{folder} is of a run that has ended: delete it, and start again.")
-        with _making(own), contextlib.suppress(FileNotFoundError):  # `folder` was just removed
-            own.mkdir()
-            (own / "here").touch()
-            return SharedFolder(folder, own)
+        # The run's folder may have been removed just now.
+        with _making(own_folder), contextlib.suppress(FileNotFoundError):
+            own_folder.mkdir()
+            (own_folder / "here").touch()
+            return SharedFolder(folder, own_folder)
 
 
 def _make_marked(folder: Path, name: str) -> None:
@@ -167,18 +168,18 @@ def _making(folder: Path) -> Iterator[None]:
         raise CourseError(f"The folder {folder} cannot be made: {error.strerror}.") from None
 
 
-def _leave(shared: SharedFolder, keep: bool) -> None:
+def _leave(shared_folder: SharedFolder, keep: bool) -> None:
     """Remove or rename the run's folder, unless another command still uses it and will do so."""
-    late = time.monotonic() + LEFT_S
-    while (in_use := any(shared.folder.glob("*/here"))) and shared.end is not None:
-        if time.monotonic() > late:
+    deadline = time.monotonic() + LEFT_S
+    while (in_use := any(shared_folder.folder.glob("*/here"))) and shared_folder.end is not None:
+        if time.monotonic() > deadline:
             return
         time.sleep(0.1)
     if in_use:
         return
-    name = f"{KEPT if keep else shared.folder.name}-{shared.own.name}"
+    name = f"{KEPT_PREFIX if keep else shared_folder.folder.name}-{shared_folder.own_folder.name}"
     with contextlib.suppress(OSError):  # another command left at the same moment, and did it
-        if MARK.is_on(shared.folder):
-            gone = shared.folder.rename(shared.folder.with_name(name))
+        if MARK.is_on(shared_folder.folder):
+            renamed = shared_folder.folder.rename(shared_folder.folder.with_name(name))
             if not keep:
-                shutil.rmtree(gone, ignore_errors=True)
+                shutil.rmtree(renamed, ignore_errors=True)

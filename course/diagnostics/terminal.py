@@ -23,8 +23,8 @@ Answer = WhyAnswer | RightAnswer
 def run(argv: Sequence[str]) -> int:
     """Run the command `run`, and return its exit code."""
     args = options.run(argv)
-    with terminal_run.folder(args) as (folder, shared):
-        watched = TerminalRun(args, folder, shared)
+    with terminal_run.folder(args) as (folder, shared_folder):
+        watched = TerminalRun(args, folder, shared_folder)
         ending = watched.finish()
     if args.json and watched.judges:
         report.write(args.json, "run", args.command, ending.findings, **ending.plain())
@@ -49,31 +49,33 @@ def right(argv: Sequence[str]) -> int:
     args = options.right(argv)
     if args.deep:
         return deep.right(args)
-    return _ask(Question("right", NUMERICS, right_answer, goes_on=True), args)
+    return _ask(Question("right", NUMERICS, right_answer, keeps_recording=True), args)
 
 
 @dataclass(frozen=True)
 class Question:
     """A question about the steps of a run: what to record (`looks_at`), and how to answer.
 
-    `answer` judges the ranks that have reported to a folder. `goes_on` says whether ranks still
-    record something after the watched steps.
+    `answer` judges the ranks that have reported to a folder. `keeps_recording` says whether ranks
+    still record something after the watched steps.
     """
 
     tool: str
     looks_at: str
     answer: Callable[..., Answer | None]
-    goes_on: bool = False
+    keeps_recording: bool = False
 
 
 def _ask(question: Question, args: argparse.Namespace) -> int:
-    with terminal_run.folder(args) as (folder, shared):
+    with terminal_run.folder(args) as (folder, shared_folder):
         early = EarlyAnswer(question, args)
-        watched = TerminalRun(args, folder, shared, args.steps, early.is_enough, question.looks_at)
+        watched = TerminalRun(
+            args, folder, shared_folder, args.steps, early.is_enough, question.looks_at
+        )
         ending = watched.finish()
         answer = None
         if watched.judges:
-            answer = None if question.goes_on else early.answer
+            answer = None if question.keeps_recording else early.answer
             answer = answer or _last_answer(question, folder, ending) or early.answer
         if (
             answer
@@ -84,8 +86,8 @@ def _ask(question: Question, args: argparse.Namespace) -> int:
             say(f"\n{answer}")  # after a failure or a hang, its finding is the last word
     if args.json and watched.judges:
         findings = [*ending.findings, *(answer.findings if answer else [])]
-        more = ending.plain() | _more(question, answer.plain() if answer else {})
-        report.write(args.json, question.tool, args.command, findings, **more)
+        fields = ending.plain() | _json_fields(question, answer.plain() if answer else {})
+        report.write(args.json, question.tool, args.command, findings, **fields)
     return exit_code(ending, answer is not None and _has_faults(answer))
 
 
@@ -94,7 +96,7 @@ def _has_faults(answer: Answer) -> bool:
     return any(not finding.note for finding in answer.findings)
 
 
-def _more(question: Question, plain: dict[str, object]) -> dict[str, object]:
+def _json_fields(question: Question, plain: dict[str, object]) -> dict[str, object]:
     """The fields that an answer adds to the JSON, besides its findings."""
     if question.looks_at == PROFILING:
         return {"why": plain or None}
@@ -107,21 +109,21 @@ class EarlyAnswer:
     def __init__(self, question: Question, args: argparse.Namespace) -> None:
         self._question, self._stop, self._quiet = question, args.stop, args.quiet
         self._has_judged = False
-        self._text, self._at = "", 0  # the printed answer, and the backward passes before it
+        self._printed, self._printed_at = "", 0  # the answer, and the backward passes before it
         self.answer: Answer | None = None
 
     def is_enough(self, watched: TerminalRun) -> bool:
         """Answer once all ranks have reported; return whether to end the run."""
-        if not watched.is_whole:
+        if not watched.has_all_ranks:
             return False
-        everywhere = watched.shared is not None  # ranks of other machines must report, too
+        everywhere = watched.shared_folder is not None  # ranks of other machines must report, too
         if not self._has_judged and report_files.all_have_reported(watched.folder, everywhere):
             self._has_judged = True
             with suppress(CourseError):  # too few reports: the answer at the end will say so
                 self.answer = self._question.answer(watched.folder)
             if self.answer and self._may_print(self.answer):
-                self._text, self._at = str(self.answer), watched.passes
-                say(f"\n{self._text}\n")
+                self._printed, self._printed_at = str(self.answer), watched.passes
+                say(f"\n{self._printed}\n")
         return self._has_judged and self._stop and report_files.go_on(watched.folder)
 
     def is_new(self, answer: Answer, passes: int) -> bool:
@@ -130,8 +132,8 @@ class EarlyAnswer:
         The script's own output comes in between. That is taken to be much once the run has made
         twice as many backward passes as when the answer was printed.
         """
-        is_far_above = not self._question.goes_on and passes >= 2 * self._at
-        return is_far_above or self._text != str(answer)
+        is_far_above = not self._question.keeps_recording and passes >= 2 * self._printed_at
+        return is_far_above or self._printed != str(answer)
 
     def _may_print(self, answer: Answer) -> bool:
         return not self._stop and (not self._quiet or _has_faults(answer))

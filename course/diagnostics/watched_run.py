@@ -32,7 +32,7 @@ ENV = {"PYTHONFAULTHANDLER": ""}
 Watch = Callable[[Run, Event], None]
 
 
-def nothing(run: Run, event: Event) -> None:
+def ignore_event(run: Run, event: Event) -> None:
     """Ignore an event of a run."""
 
 
@@ -56,7 +56,7 @@ class WatchedRun:
         self._stop, self._over = threading.Event(), threading.Event()
         self._stopped = False
 
-    def run(self, words: list[str], watch: Watch = nothing, limit: float | None = None) -> Run:
+    def run(self, words: list[str], watch: Watch = ignore_event, limit: float | None = None) -> Run:
         """Run the command to its end, or for at most `limit` seconds.
 
         Seconds in which a rank waited for a core do not count. `watch` gets the events of the run,
@@ -64,7 +64,7 @@ class WatchedRun:
         """
         runs: list[Run] = []
 
-        def take(run: Run, event: Event) -> None:
+        def on_event(run: Run, event: Event) -> None:
             runs[:] = [run]
             if isinstance(event, SupervisorStarted):
                 self._patience.begin(limit)
@@ -74,7 +74,7 @@ class WatchedRun:
         watcher = threading.Thread(target=self._wait_until_over, daemon=True)
         watcher.start()
         try:
-            launch(words, take, env=env, stop=self._stop)
+            launch(words, on_event, env=env, stop=self._stop)
         except Interrupted:
             if not self._stop.is_set():
                 raise
@@ -99,9 +99,9 @@ class WatchedRun:
             ended = INTERRUPTED
         else:
             ended = ITSELF
-            patience.last()
-        failed = 0 if run.ok else run.launcher_code or 1
-        ending = ending_of(patience.ranks, ended, failed, seconds, patience.enough)
+            patience.read_last_states()
+        code = 0 if run.ok else run.launcher_code or 1
+        ending = ending_of(patience.ranks, ended, code, seconds, patience.stuck_after_s)
         run.waits_in = ending.waits_in
         return ending
 

@@ -75,7 +75,7 @@ def test_without_a_job_a_folder_must_be_given(started_by) -> None:
 def test_only_the_folder_of_the_run_goes(tmp_path: Path) -> None:
     (tmp_path / "model.pt").write_text("weights")
     with shared.join(shared.within(tmp_path), keep=False) as run:
-        (run.own / "report").write_text("steps")
+        (run.own_folder / "report").write_text("steps")
     assert list(tmp_path.iterdir()) == [tmp_path / "model.pt"]
 
 
@@ -116,8 +116,8 @@ def test_two_commands_of_one_host_name_and_process_id(tmp_path: Path) -> None:
     folder = shared.within(tmp_path)
     with shared.join(folder, keep=False) as one:
         with shared.join(folder, keep=False) as other:
-            assert one.own != other.own and one.folder == other.folder
-        assert (one.own / "here").exists()
+            assert one.own_folder != other.own_folder and one.folder == other.folder
+        assert (one.own_folder / "here").exists()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -148,7 +148,7 @@ def test_a_command_that_comes_as_the_last_one_leaves(
 
         monkeypatch.setattr(Path, "mkdir", too_late)
         with shared.join(folder, keep=False) as other:
-            assert shared.MARK.is_on(folder) and (other.own / "here").exists()
+            assert shared.MARK.is_on(folder) and (other.own_folder / "here").exists()
 
 
 @pytest.mark.parametrize("words", [["--rank"], ["--folder", "."], ["--rank", "--folder", "."]])

@@ -41,12 +41,12 @@ class RunEnding:
 
 
 def ending_of(
-    ranks: Sequence[RankState], ended: str, code: int | None, seconds: float, enough: float
+    ranks: Sequence[RankState], ended: str, code: int | None, seconds: float, stuck_after_s: float
 ) -> RunEnding:
     """Describe a run that has ended with exit `code`, or is being ended after `seconds`.
 
-    `ended` is one of the constants above. Ranks that have not moved for `enough` seconds are taken
-    to stand still.
+    `ended` is one of the constants above. Ranks that have not moved for `stuck_after_s` seconds are
+    taken to stand still.
     """
     if ended == ITSELF:
         return _by_itself(ranks, code or 0)
@@ -63,15 +63,16 @@ def ending_of(
     if ended != STOOD and stood < MOVES_S:
         lead = f"{lead} The ranks were still working:"
         return RunEnding(ended, lead=lead, ranks=standing.working(ranks))
-    if ended != STOOD and stood < enough:
+    if ended != STOOD and stood < stuck_after_s:
         lead = f"{lead} It is too early to say whether the ranks stand still:"
         return RunEnding(ended, lead=lead, ranks=standing.working(ranks))
     lead = f"{lead} No rank has moved for {words.duration(round(stood))}. Where the ranks stood:"
     lines, calls = standing.lines(ranks), standing.waits_in(ranks)
-    return RunEnding(ended, lead=lead, ranks=lines, findings=_waiting(ranks), waits_in=calls)
+    findings = _standstill_findings(ranks)
+    return RunEnding(ended, lead=lead, ranks=lines, findings=findings, waits_in=calls)
 
 
-def _waiting(ranks: Sequence[RankState]) -> list[Finding]:
+def _standstill_findings(ranks: Sequence[RankState]) -> list[Finding]:
     """Find why the ranks wait; add a note if ranks of other machines cannot be seen."""
     findings = standstills.findings(ranks)
     world = max(state.snapshot.world for state in ranks)

@@ -35,9 +35,9 @@ class Patience:
         self._tell, self._patience = tell, patience
         self.limit, self._spares = limit, spares
         self._began = time.monotonic()
-        self._read_at = self._fewer = self._spared = 0.0
-        self._told = False
-        self._last = self._longest = 0.0  # seconds that it has stood still: now, and before
+        self._read_at = self._fewer_since = self._spared_s = 0.0
+        self._has_warned = False
+        self._stood = self._longest_stand = 0.0  # seconds that it has stood still: now, and before
         self.ranks: list[RankState] = []
         self.over_patience = self.over_limit = False
 
@@ -51,9 +51,9 @@ class Patience:
         return time.monotonic() - self._began
 
     @property
-    def enough(self) -> float:
+    def stuck_after_s(self) -> float:
         """Seconds of standing still after which the run is clearly stuck, judging by its past."""
-        return min(max(STANDS_S, TIMES * self._longest), TOLD_S)
+        return min(max(STANDS_S, TIMES * self._longest_stand), TOLD_S)
 
     def is_over(self) -> bool:
         """Whether the run must be ended; the ranks' files are read at most twice a second."""
@@ -62,44 +62,43 @@ class Patience:
         self._read_at = time.monotonic()
         self._take(self._reader.ranks())
         stood = standing.stood(self.ranks)
-        if stood < self._last:  # the run went on
-            self._longest = max(self._longest, self._last)
-        self._last = stood
+        if stood < self._stood:  # the run went on
+            self._longest_stand = max(self._longest_stand, self._stood)
+        self._stood = stood
         self._warn(stood)
         self.over_patience = stood > self._patience
-        self.over_limit = self.limit is not None and self._is_over(self.limit, stood)
+        self.over_limit = self.limit is not None and self._is_over_limit(self.limit, stood)
         return self.over_patience or self.over_limit
 
-    def last(self) -> list[RankState]:
-        """Read and return the last states of the ranks of a run that has ended by itself."""
+    def read_last_states(self) -> None:
+        """Read the last states of the ranks of a run that has ended by itself."""
         self.ranks = self._reader.ranks()
-        return self.ranks
 
-    def _is_over(self, limit: float, stood: float) -> bool:
+    def _is_over_limit(self, limit: float, stood: float) -> bool:
         late = self.seconds - limit
         if late < 0:
             return False
         if self._spares:
             living = [rank.snapshot.pid for rank in self.ranks if rank.alive]
             waited = map(process_tree.waited_for_a_core, living)
-            self._spared = max(self._spared, min(max(waited, default=0.0), SPARED * limit))
-            late -= self._spared
-        clear = not self.ranks or stood < MOVES_S or stood >= self.enough
-        return late > (0 if clear else LATE_S)
+            self._spared_s = max(self._spared_s, min(max(waited, default=0.0), SPARED * limit))
+            late -= self._spared_s
+        is_clear = not self.ranks or stood < MOVES_S or stood >= self.stuck_after_s
+        return late > (0 if is_clear else LATE_S)
 
     def _warn(self, stood: float) -> None:
-        if self._patience > TOLD_S < stood and not self._told:
+        if self._patience > TOLD_S < stood and not self._has_warned:
             self._tell(
                 f"No rank has moved for {stood:.0f} s. The run is ended when none has for "
                 f"{self._patience:.0f} s; an interrupt ends it now, and says where they stand."
             )
-        self._told = stood > TOLD_S
+        self._has_warned = stood > TOLD_S
 
     def _take(self, ranks: list[RankState]) -> None:
         """Take new states, except while ranks are being ended: what they did before that counts."""
         living = {state.rank for state in ranks if state.alive is not False}
         fewer = {state.rank for state in self.ranks if state.alive is not False} - living
         now = time.monotonic()
-        self._fewer = (self._fewer or now) if fewer else 0.0
-        if not fewer or now - self._fewer > SETTLE_S:
-            self.ranks, self._fewer = ranks, 0.0
+        self._fewer_since = (self._fewer_since or now) if fewer else 0.0
+        if not fewer or now - self._fewer_since > SETTLE_S:
+            self.ranks, self._fewer_since = ranks, 0.0
