@@ -47,7 +47,7 @@ class Account:
     traffic: Traffic
 
     @classmethod
-    def of(cls, plain: Plain) -> "Account":
+    def from_plain(cls, plain: Plain) -> "Account":
         """Make an account from the dict that `plain` returned."""
         return cls(**plain | {"traffic": Traffic(**plain["traffic"])})
 
@@ -61,7 +61,7 @@ def add_up(record: Record) -> Account:
     counted = record.counted
     held: Counter[str] = Counter()
     by: dict[str, int] = {}
-    total = peak = at = when = 0
+    total = peak = peak_number = peak_index = 0
     on_host = host = 0
     series = []
     every = max(1, len(record.events) // POINTS)
@@ -71,24 +71,24 @@ def add_up(record: Record) -> Account:
             held[kind] += change
             total += change
             if total > peak:
-                peak, at, when, by = total, number, index, dict(held)
+                peak, peak_number, peak_index, by = total, number, index, dict(held)
         elif kind in KEPT:
             on_host += change
             host = max(host, on_host)
         if index % every == 0:
-            series.append((time(record, index), {name: held[name] for name in KINDS}))
+            series.append((time_in_steps(record, index), {name: held[name] for name in KINDS}))
     moments = [where for where, _ in record.moments]
     return Account(
         peak,
         {kind: by.get(kind, 0) for kind in KINDS},
-        record.storages[at].line if record.storages else "",
-        1 + bisect_right(record.steps, when),
-        record.moments[bisect_right(moments, when) - 1][1] if record.moments else "",
+        record.storages[peak_number].line if record.storages else "",
+        1 + bisect_right(record.steps, peak_index),
+        record.moments[bisect_right(moments, peak_index) - 1][1] if record.moments else "",
         series,
         len(record.steps),
         record.uses_gpu,
         host,
-        allocator.least([event for event in record.events if counted[event[0]]], peak),
+        allocator.smallest_gpu([event for event in record.events if counted[event[0]]], peak),
         _traffic(record),
     )
 
@@ -104,7 +104,7 @@ def _traffic(record: Record) -> Traffic:
     )
 
 
-def time(record: Record, index: int) -> float:
+def time_in_steps(record: Record, index: int) -> float:
     """The time of an event: the number of steps before it, plus the fraction of its own step."""
     step = bisect_right(record.steps, index)
     begin = record.steps[step - 1] if step else 0

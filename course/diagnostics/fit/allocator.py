@@ -140,7 +140,7 @@ def reserved(events: Iterable[tuple[int, int]], limit: float = math.inf) -> int:
     return most
 
 
-def least(events: list[tuple[int, int]], peak: int) -> int:
+def smallest_gpu(events: list[tuple[int, int]], peak: int) -> int:
     """Return the bytes of the smallest GPU that has room for these storages.
 
     Together, the storages never take more than `peak` bytes. On a larger GPU the allocator would

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SMALLER = 3  # smaller batches to try at most, each half of the one before
 LARGER = 2  # rehearsals at most to confirm the largest batch that fits
-MODEL = {
+MODEL_CHANGES = {
     "autocast": "bfloat16 autocast around the model's forward pass",
     "checkpoint": "activation checkpointing of the repeated layers",
     "shard": "fully_shard by layers over {} in place of DDP",
@@ -49,7 +49,7 @@ def fit_answer(args: argparse.Namespace) -> FitAnswer:
     """Rehearse the command, and answer where it fits; raises `CourseError` if that fails."""
     with stage(command.script(args.command)) as open_stage:
         result = answer(open_stage, args.gpus, args.memory)
-    result.alone = args.step_ms and args.step_ms / 1000
+    result.one_gpu_s = args.step_ms and args.step_ms / 1000
     if args.json:
         report.write(args.json, "fit", args.command, [], **result.plain())
     return result
@@ -96,10 +96,10 @@ def _single_changes(
             if run.fits:
                 break
     more = [run for run in runs if run.rehearsal.ranks > ranks and run.memory == memory]
-    wishes = [(ranks, {name: True}) for name in (*MODEL, OFFLOAD)]
-    wishes += [] if more else [(2 * ranks, {})]
-    outcomes = stage.together(wishes)
-    for (name, do), rehearsal in zip(MODEL.items(), outcomes, strict=False):
+    setups = [(ranks, {name: True}) for name in (*MODEL_CHANGES, OFFLOAD)]
+    setups += [] if more else [(2 * ranks, {})]
+    outcomes = stage.together(setups)
+    for (name, do), rehearsal in zip(MODEL_CHANGES.items(), outcomes, strict=False):
         if isinstance(rehearsal, Rehearsal) and name in rehearsal.made:
             do = do.format(words.plural(ranks, "GPU"))
             yield Advice(do, RehearsedRun(rehearsal, memory).peak), {name: True}
@@ -107,7 +107,7 @@ def _single_changes(
         more = [RehearsedRun(outcomes[-1], memory)]
     if more and more[0].peak < target.peak:
         yield Advice(words.plural(more[0].rehearsal.ranks, "GPU"), more[0].peak), {}
-    offload = outcomes[len(MODEL)]
+    offload = outcomes[len(MODEL_CHANGES)]
     if isinstance(offload, Rehearsal) and OFFLOAD in offload.made and offload.account.uses_gpu:
         host = words.size(offload.account.host, 3)
         do = f"fully_shard with CPUOffloadPolicy, and {host} of the host's memory for each GPU"
@@ -123,19 +123,19 @@ def _combined_changes(stage: Stage, target: RehearsedRun, trials: Sequence[Trial
     }
     sentences: dict[str, str] = {}
     changes: dict[str, object] = {}
-    wishes = []
+    setups = []
     for name, (do, change) in helpful.items():
         sentences[name], changes = do, changes | change
         if name == OFFLOAD and "shard" in sentences:  # an offloaded model is sharded as well
             del sentences["shard"], changes["shard"]
         if len(sentences) > 1:
-            wishes.append((f"together, {'; '.join(sentences.values())}", changes))
-    if not wishes:
+            setups.append((f"together, {'; '.join(sentences.values())}", changes))
+    if not setups:
         return []
-    outcomes = stage.together([(target.rehearsal.ranks, changes) for _, changes in wishes])
+    outcomes = stage.together([(target.rehearsal.ranks, changes) for _, changes in setups])
     advice = [
         Advice(do, RehearsedRun(outcome, target.memory).peak)
-        for (do, changes), outcome in zip(wishes, outcomes, strict=True)
+        for (do, changes), outcome in zip(setups, outcomes, strict=True)
         if isinstance(outcome, Rehearsal) and changes.keys() - {"passes"} <= set(outcome.made)
     ]
     enough = [combined for combined in advice if combined.peak <= target.memory]

@@ -18,11 +18,11 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader
 
 from course.core import insides, interceptor
-from course.diagnostics.fit.moments import Enough
+from course.diagnostics.fit.moments import StopScript
 from course.diagnostics.fit.record import Plain
 
-LISTS = (nn.ModuleList, nn.Sequential)
-MODEL = {"autocast", "checkpoint", "shard", "offload"}  # changes of the model
+LIST_CLASSES = (nn.ModuleList, nn.Sequential)
+MODEL_CHANGES = {"autocast", "checkpoint", "shard", "offload"}  # changes of the model
 
 
 class Changes:
@@ -58,8 +58,8 @@ class Changes:
         optimizers.register_optimizer_step_pre_hook(self._step_begins)
 
     def _step_begins(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if MODEL & self._requested.keys() - self.made:
-            raise Enough  # there was nothing to change, so the steps would show nothing new
+        if MODEL_CHANGES & self._requested.keys() - self.made:
+            raise StopScript  # there was nothing to change, so the steps would show nothing new
 
     def shard(self, module: nn.Module) -> None:
         """Shard a model by its repeated layers, unless an optimizer already has whole weights."""
@@ -107,20 +107,20 @@ class Changes:
         inner = {
             part for each in self._lists for child in each.children() for part in child.modules()
         }
-        found = {
+        entries = {
             entry
             for each in self._lists - inner
             for entry in Counter(map(_kind, repeated(each))).items()
         }
-        if len(found) != 1:
+        if len(entries) != 1:
             return None
-        ((layer, _), count) = found.pop()
+        ((layer, _), count) = entries.pop()
         return layer, count
 
     def _add(self, add: interceptor.Function) -> interceptor.Function:
         @wraps(add)
         def added(module: nn.Module, name: str, part: nn.Module | None) -> None:
-            if isinstance(module, LISTS):
+            if isinstance(module, LIST_CLASSES):
                 self._lists.add(module)
                 layer, most = self._requested.get("layers", ("", 0))
                 held = [type(child).__qualname__ for child in module.children()].count(layer)
@@ -137,10 +137,10 @@ class Changes:
             init(optimizer, *args, **kwargs)
             self._optimizers += 1
             if "shard" in self._requested.keys() - self.made:
-                raise Enough  # it is too late to shard: the optimizer has the whole weights
+                raise StopScript  # it is too late to shard: the optimizer has the whole weights
             if passes := self._requested.get("passes"):
-                _each(passes, optimizer, "step")
-                _each(passes, optimizer, "zero_grad")
+                _only_every(passes, optimizer, "step")
+                _only_every(passes, optimizer, "zero_grad")
 
         return made
 
@@ -189,7 +189,7 @@ def repeated(module: nn.Module) -> list[nn.Module]:
     layers: list[nn.Module] = []
     covered: set[nn.Module] = set()
     for submodule in module.modules():
-        if submodule in covered or not isinstance(submodule, LISTS):
+        if submodule in covered or not isinstance(submodule, LIST_CLASSES):
             continue
         parts = [part for part in submodule if any(True for _ in part.parameters())]
         kinds = [type(part) for part in parts if any(True for _ in part.children())]
@@ -205,7 +205,7 @@ def _kind(module: nn.Module) -> tuple[str, tuple[torch.Size, ...]]:
     return type(module).__qualname__, shapes
 
 
-def _each(passes: int, optimizer: Optimizer, name: str) -> None:
+def _only_every(passes: int, optimizer: Optimizer, name: str) -> None:
     """Replace a method of an optimizer, so that only every `passes`-th call does something."""
     method = getattr(optimizer, name).__func__
     calls = 0

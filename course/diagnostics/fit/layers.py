@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import astuple
 
-from course.diagnostics.fit.account import Account, Traffic, time
+from course.diagnostics.fit.account import Account, Traffic, time_in_steps
 from course.diagnostics.fit.record import KINDS, Record
 
 Peak = tuple[dict[str, int], str]  # the bytes by kind, and the line that allocated the last piece
@@ -17,7 +17,7 @@ def extrapolated(runs: dict[int, Counted], sizes: list[int], size: int) -> Accou
     The peak of each moment lies on such a line, unless it moves to another place within the moment.
     None if the two runs did not go through the same moments.
     """
-    (low, less), (high, more) = (runs[known] for known in sizes)
+    (low, low_account), (high, high_account) = (runs[known] for known in sizes)
     if [name for _, name in low.moments] != [name for _, name in high.moments]:
         return None
     distance = (size - sizes[1]) / (sizes[1] - sizes[0])
@@ -38,12 +38,15 @@ def extrapolated(runs: dict[int, Counted], sizes: list[int], size: int) -> Accou
         *peaks[number],
         1 + bisect_right(high.steps, begin),
         moment,
-        [(time(high, begin), by) for (begin, _), (by, _) in zip(high.moments, peaks, strict=True)],
+        [
+            (time_in_steps(high, begin), by)
+            for (begin, _), (by, _) in zip(high.moments, peaks, strict=True)
+        ],
         len(high.steps),
         high.uses_gpu,
-        round(line(less.host, more.host)),
-        round(peak * more.reserved / more.peak),
-        Traffic(*map(line, astuple(less.traffic), astuple(more.traffic))),
+        round(line(low_account.host, high_account.host)),
+        round(peak * high_account.reserved / high_account.peak),
+        Traffic(*map(line, astuple(low_account.traffic), astuple(high_account.traffic))),
     )
 
 

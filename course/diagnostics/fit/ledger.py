@@ -29,7 +29,7 @@ COMPUTES = ("torch/nn/modules/", "torch/optim/")
 MAY_MIX = {"aten::copy_", "aten::_foreach_copy_", "aten::index", "aten::index_put_"}
 # Namespaces of operations that ask for a device, as often as all others together, or that mark a
 # place for torch's profiler.
-MAKE_NOTHING = {"prim", "profiler"}
+WITHOUT_MEMORY = {"prim", "profiler"}
 CPU = torch.device("cpu")
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
@@ -46,7 +46,7 @@ class Ledger(TorchDispatchMode):
         super().__init__()
         self.record = Record()
         self.phase = "other"
-        self.begin("setting up")
+        self.begin_moment("setting up")
         self._lines, self._run = lines, run
         self._numbers: dict[int, int] = {}  # the number of each living storage, by its address
         self._alive: dict[int, weakref.ref[torch.UntypedStorage]] = {}
@@ -62,7 +62,7 @@ class Ledger(TorchDispatchMode):
                 storage = self.record.storages[number]
                 storage.kind = min(kind, storage.kind, key=KINDS.index)
 
-    def begin(self, moment: str, phase: str = "other") -> None:
+    def begin_moment(self, moment: str, phase: str = "other") -> None:
         """Record that a new moment of the script begins; new memory is of the kind `phase`."""
         self.phase = phase
         self.record.moments.append((len(self.record.events), moment))
@@ -77,7 +77,7 @@ class Ledger(TorchDispatchMode):
         if (number := self._number(local(tensor))) is not None:
             self.record.storages[number].on_gpu = False
 
-    def lies_on_gpu(self, tensor: Tensor) -> bool:
+    def is_on_gpu(self, tensor: Tensor) -> bool:
         """Whether a tensor is known to be on the GPU."""
         number = self._number(local(tensor))
         return number is not None and self.record.storages[number].on_gpu
@@ -97,7 +97,7 @@ class Ledger(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None
     ) -> Any:
-        if func.namespace in MAKE_NOTHING:
+        if func.namespace in WITHOUT_MEMORY:
             return self._run(func, [], args, kwargs or {})
         if any(kind.__name__ in ("DTensor", "AsyncCollectiveTensor") for kind in types):
             return NotImplemented  # its operations on its parts come here again
@@ -119,7 +119,7 @@ class Ledger(TorchDispatchMode):
         if to_gpu:
             self._put_on_gpu(numbers if func.namespace == "c10d" else numbers[len(given) :])
         elif self.record.uses_gpu:
-            self._spread(func, given, numbers)
+            self._spread_to_gpu(func, given, numbers)
         return result
 
     def _note_message(self, message: sent.Collective | None) -> None:
@@ -129,12 +129,12 @@ class Ledger(TorchDispatchMode):
             nbytes = hops / len(message.ranks) * message.nbytes
             self.record.messages.append(Message(len(self.record.events), hops, nbytes))
 
-    def _spread(self, function: Any, given: list[Tensor], numbers: list[int | None]) -> None:
+    def _spread_to_gpu(self, function: Any, given: list[Tensor], numbers: list[int | None]) -> None:
         """Record that tensors used with one on the GPU are there: few operations mix devices."""
         if schema_of(function).name in MAY_MIX:
-            if self.lies_on_gpu(given[0]):
+            if self.is_on_gpu(given[0]):
                 self._put_on_gpu(numbers[len(given) :])
-        elif any(tensor.dim() and self.lies_on_gpu(tensor) for tensor in given):
+        elif any(tensor.dim() and self.is_on_gpu(tensor) for tensor in given):
             scalars = [not tensor.dim() for tensor in given]
             self._put_on_gpu(
                 [n for i, n in enumerate(numbers) if i >= len(given) or not scalars[i]]

@@ -28,13 +28,13 @@ def _of_short_lists(propagate: Any) -> interceptor.Function:
     @wraps(propagate)
     def propagated(self: Any, schema: Any) -> Any:
         lists = [argument for argument in schema.args_schema if _is_list(argument)]
-        if not _is_by_places(schema, lists):
+        if not _is_elementwise(schema, lists):
             return propagate(self, schema)
-        places = zip(*lists, strict=True)
-        forms = [tuple((type(value), value) for value in place) for place in places]
-        first = {form: place for place, form in reversed(list(enumerate(forms)))}
+        positions = zip(*lists, strict=True)
+        forms = [tuple((type(value), value) for value in position) for position in positions]
+        first = {form: position for position, form in reversed(list(enumerate(forms)))}
         short = tuple(
-            [argument[place] for place in first.values()] if _is_list(argument) else argument
+            [argument[position] for position in first.values()] if _is_list(argument) else argument
             for argument in schema.args_schema
         )
         sharding = propagate(self, replace(schema, args_schema=short))
@@ -52,7 +52,7 @@ def _is_list(argument: Any) -> bool:
     return isinstance(argument, (list, tuple)) and bool(argument)
 
 
-def _is_by_places(schema: Any, lists: list[Any]) -> bool:
+def _is_elementwise(schema: Any, lists: list[Any]) -> bool:
     """Whether an operation takes lists of equal length, and treats each position by itself."""
     return (
         schema.op.name().startswith(ON_LISTS)

@@ -21,18 +21,18 @@ RECURRENT = (
 )
 
 
-class Enough(BaseException):
+class StopScript(BaseException):
     """Ends a script that has taken its steps; not an `Exception`, so that no script catches it."""
 
 
 class Moments:
-    """Hooks that tell the ledger what the script does, and raise `Enough` after the last step."""
+    """Hooks that tell the ledger what the script does, and raise `StopScript` after its steps."""
 
     def __init__(self, ledger: Ledger, steps: int = STEPS) -> None:
         self._ledger, self._steps = ledger, steps
         self._modules: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         self._depth = 0
-        self._taken: dict[int, int] = {}  # steps by optimizer
+        self._steps_taken: dict[int, int] = {}  # steps by optimizer
         self.has_gradients = False
         self.notes: dict[str, None] = {}  # sentences on what makes the account less certain
 
@@ -56,14 +56,14 @@ class Moments:
         insides.replace(torch.UntypedStorage, "resize_", resize_)
 
     @property
-    def is_enough(self) -> bool:
+    def has_taken_steps(self) -> bool:
         """Whether every optimizer has taken its steps."""
-        return bool(self._taken) and min(self._taken.values()) >= self._steps
+        return bool(self._steps_taken) and min(self._steps_taken.values()) >= self._steps
 
     @property
-    def taken(self) -> int:
+    def most_steps(self) -> int:
         """The most steps that any optimizer has taken."""
-        return max(self._taken.values(), default=0)
+        return max(self._steps_taken.values(), default=0)
 
     def _on_register(self, module: nn.Module, name: str, value: Tensor | None) -> None:
         self._modules.add(module)
@@ -74,32 +74,32 @@ class Moments:
 
     def _forward_begins(self, module: nn.Module, inputs: Any) -> None:
         if not self._depth and self._ledger.phase == "other":
-            if self.is_enough:
-                raise Enough
+            if self.has_taken_steps:
+                raise StopScript
             self._mark_weights()
-            self._ledger.begin("forward", "activations")
+            self._ledger.begin_moment("forward", "activations")
         self._depth += 1
 
     def _forward_ends(self, module: nn.Module, inputs: Any, outputs: Any) -> None:
         self._depth -= 1
         if not self._depth and not torch.is_grad_enabled():
-            self._ledger.begin("between passes")
+            self._ledger.begin_moment("between passes")
 
     def _backward(self, real: interceptor.Function) -> interceptor.Function:
         def backward(*args: Any, **kwargs: Any) -> None:
-            self._ledger.begin("backward", "activations")
+            self._ledger.begin_moment("backward", "activations")
             try:
                 real(*args, **kwargs)
             finally:
-                self._ledger.begin("between passes")
+                self._ledger.begin_moment("between passes")
                 self._depth = 0
 
         return backward
 
     def _step_begins(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if self.is_enough:
-            raise Enough
-        self._ledger.begin("the optimizer's step")
+        if self.has_taken_steps:
+            raise StopScript
+        self._ledger.begin_moment("the optimizer's step")
         gradients = [
             parameter.grad
             for parameter in self._parameters(optimizer)
@@ -110,12 +110,12 @@ class Moments:
         self._ledger.mark(self._parameters(optimizer), "weights")  # also parameters of no module
 
     def _step_ends(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        self._taken[id(optimizer)] = self._taken.get(id(optimizer), 0) + 1
+        self._steps_taken[id(optimizer)] = self._steps_taken.get(id(optimizer), 0) + 1
         self._mark_weights()
         self._ledger.mark(_tensors(optimizer), "optimizer")
-        if id(optimizer) == next(iter(self._taken)):  # others step in the same training step
+        if id(optimizer) == next(iter(self._steps_taken)):  # others step in the same training step
             self._ledger.end_step()
-        self._ledger.begin("between passes")
+        self._ledger.begin_moment("between passes")
 
     def _parameters(self, optimizer: Optimizer) -> Iterator[Tensor]:
         for group in optimizer.param_groups:

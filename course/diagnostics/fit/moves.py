@@ -32,14 +32,14 @@ class _Mover:
 
     def to_gpu(self, tensor: torch.Tensor, dtype: Any = None, copy: bool = False) -> torch.Tensor:
         """Return a copy of a tensor on the GPU, or the tensor itself if it is there."""
-        new = copy or not (hasattr(tensor, "_local_tensor") or self.ledger.lies_on_gpu(tensor))
+        new = copy or not (hasattr(tensor, "_local_tensor") or self.ledger.is_on_gpu(tensor))
         result = self.real(tensor, dtype=dtype or tensor.dtype, copy=new)
         self.ledger.put_on_gpu(result)
         return result
 
     def to_host(self, tensor: torch.Tensor, dtype: Any = None, copy: bool = False) -> torch.Tensor:
         """Return a copy of a tensor on the host, or the tensor itself if it is there."""
-        from_gpu = self.ledger.lies_on_gpu(tensor)
+        from_gpu = self.ledger.is_on_gpu(tensor)
         result = self.real(tensor, dtype=dtype or tensor.dtype, copy=copy or from_gpu)
         if from_gpu:
             self.ledger.take_from_gpu(result)
@@ -61,7 +61,7 @@ def _install_on_tensors(mover: _Mover) -> None:
             return mover.to_host(self, dtype, copy)
         by_fsdp = FSDP in sys._getframe(1).f_code.co_filename  # it offloads
         if device is not None and by_fsdp and ledger.record.uses_gpu:
-            move = mover.to_host if ledger.lies_on_gpu(self) else mover.to_gpu
+            move = mover.to_host if ledger.is_on_gpu(self) else mover.to_gpu
             return move(self, dtype, copy)
         return real(self, *args, copy=copy, **kwargs)
 

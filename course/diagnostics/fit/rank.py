@@ -36,7 +36,7 @@ def install(ranks: int, ledger: Ledger) -> None:
                       GROUP_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="29500",
                       WANDB_MODE="disabled")  # fmt: skip
     _install_group(ranks)
-    _install_objects()
+    _install_object_collectives()
     reducer.install()
     pretend_torch_cuda(ranks)
     _install_autocast()
@@ -60,15 +60,15 @@ def _pin_memory(tensor: torch.Tensor, *args: Any) -> torch.Tensor:
 
 
 def _install_group(ranks: int) -> None:
-    begin, more = c10d.init_process_group, c10d.new_group
+    real_init, real_new_group = c10d.init_process_group, c10d.new_group
 
-    @wraps(begin)
+    @wraps(real_init)
     def init_process_group(*args: Any, **kwargs: Any) -> None:
-        begin("fake", rank=0, world_size=ranks, store=FakeStore())
+        real_init("fake", rank=0, world_size=ranks, store=FakeStore())
 
-    @wraps(more)
+    @wraps(real_new_group)
     def new_group(ranks: Any = None, *args: Any, **kwargs: Any) -> Any:
-        return more(ranks)
+        return real_new_group(ranks)
 
     _replace("init_process_group", init_process_group)
     _replace("new_group", new_group)
@@ -107,7 +107,7 @@ def _mesh_init_on_cpu(init: interceptor.Function) -> interceptor.Function:
     return init_on_cpu
 
 
-class _Done:
+class _FinishedWork:
     """The handle of a collective that is already done, with its result."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
@@ -131,12 +131,12 @@ def _with_result(real: interceptor.Function) -> interceptor.Function:
     @wraps(real)
     def call(tensor: torch.Tensor, *args: Any, async_op: bool = False, **kwargs: Any) -> Any:
         real(tensor, *args, **kwargs)
-        return _Done(tensor) if async_op else None
+        return _FinishedWork(tensor) if async_op else None
 
     return call
 
 
-def _install_objects() -> None:
+def _install_object_collectives() -> None:
     """Replace the collectives for objects: those of other ranks are assumed to equal ours."""
 
     def all_gather_object(objects: list[Any], mine: Any, group: Any = None) -> None:

@@ -52,7 +52,7 @@ class Record:
         return [storage.on_gpu or not self.uses_gpu for storage in self.storages]
 
     @classmethod
-    def of(cls, plain: Plain) -> "Record":
+    def from_plain(cls, plain: Plain) -> "Record":
         """Make a record from the dict that `plain` returned."""
         return cls(**plain | {
             "storages": [Storage(**storage) for storage in plain["storages"]],

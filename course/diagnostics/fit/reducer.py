@@ -72,28 +72,28 @@ class Reducer:
         self._limits = list(lists[0]) if lists and lists[0] else [first_cap, cap]
         self.hook: Callable[[Bucket], Any] | None = None
         self._order: list[int] = []  # in which gradients came in the first pass that is sent
-        self._sends = False
+        self._is_sending = False
         self._handles = [
             parameter.register_post_accumulate_grad_hook(self._ready_hook(index))
             for index, parameter in enumerate(parameters)
         ]
-        self._make(indices)
+        self._make_buckets(indices)
 
-    def _make(self, indices: list[list[int]]) -> None:
+    def _make_buckets(self, indices: list[list[int]]) -> None:
         self._buckets: list[Bucket] = []  # frees the old buckets before new ones are made
-        self._home: dict[int, tuple[Bucket, int]] = {}
+        self._slots: dict[int, tuple[Bucket, int]] = {}
         for number, members in enumerate(indices):
             parts = [self._parameters[index] for index in members]
             bucket = Bucket(number, parts, number == len(indices) - 1)
             self._buckets.append(bucket)
-            self._home |= {index: (bucket, place) for place, index in enumerate(members)}
+            self._slots |= {index: (bucket, place) for place, index in enumerate(members)}
 
     def prepare_for_forward(self) -> None:
         """Do nothing: a forward pass needs no preparation."""
 
     def prepare_for_backward(self, outputs: list[Tensor]) -> None:
         """Expect the next backward pass to send its gradients."""
-        self._sends = True
+        self._is_sending = True
         for bucket in self._buckets:
             bucket.missing = len(bucket.parameters())
 
@@ -105,17 +105,17 @@ class Reducer:
         indices, _ = bucket_assignment(
             tensors, self._limits, [self._sparse[index] for index in self._order], self._order
         )
-        self._make(indices)
+        self._make_buckets(indices)
         return True
 
     def _ready_hook(self, index: int) -> Callable[[Tensor], None]:
         def ready(parameter: Tensor) -> None:
             gradient = parameter.grad
-            if gradient is None or not self._sends:
+            if gradient is None or not self._is_sending:
                 return
             if self._may_rebuild and index not in self._order:
                 self._order.append(index)
-            bucket, place = self._home[index]
+            bucket, place = self._slots[index]
             view = bucket.gradients()[place]
             view.copy_(gradient)
             if self._as_view:
@@ -139,7 +139,7 @@ class Reducer:
                 if parameter.grad is not None:
                     parameter.grad.copy_(view)
         if all(not b.missing for b in self._buckets):
-            self._sends = False
+            self._is_sending = False
 
     def _set_static_graph(self) -> None:
         self._may_rebuild = True
@@ -173,11 +173,11 @@ def install() -> None:
     insides.replace(dist, "_broadcast_coalesced", _broadcast)
     insides.replace(dist, "_register_comm_hook", _register)
     insides.replace(dist, "_register_builtin_comm_hook", do_nothing)
-    made = distributed.DistributedDataParallel.__init__
+    real_init = distributed.DistributedDataParallel.__init__
 
     def init(self: Any, module: Any, device_ids: Any = None, output_device: Any = None,
              *args: Any, **kwargs: Any) -> None:  # fmt: skip
-        made(self, module, None, None, *args, **kwargs)
+        real_init(self, module, None, None, *args, **kwargs)
 
     insides.replace(distributed.DistributedDataParallel, "__init__", init)
 

@@ -59,15 +59,15 @@ class Advice:
 class FitResult:
     """The runs by number and size of GPUs, and advice for `target`, the run that should fit.
 
-    `largest` is the largest batch of the loaders that fits, with its run. `alone` is the seconds of
-    a step on one GPU, if the user gave them.
+    `largest` is the largest batch of the loaders that fits, with its run. `one_gpu_s` is how long a
+    step takes on one GPU, in seconds, if the user gave that.
     """
 
     runs: list[RehearsedRun]
     target: RehearsedRun | None = None
     advice: list[Advice] = field(default_factory=list)
     largest: tuple[int, RehearsedRun] | None = None
-    alone: float | None = None
+    one_gpu_s: float | None = None
 
     @cached_property
     def rehearsals(self) -> list[Rehearsal]:

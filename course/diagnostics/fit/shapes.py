@@ -31,27 +31,27 @@ class Shapes:
     """Carries out operations on tensors that are all fake."""
 
     def __init__(self) -> None:
-        self._ways: dict[Any, int] = {}
+        self._effects: dict[Any, int] = {}
         self._results: dict[tuple[Any, ...], Any] = {}
 
     def run(self, function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> Any:
         """Return the result of an operation; `given` are the tensors among its arguments."""
-        way = self._ways.get(function)
-        if way is None:
-            way = self._ways[function] = _way(function)
-        if way == ASKS or not all(map(_is_plain, given)):
+        effect = self._effects.get(function)
+        if effect is None:
+            effect = self._effects[function] = _effect(function)
+        if effect == ASKS or not all(map(_is_plain, given)):
             return function(*args, **kwargs)
-        if way == CHANGES:
+        if effect == CHANGES:
             return args[0] if schema_of(function).returns else None
-        if way == VIEWS:
+        if effect == VIEWS:
             first: FakeTensor = given[0]
             mode, device = first.fake_mode, first.fake_device
             with in_kernel_invocation(mode):
                 result = function(*args, **kwargs)
-                return _each(result, lambda view: _faked(mode, view, device))
-        return self._made(function, given, args, kwargs)
+                return _each(result, lambda view: _as_fake(mode, view, device))
+        return self._remembered(function, given, args, kwargs)
 
-    def _made(self, function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> Any:
+    def _remembered(self, function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> Any:
         key = (function, _key(args), _key(tuple(kwargs.items())))
         forms = self._results.get(key)
         if forms is not None:
@@ -78,7 +78,7 @@ class _Form:
         return FakeTensor(self._mode, empty, self._fake_device)
 
 
-def _way(function: Any) -> int:
+def _effect(function: Any) -> int:
     """Which of `ASKS`, `CHANGES`, `VIEWS` and `MAKES` an operation is, judging by its schema."""
     schema = schema_of(function)
     if schema.name in HIDDEN_VIEWS:
@@ -100,7 +100,7 @@ def _way(function: Any) -> int:
     return VIEWS if any(output.alias_info for output in schema.returns) else MAKES
 
 
-def _faked(mode: Any, tensor: Tensor, device: torch.device) -> Tensor:
+def _as_fake(mode: Any, tensor: Tensor, device: torch.device) -> Tensor:
     """Wrap a meta tensor that torch returned as a fake one; an argument is fake already."""
     return tensor if isinstance(tensor, FakeTensor) else FakeTensor(mode, tensor, device)
 

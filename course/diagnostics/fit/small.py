@@ -26,7 +26,7 @@ INSTEAD = (
 Ask = Callable[[Plain], Plain]  # carries out one request
 
 
-def instead(request: Plain, failed: Plain, ask: Ask) -> Plain:
+def by_real_steps(request: Plain, failed: Plain, ask: Ask) -> Plain:
     """Answer a request that could not be followed by taking real steps, which may fail as well."""
     real = request | {"real": True}
     answer = _with_record(real, failed["batch"], ask)
@@ -52,7 +52,7 @@ def _with_record(real: Plain, own: int | None, ask: Ask) -> Plain:
     if answer is None:
         answer = ask(real)
         if "record" in answer:
-            answer["record"] = Record.of(answer["record"])
+            answer["record"] = Record.from_plain(answer["record"])
     return answer
 
 
@@ -72,15 +72,16 @@ def _of_small_batches(real: Plain, own: int | None, ask: Ask) -> Plain | None:
             return None
         answers.append(answer)
     records = {
-        size: Record.of(answer.pop("record")) for size, answer in zip(sizes, answers, strict=True)
+        size: Record.from_plain(answer.pop("record"))
+        for size, answer in zip(sizes, answers, strict=True)
     }
     record = extrapolated(records, sizes[1:], batch)
-    tried = extrapolated(records, sizes[:2], sizes[2])
-    if record is None or tried is None:
+    predicted = extrapolated(records, sizes[:2], sizes[2])
+    if record is None or predicted is None:
         return None
     answer = answers[-1]
     answer["record"] = record
-    error = _error(add_up(tried), add_up(records[sizes[2]]))
+    error = _relative_error(add_up(predicted), add_up(records[sizes[2]]))
     answer["notes"].append(
         f"The size of each tensor was extrapolated from batches of {_three(sizes)} to "
         f"{batch}. From the first two, the peak of the third is missed by {error}."
@@ -102,11 +103,11 @@ def _with_fewer_layers(real: Plain, failed: Plain, ask: Ask) -> Plain:
         record = answer.pop("record")
         runs[size] = record, add_up(record)
     account = layers.extrapolated(runs, sizes[1:], count)
-    tried = layers.extrapolated(runs, sizes[:2], sizes[2])
-    if account is None or tried is None:
+    predicted = layers.extrapolated(runs, sizes[:2], sizes[2])
+    if account is None or predicted is None:
         none = f"There is not enough memory here for {count} layers, and fewer do other things."
         return {"failed": none}
-    error = _error(tried, runs[sizes[2]][1])
+    error = _relative_error(predicted, runs[sizes[2]][1])
     answer["account"] = account
     answer["notes"].append(
         f"There is not enough memory here for {count} layers ({layer}), so {_three(sizes)} "
@@ -124,8 +125,8 @@ def _three(sizes: list[int]) -> str:
     return "{}, {} and {}".format(*sizes)
 
 
-def _error(tried: Account, counted: Account) -> str:
-    miss = abs(tried.peak - counted.peak) / counted.peak
+def _relative_error(predicted: Account, counted: Account) -> str:
+    miss = abs(predicted.peak - counted.peak) / counted.peak
     return f"{words.significant(100 * miss, 1)} %" if miss > SLIGHT else "less than 0.1 %"
 
 

@@ -18,7 +18,7 @@ from course.launch import SINGLE_THREADED
 
 LIMIT_S = 600.0  # for one rehearsal, even on a busy machine
 
-Wish = tuple[int, Mapping[str, object]]  # a number of ranks, and the changes of a rehearsal
+Setup = tuple[int, Mapping[str, object]]  # a number of ranks, and the changes of a rehearsal
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,12 @@ class Stage:
             raise outcome
         return outcome
 
-    def together(self, wishes: Sequence[Wish]) -> list[Rehearsal | NotFollowed]:
+    def together(self, setups: Sequence[Setup]) -> list[Rehearsal | NotFollowed]:
         """Rehearse several at once, each on a core; raises `CourseError` if no answer comes."""
-        requests = [{**self._script.request(ranks), "changes": made} for ranks, made in wishes]
+        requests = [{**self._script.request(ranks), "changes": made} for ranks, made in setups]
         self._requests.write(json.dumps(requests) + "\n")
         self._requests.flush()
-        limit = LIMIT_S * max(1, len(wishes))
+        limit = LIMIT_S * max(1, len(setups))
         with selectors.DefaultSelector() as selector:
             selector.register(self._answers, selectors.EVENT_READ)
             if not selector.select(limit):
@@ -89,7 +89,7 @@ class Stage:
             self._errors.seek(0)
             last = self._errors.read().strip().splitlines() or ["no reason was given"]
             raise CourseError(f"Nothing can be rehearsed here: {last[-1]}")
-        pairs = zip(wishes, json.loads(answer), strict=True)
+        pairs = zip(setups, json.loads(answer), strict=True)
         return [_outcome(ranks, outcome) for (ranks, _), outcome in pairs]
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class Stage:
 def _outcome(ranks: int, answer: Plain) -> Rehearsal | NotFollowed:
     if "failed" in answer:
         return NotFollowed(answer["failed"], answer["output"])
-    return Rehearsal(ranks, **answer | {"account": Account.of(answer["account"])})
+    return Rehearsal(ranks, **answer | {"account": Account.from_plain(answer["account"])})
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from course.diagnostics.watch.snapshots import ThreadStack
 FATAL = re.compile(r"^Fatal Python error: (.*)$", re.MULTILINE)
 # What a thread does that waits for something other than a rank. It is known by the end of a file's
 # path and a function in that file.
-DOING = (
+OTHER_WAITS = (
     ("utils/data/dataloader.py", "_try_get_data", "waits for a worker of its DataLoader"),
     ("subprocess.py", "wait", "waits for a program that it started"),
     ("multiprocessing/popen_fork.py", "poll", "waits for a process that it started"),
@@ -52,13 +52,13 @@ def of_stack(stack: Sequence[call_site.Frame]) -> call_site.CallSite | None:
         return replace(site, call="wait")
     if depth == 0 and "sleep(" in site.source:
         return replace(site, doing="sleeps")
-    return replace(site, doing=next(filter(None, map(_doing, reversed(stack[:depth]))), ""))
+    return replace(site, doing=next(filter(None, map(_other_wait, reversed(stack[:depth]))), ""))
 
 
-def _doing(frame: call_site.Frame) -> str:
+def _other_wait(frame: call_site.Frame) -> str:
     file, _, function = frame
     return next(
-        (doing for end, name, doing in DOING if file.endswith(end) and function == name), ""
+        (doing for end, name, doing in OTHER_WAITS if file.endswith(end) and function == name), ""
     )
 
 
@@ -76,7 +76,7 @@ def fatal_signal(state: RankState) -> str:
     return signals[-1] if signals else ""
 
 
-def with_exception(state: RankState) -> ThreadStack | None:
+def thread_with_exception(state: RankState) -> ThreadStack | None:
     """The main thread if it is handling an exception; else None."""
     main = state.snapshot.main_thread
     return main if main and main.error else None

@@ -17,7 +17,7 @@ def step(passes: int) -> int:
 
 
 def with_difference(
-    cause: Finding, ranks: Sequence[RankState], waits_at: Sequence[str] = ()
+    finding: Finding, ranks: Sequence[RankState], waits_at: Sequence[str] = ()
 ) -> Finding:
     """Return the finding with its step, and a sentence on where the ranks' calls begin to differ.
 
@@ -26,11 +26,11 @@ def with_difference(
     """
     difference = _first_difference(ranks)
     if not difference:
-        return cause
+        return finding
     sentence, first = difference
-    adds = first > 0 or not any(line in sentence for line in waits_at)
-    says = f"{cause.says} {sentence}" if adds else cause.says
-    return replace(cause, says=says, step=first if cause.step is None else cause.step)
+    adds_something = first > 0 or not any(line in sentence for line in waits_at)
+    says = f"{finding.says} {sentence}" if adds_something else finding.says
+    return replace(finding, says=says, step=first if finding.step is None else finding.step)
 
 
 def _first_difference(ranks: Sequence[RankState]) -> tuple[str, int] | None:
@@ -92,13 +92,13 @@ def _called(what: str, count: int) -> str:
 
 def _in_passes(ranks: Sequence[RankState]) -> tuple[str, int] | None:
     counts = {state.rank: state.passes for state in ranks}
-    least, most = min(counts.values()), max(counts.values())
-    if least == most or not least:
+    fewest, most = min(counts.values()), max(counts.values())
+    if fewest == most or not fewest:
         return None
-    fewer = [f"rank {rank}" for rank, count in counts.items() if count == least]
+    fewer = [f"rank {rank}" for rank, count in counts.items() if count == fewest]
     more = [f"rank {rank}" for rank, count in counts.items() if count == most]
     return (
-        f"{' and '.join(fewer[:4])} made {words.plural(least, 'backward pass')}, "
+        f"{' and '.join(fewer[:4])} made {words.plural(fewest, 'backward pass')}, "
         f"{' and '.join(more[:4])} {most}.",
         step(most),
     )
