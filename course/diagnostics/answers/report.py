@@ -19,9 +19,9 @@ Judgement = TypeVar("Judgement")
 SCHEMA = 1  # the version of the JSON, which "For programs" in diagnostics/run/how.md describes
 
 
-def ending(how: RunEnding) -> str:
+def ending(run_ending: RunEnding) -> str:
     """How a run ended, where its ranks stood, and why, as text; "" if there is nothing to say."""
-    parts = [how.lead, *how.ranks, text(how.findings)]
+    parts = [run_ending.lead, *run_ending.ranks, text(run_ending.findings)]
     return "\n".join(filter(None, parts))
 
 

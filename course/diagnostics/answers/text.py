@@ -15,12 +15,12 @@ def title(diagnosis: Diagnosis) -> str:
 
 def text(diagnosis: Diagnosis) -> str:
     """The whole diagnosis, a paragraph for each sentence."""
-    sentences = [*_crowd(diagnosis), *_causes(diagnosis), *_steps(diagnosis)]
+    sentences = [*_crowded_machine(diagnosis), *_causes(diagnosis), *_steps(diagnosis)]
     sentences += [f"Not decided: {sentence}" for sentence in diagnosis.undecided]
     return "\n".join(map(paragraph, sentences))
 
 
-def _crowd(diagnosis: Diagnosis) -> list[str]:
+def _crowded_machine(diagnosis: Diagnosis) -> list[str]:
     """The sentence that comes first if ranks waited for a core most of the time; else none."""
     budget = diagnosis.budget
     if not lost_s(diagnosis) or not budget.is_starved:
@@ -97,7 +97,7 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
         ranks += f" of {budget.expected}"
     lines = [
         f"A step takes {words.duration(budget.step_s)}, the mean of {steps} on {ranks}"
-        f"{_apart(diagnosis)}."
+        f"{_qualifier(diagnosis)}."
     ]
     start, first = diagnosis.epoch_start, diagnosis.first
     if start and not (first and start.says in first.says):
@@ -118,7 +118,7 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
     return lines
 
 
-def _apart(diagnosis: Diagnosis) -> str:
+def _qualifier(diagnosis: Diagnosis) -> str:
     """The end of a sentence: what part of a step no figure counts, or how it was recorded."""
     if diagnosis.unrecorded_s:
         before = words.duration(diagnosis.unrecorded_s)
