@@ -1,23 +1,23 @@
-"""One's own script: where it hangs, why it is slow, whether it is right, on which GPUs it fits.
+"""Diagnose a user's own script: where it hangs, why it is slow, if it is right, where it fits.
 
-Each of these imports only from those above it; CONTRIBUTING.md lists the folders in this order.
+Each entry imports only from those above it; CONTRIBUTING.md lists the folders in the same order.
 
-finding      what can be named, and the one form in which all questions answer
-watch        records in each process where it stands, and its collectives
+finding      the causes that can be named, and the form of a finding that all tools share
+watch        records in each process where its threads stand, and its collectives
 profiling    records on a rank how long each part of a step takes
 numerics     records on a rank its weights, gradients, samples and settings
-run          decides from the data of all ranks why a run cannot go on, or why it has failed
-why          finds in the data of all ranks the causes of a long step
+run          finds in the data of all ranks why a run is stuck or has failed
+why          finds in the data of all ranks what makes a step slow
 right        finds in the data of all ranks what is wrong, and makes a table of what was compared
-answers      shows findings to people and programs, and reads the options of the four questions
-fit          rehearses on tensors without memory, and adds up what each GPU needs
-watched_run  runs a command in a notebook, and has its processes watched
+answers      shows findings to people and programs, and parses the options of the four tools
+fit          rehearses a script on tensors without memory, and adds up what each GPU needs
+watched_run  runs a command from a notebook, while its processes are watched
 terminal_run does the same in a terminal, with `shared` if several commands make one run
 deep         compares two runs in a terminal: on several ranks, and on one process
-terminal     makes the tools commands of a terminal
+terminal     the four tools as terminal commands
 
 Every process of a watched command imports this package, and must start as fast as an unwatched one.
-So a name is imported when it is first used.
+So each public name is imported only when it is first used.
 """
 
 from importlib import import_module
@@ -60,7 +60,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """A public name, imported when it is first used."""
+    """Import a public name when it is first used."""
     if name in _MODULES:
         return import_module(f"{__name__}.{_MODULES[name]}")
     if name in _NAMES:

@@ -1,6 +1,6 @@
 """`right --deep` in a terminal: run a script on several ranks, then on one process, and compare.
 
-Rank 0 notes how it was started. The second run is that process again, in a world of one.
+Rank 0 records how it was started. The second run starts that process again, as the only rank.
 """
 
 import argparse
@@ -23,9 +23,9 @@ from course.diagnostics.watch import report_files
 from course.diagnostics.watch.command import say
 from course.diagnostics.watch.process import BATCHES, NUMERICS
 
-SPAWNED = "--multiprocessing-fork"  # a process that the script has started itself
-# What a launcher tells each rank of the group, which is another one in a world of one.
-OF_THE_GROUP = ("TORCHELASTIC_", "GROUP_", "ROLE_", "COURSE_")
+SPAWNED = "--multiprocessing-fork"  # among the words of a process that the script itself started
+# How variables begin that describe the group of ranks; they are wrong for a process on its own.
+GROUP_PREFIXES = ("TORCHELASTIC_", "GROUP_", "ROLE_", "COURSE_")
 ALONE = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": "0"}
 
 
@@ -51,29 +51,29 @@ def right(args: argparse.Namespace) -> int:
 
 
 def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[RunEnding, DeepAnswer | None]:
-    several, one, kept = (folder / name for name in ("ranks", "one", "batches"))
-    for path in (several, one, kept):
+    several, one, batches = (folder / name for name in ("ranks", "one", "batches"))
+    for path in (several, one, batches):
         path.mkdir()
-    ending = _run(args, several, {BATCHES: str(kept)})
-    command = _command(kept)
+    ending = _run(args, several, {BATCHES: str(batches)})
+    command = _command(batches)
     if ending.findings or ending.code or ending.ended not in (ITSELF, STOPPED):
         return ending, None
     ranks = [reader.read(path) for path in sorted(several.glob("rank*.json"))]
     verdict.require_all_reports(ranks)
-    why = against_one.hindrance(ranks, len(list(kept.glob("*.pt")))) or _cannot_start(command)
-    if why:
-        return ending, DeepAnswer(against_one.not_compared(why), len(ranks))
+    reason = against_one.hindrance(ranks, len(list(batches.glob("*.pt")))) or _cannot_start(command)
+    if reason:
+        return ending, DeepAnswer(against_one.not_compared(reason), len(ranks))
     if not args.quiet:
         say("\nNow one process, with the batches of all ranks.\n")
-    words = argparse.Namespace(**vars(args) | {"command": command["words"]})
-    alone = _run(words, one, _alone(command["env"]) | {BATCHES: str(kept)})
+    alone_args = argparse.Namespace(**vars(args) | {"command": command["words"]})
+    alone = _run(alone_args, one, _alone(command["env"]) | {BATCHES: str(batches)})
     if alone.ended == INTERRUPTED:
         return alone, None
     return ending, DeepAnswer(_outcome(ranks, one, alone), len(ranks))
 
 
 def _run(args: argparse.Namespace, folder: Path, more: dict[str, str]) -> RunEnding:
-    """Run a command until all its ranks have taken the steps that are compared."""
+    """Run a command until all its ranks have taken the steps to compare."""
 
     def is_enough(_: TerminalRun) -> bool:
         return report_files.can_be_ended(folder)
@@ -81,12 +81,12 @@ def _run(args: argparse.Namespace, folder: Path, more: dict[str, str]) -> RunEnd
     return TerminalRun(args, folder, None, against_one.STEPS, is_enough, NUMERICS, more).finish()
 
 
-def _command(kept: Path) -> dict[str, Any]:
-    """Return how rank 0 was started, {} if that is unknown; delete its file.
+def _command(batches: Path) -> dict[str, Any]:
+    """Read how rank 0 was started, and delete the file; {} if there is none.
 
-    The file has the whole environment.
+    It is deleted because it holds the rank's whole environment.
     """
-    path = kept / COMMAND
+    path = batches / COMMAND
     if not path.exists():
         return {}
     raw: dict[str, Any] = json.loads(path.read_text())
@@ -101,9 +101,11 @@ def _cannot_start(command: dict[str, Any]) -> str:
 
 
 def _alone(env: dict[str, str]) -> dict[str, str]:
-    """The environment of rank 0, changed so that it is the only rank."""
-    environment = {name: value for name, value in env.items() if not name.startswith(OF_THE_GROUP)}
-    for rank, world in shared.RANKS:
+    """Return the environment of rank 0, changed so that it is the only rank."""
+    environment = {
+        name: value for name, value in env.items() if not name.startswith(GROUP_PREFIXES)
+    }
+    for rank, world in shared.RANK_VARIABLES:
         environment |= {name: value for name, value in ((rank, "0"), (world, "1")) if name in env}
     return environment | ALONE
 

@@ -1,4 +1,4 @@
-"""The forms that all questions share: what can be named, and what was seen of it in a run."""
+"""The forms that all tools share: a cause that can be named, and a finding in a run."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -8,12 +8,11 @@ from typing import Any
 class Finding:
     """One thing that was seen in a run, and what to do about it.
 
-    `what` is the name of a `CauseInfo`. `rank` and `step` name the rank on which it lies, and the
-    step since which, if there is one. `where` is a line of the user's script, as ``train.py:30``.
-    `says` describes what was seen, and `cure` what this script can do about it, both in whole
-    sentences.
-    `lab` is the number of the lab that teaches it, "" if none does. A `note` is worth knowing and
-    not a fault, so it fails no run.
+    `what` is the name of a `CauseInfo`. `says` describes what was seen, and `cure` how to mend
+    this script, both in whole sentences. `lab` is the number of the lab that teaches the cause, or
+    "". `rank` is the rank at fault, and `step` the step in which the fault began, if they are
+    known. `where` is a line of the user's script, such as ``train.py:30``. A `note` is worth
+    knowing but is not a fault, so it fails no run.
     """
 
     what: str
@@ -26,15 +25,15 @@ class Finding:
     note: bool = False
 
     def plain(self) -> dict[str, object]:
-        """As JSON; what is unknown is null."""
+        """Return the fields as a dict for JSON, with None in place of each ""."""
         return {key: None if value == "" else value for key, value in asdict(self).items()}
 
 
 @dataclass(frozen=True)
 class CauseInfo:
-    """A cause that a question can name: its `name`, and half a sentence on what it is.
+    """A cause that a tool can name; its `summary` is half a sentence on what it is.
 
-    `cure` and `lab` are the usual ones. Evidence that calls for others gives its own.
+    `cure` and `lab` are the usual ones. A finding can have others, if the evidence calls for them.
     """
 
     name: str
@@ -43,5 +42,8 @@ class CauseInfo:
     lab: str = ""
 
     def finding(self, says: str, cure: str = "", lab: str = "", **place: Any) -> Finding:
-        """What was seen of it, with its cure and lab; `place` has the other fields of a finding."""
+        """Return a finding of this cause; `place` has the other fields of a `Finding`.
+
+        An empty `cure` or `lab` stands for the usual one.
+        """
         return Finding(self.name, says, cure or self.cure, lab or self.lab, **place)

@@ -1,4 +1,4 @@
-"""The tools as commands in a terminal."""
+"""The four tools as terminal commands."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -23,8 +23,8 @@ Answer = WhyAnswer | RightAnswer
 def run(argv: Sequence[str]) -> int:
     """Run the command `run`, and return its exit code."""
     args = options.run(argv)
-    with terminal_run.folder(args) as (folder, shared):
-        watched = TerminalRun(args, folder, shared)
+    with terminal_run.folder(args) as (folder, shared_folder):
+        watched = TerminalRun(args, folder, shared_folder)
         ending = watched.finish()
     if args.json and watched.judges:
         report.write(args.json, "run", args.command, ending.findings, **ending.plain())
@@ -34,7 +34,8 @@ def run(argv: Sequence[str]) -> int:
 def why(argv: Sequence[str]) -> int:
     """Run the command `why`, and return its exit code.
 
-    The answer comes as soon as all ranks have seen enough, and again at the end if the run goes on.
+    The answer is printed as soon as all ranks have reported, and once more at the end if much
+    output has come in between.
     """
     return _ask(Question("why", PROFILING, why_answer), options.why(argv))
 
@@ -42,36 +43,39 @@ def why(argv: Sequence[str]) -> int:
 def right(argv: Sequence[str]) -> int:
     """Run the command `right`, and return its exit code.
 
-    The answer at the end also counts what a script does after the watched steps, such as a second
-    epoch or a file.
+    The answer at the end also covers what the script does after the watched steps, such as a second
+    epoch or a file that it writes.
     """
     args = options.right(argv)
     if args.deep:
         return deep.right(args)
-    return _ask(Question("right", NUMERICS, right_answer, goes_on=True), args)
+    return _ask(Question("right", NUMERICS, right_answer, keeps_recording=True), args)
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question about steps: what to watch (`looks_at`), and the function that answers it.
+    """A question about the steps of a run: what to record (`looks_at`), and how to answer.
 
-    `goes_on` says whether ranks still record something after the steps that are watched.
+    `answer` judges the ranks that have reported to a folder. `keeps_recording` says whether ranks
+    still record something after the watched steps.
     """
 
     tool: str
     looks_at: str
     answer: Callable[..., Answer | None]
-    goes_on: bool = False
+    keeps_recording: bool = False
 
 
 def _ask(question: Question, args: argparse.Namespace) -> int:
-    with terminal_run.folder(args) as (folder, shared):
+    with terminal_run.folder(args) as (folder, shared_folder):
         early = EarlyAnswer(question, args)
-        watched = TerminalRun(args, folder, shared, args.steps, early.is_enough, question.looks_at)
+        watched = TerminalRun(
+            args, folder, shared_folder, args.steps, early.is_enough, question.looks_at
+        )
         ending = watched.finish()
         answer = None
         if watched.judges:
-            answer = None if question.goes_on else early.answer
+            answer = None if question.keeps_recording else early.answer
             answer = answer or _last_answer(question, folder, ending) or early.answer
         if (
             answer
@@ -79,11 +83,11 @@ def _ask(question: Question, args: argparse.Namespace) -> int:
             and early.is_new(answer, watched.passes)
             and (not args.quiet or _has_faults(answer))
         ):
-            say(f"\n{answer}")  # unless a failure or a hang has had the last word
+            say(f"\n{answer}")  # after a failure or a hang, its finding is the last word
     if args.json and watched.judges:
         findings = [*ending.findings, *(answer.findings if answer else [])]
-        more = ending.plain() | _more(question, answer.plain() if answer else {})
-        report.write(args.json, question.tool, args.command, findings, **more)
+        fields = ending.plain() | _json_fields(question, answer.plain() if answer else {})
+        report.write(args.json, question.tool, args.command, findings, **fields)
     return exit_code(ending, answer is not None and _has_faults(answer))
 
 
@@ -92,51 +96,51 @@ def _has_faults(answer: Answer) -> bool:
     return any(not finding.note for finding in answer.findings)
 
 
-def _more(question: Question, plain: dict[str, object]) -> dict[str, object]:
-    """The part of an answer that the JSON has in addition to its findings."""
+def _json_fields(question: Question, plain: dict[str, object]) -> dict[str, object]:
+    """The fields that an answer adds to the JSON, besides its findings."""
     if question.looks_at == PROFILING:
         return {"why": plain or None}
     return plain or {"ranks": 0, "steps": 0, "rows": []}
 
 
 class EarlyAnswer:
-    """The answer while the run goes on, printed once; with `--stop`, it ends the run."""
+    """The answer given while the run goes on; it is printed, or with `--stop` ends the run."""
 
     def __init__(self, question: Question, args: argparse.Namespace) -> None:
         self._question, self._stop, self._quiet = question, args.stop, args.quiet
         self._has_judged = False
-        self._text, self._at = "", 0  # the answer that was printed, and after how many passes
+        self._printed, self._printed_at = "", 0  # the answer, and the backward passes before it
         self.answer: Answer | None = None
 
     def is_enough(self, watched: TerminalRun) -> bool:
-        """Answer once all ranks have reported; whether the run is to be ended."""
-        if not watched.is_whole:
+        """Answer once all ranks have reported; return whether to end the run."""
+        if not watched.has_all_ranks:
             return False
-        everywhere = watched.shared is not None  # not only on this machine
+        everywhere = watched.shared_folder is not None  # ranks of other machines must report, too
         if not self._has_judged and report_files.all_have_reported(watched.folder, everywhere):
             self._has_judged = True
-            with suppress(CourseError):  # the reports are too few, as the end will say
+            with suppress(CourseError):  # too few reports: the answer at the end will say so
                 self.answer = self._question.answer(watched.folder)
             if self.answer and self._may_print(self.answer):
-                self._text, self._at = str(self.answer), watched.passes
-                say(f"\n{self._text}\n")
+                self._printed, self._printed_at = str(self.answer), watched.passes
+                say(f"\n{self._printed}\n")
         return self._has_judged and self._stop and report_files.are_still_running(watched.folder)
 
     def is_new(self, answer: Answer, passes: int) -> bool:
-        """Whether to print an answer: it differs from the printed one, or that is far above.
+        """Whether to print an answer: it is new, or the printed one has scrolled far up.
 
-        The output of the script lies in between. There is much of it once the run has made twice
-        as many backward passes as it had when the answer was printed.
+        The script's own output comes in between. That is taken to be much once the run has made
+        twice as many backward passes as when the answer was printed.
         """
-        is_far_above = not self._question.goes_on and passes >= 2 * self._at
-        return is_far_above or self._text != str(answer)
+        is_far_above = not self._question.keeps_recording and passes >= 2 * self._printed_at
+        return is_far_above or self._printed != str(answer)
 
     def _may_print(self, answer: Answer) -> bool:
         return not self._stop and (not self._quiet or _has_faults(answer))
 
 
 def _last_answer(question: Question, folder: Path, ending: RunEnding) -> Answer | None:
-    """The answer at the end; raises `CourseError` if the run went well and cannot be judged."""
+    """The answer at the end; raises `CourseError` if the run went well but cannot be judged."""
     try:
         answer = question.answer(folder)
     except CourseError:
@@ -152,7 +156,7 @@ def _last_answer(question: Question, folder: Path, ending: RunEnding) -> Answer 
 
 
 def fit(argv: Sequence[str]) -> int:
-    """The command `fit`; returns its exit code."""
+    """Run the command `fit`, and return its exit code."""
     args = options.fit(argv)
     from course.diagnostics.fit.answer import fit_answer  # slow to import: needs torch
 

@@ -1,4 +1,4 @@
-"""One command in a terminal, from its start to the last word on its ending."""
+"""Run one command in a terminal, and report how it ended."""
 
 import argparse
 import shutil
@@ -26,72 +26,72 @@ from course.diagnostics.shared import SharedFolder
 from course.diagnostics.watch.command import WatchedCommand, environment, say
 from course.diagnostics.watch.process import PROFILING
 
-POLL_S = 0.5  # how often to check on ranks that other commands have started
+POLL_S = 0.5  # between two looks at ranks that other commands have started
 FOUND = 3  # the exit code if something was found
 
 
 class TerminalRun:
-    """The command in `args`; what its processes record goes to `folder`.
+    """One run of the command in `args`, whose processes write their records to `folder`.
 
-    `shared` says how the folder is shared if several commands make one run. `steps` of each rank
-    are watched, their time or numbers (`looks_at`). `is_enough`, called with the session again and
-    again, says whether enough was seen, so that the run is ended. `more` is added to the
-    environment.
+    `shared_folder` describes the folder if several commands make one run. That many `steps` of each
+    rank are watched: their times or their numbers, as `looks_at` says. `is_enough` is called with
+    this object again and again, and the run is ended once it returns True. `more_env` is added to
+    the environment.
     """
 
     def __init__(
         self,
         args: argparse.Namespace,
         folder: Path,
-        shared: SharedFolder | None,
+        shared_folder: SharedFolder | None,
         steps: int = 0,
         is_enough: Callable[["TerminalRun"], bool] = lambda _: False,
         looks_at: str = PROFILING,
-        more: Mapping[str, str] | None = None,
+        more_env: Mapping[str, str] | None = None,
     ) -> None:
-        self.folder, self.shared, self._looks_at = folder, shared, looks_at
-        self._more = more or {}
+        self.folder, self.shared_folder, self._looks_at = folder, shared_folder, looks_at
+        self._more_env = more_env or {}
         self._args, self._steps, self._is_enough = args, steps, is_enough
-        own = shared.own if shared else None
+        own = shared_folder.own_folder if shared_folder else None
         self._patience = Patience(folder, self._say, args.patience, args.limit, own=own)
         self._stopped = False
 
     @property
     def judges(self) -> bool:
         """Whether this command is the one that reports on the run."""
-        return self.shared is None or self.shared.judges(self._patience.ranks)
+        return self.shared_folder is None or self.shared_folder.judges(self._patience.ranks)
 
     @property
-    def is_whole(self) -> bool:
-        """Whether all ranks have come, if several commands share the run."""
+    def has_all_ranks(self) -> bool:
+        """Whether all ranks have been seen; if one command makes the run, always True."""
         ranks = self._patience.ranks
-        return self.shared is None or (bool(ranks) and len(ranks) >= ranks[0].snapshot.world)
+        return self.shared_folder is None or (bool(ranks) and len(ranks) >= ranks[0].snapshot.world)
 
     @property
     def passes(self) -> int:
-        """The number of backward passes that a rank has made, at most."""
+        """The most backward passes that any rank has begun."""
         return max((state.passes for state in self._patience.ranks), default=0)
 
     def finish(self) -> RunEnding:
-        """Run the command to its end, or end it; report how it ended."""
+        """Run the command until it ends or must be ended; report and return how it ended."""
         rank = shared.rank() if self._args.rank else None
-        own = self.shared.own if self.shared else self.folder
+        own = self.shared_folder.own_folder if self.shared_folder else self.folder
         env = environment(own, self._steps, rank, self.folder, self._looks_at)
-        command = WatchedCommand(_words(self._args), {**env, **self._more})
-        command.run(self._is_over)
+        command = WatchedCommand(_command_words(self._args), {**env, **self._more_env})
+        command.run(self._must_end)
         if command.code is not None and not command.interrupted and self.judges:
             self._wait_for_others(command)
         ending = self._ending(command)
         if self.judges:
-            self._tell(ending)
-            if self.shared and ending.ended != ITSELF:
-                self.shared.end_all(exit_code(ending))
+            self._report(ending)
+            if self.shared_folder and ending.ended != ITSELF:
+                self.shared_folder.end_all(exit_code(ending))
         if command.code is None:
             command.end()
         return ending
 
-    def _is_over(self) -> bool:
-        if self.shared and self.shared.end is not None:
+    def _must_end(self) -> bool:
+        if self.shared_folder and self.shared_folder.end is not None:
             return True
         over = self._patience.is_over()
         if not self.judges:
@@ -100,10 +100,10 @@ class TerminalRun:
         return self._stopped or over
 
     def _wait_for_others(self, command: WatchedCommand) -> None:
-        """Wait while ranks that other commands have started still run, or hang."""
+        """Wait until all ranks that other commands started have ended, or the run must be ended."""
         with suppress(KeyboardInterrupt):
-            while self.shared and not command.code:
-                if self._is_over() or not self._others_live():
+            while self.shared_folder and not command.code:
+                if self._must_end() or not self._others_live():
                     return
                 time.sleep(POLL_S)
 
@@ -119,14 +119,14 @@ class TerminalRun:
         elif patience.over_patience or patience.over_limit:
             ended = STOOD if patience.over_patience else LIMIT
         elif command.code is None:  # another command has ended the run
-            return RunEnding(STOPPED, self.shared.end if self.shared else None)
+            return RunEnding(STOPPED, self.shared_folder.end if self.shared_folder else None)
         else:
             ended = ITSELF
-            patience.last()
+            patience.read_last_states()
         seconds = self._args.limit if ended == LIMIT else patience.seconds
-        return ending_of(patience.ranks, ended, command.code, seconds, patience.enough)
+        return ending_of(patience.ranks, ended, command.code, seconds, patience.stuck_after_s)
 
-    def _tell(self, ending: RunEnding) -> None:
+    def _report(self, ending: RunEnding) -> None:
         if text := report.ending(ending):
             say(f"\n{text}")
         elif not self._args.quiet and ending.ended == ITSELF and not self._steps:
@@ -138,7 +138,7 @@ class TerminalRun:
 
 
 def exit_code(ending: RunEnding, faults: bool = False) -> int:
-    """The exit code of the tool; with `faults`, it found something besides what `ending` has."""
+    """The tool's exit code; `faults` says whether it found any besides those of `ending`."""
     if ending.ended in (ITSELF, STOPPED) and ending.code:
         return ending.code
     if ending.faults or faults:
@@ -146,8 +146,8 @@ def exit_code(ending: RunEnding, faults: bool = False) -> int:
     return 130 if ending.ended == INTERRUPTED else 0
 
 
-def _words(args: argparse.Namespace) -> list[str]:
-    """The words of the command; with --rank, this Python runs a script."""
+def _command_words(args: argparse.Namespace) -> list[str]:
+    """The words of the command to start; with --rank, a bare script is run by this Python."""
     first = args.command[0]
     if args.rank and (first.endswith(".py") or first == "-m"):
         return [sys.executable, *args.command]
@@ -156,13 +156,14 @@ def _words(args: argparse.Namespace) -> list[str]:
 
 @contextmanager
 def folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None]]:
-    """Open the folder for what the processes write; it is shared if several commands make one run.
+    """Open the folder that the processes write to, and share it if several commands make one run.
 
-    To keep what several commands write, they make a new folder in that for --keep. Raises
-    `CourseError` if the ranks are unknown, or if the folder for --keep of one is not empty.
+    With --keep, several commands make a new folder inside the one that it names. A single command
+    writes to that folder itself, which must be empty. Raises `CourseError` if it is not empty, or
+    if the rank is unknown.
     """
     if args.rank:
-        shared.rank()  # says in one sentence what is missing
+        shared.rank()  # raises if the rank is unknown
     if args.rank or args.folder:
         if args.keep:
             shared.make(args.keep)
@@ -172,7 +173,7 @@ def folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None
             yield joined.folder, joined
     elif args.keep:
         shared.make(args.keep)
-        if any(args.keep.iterdir()):  # it may have the ranks of an earlier run
+        if any(args.keep.iterdir()):  # perhaps with the ranks of an earlier run
             raise CourseError(f"{args.keep} is not empty: name a new folder for --keep.")
         yield args.keep.resolve(), None
     else:

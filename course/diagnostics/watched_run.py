@@ -1,4 +1,4 @@
-"""In a notebook: run a command by `launch`, with each of its processes watched from within."""
+"""Run a command from a notebook with `launch`, while code inside each process watches it."""
 
 import contextlib
 import shutil
@@ -25,22 +25,22 @@ from course.diagnostics.watch.command import environment
 from course.diagnostics.watch.process import PROFILING
 from course.launch import Event, Reason, Run, SupervisorStarted, launch
 
-POLL_S = 0.2  # how often to check whether the run is over
-# A fault handler of ours writes the stacks, to a file that is read here.
+POLL_S = 0.2  # between two checks whether the run is over
+# Python's own fault handler stays off: the course's writes the stacks to a file that is read here.
 ENV = {"PYTHONFAULTHANDLER": ""}
 
 Watch = Callable[[Run, Event], None]
 
 
-def nothing(run: Run, event: Event) -> None:
-    """Show nothing of a run."""
+def ignore_event(run: Run, event: Event) -> None:
+    """Ignore an event of a run."""
 
 
 class WatchedRun:
-    """One run of a command, which is ended when its ranks stand still.
+    """One run of a command, which is ended when its ranks stand still for `patience` seconds.
 
-    `steps` of each rank are watched, their time or numbers (`looks_at`); with `stop`, the run is
-    ended when all have reported. `folder` is there until `close`.
+    That many `steps` of each rank are watched: their times or their numbers, as `looks_at` says.
+    With `stop`, the run is ended once all ranks have reported. `folder` exists until `close`.
     """
 
     def __init__(
@@ -56,15 +56,15 @@ class WatchedRun:
         self._stop, self._over = threading.Event(), threading.Event()
         self._stopped = False
 
-    def run(self, words: list[str], watch: Watch = nothing, limit: float | None = None) -> Run:
-        """Run the command to its end, or to a limit that does not count when the machine was busy.
+    def run(self, words: list[str], watch: Watch = ignore_event, limit: float | None = None) -> Run:
+        """Run the command to its end, or for at most `limit` seconds.
 
-        `watch` gets the events of the run, as from `launch`. Raises `Interrupted` if the user
-        interrupts.
+        Seconds in which a rank waited for a core do not count. `watch` gets the events of the run,
+        as from `launch`. Raises `Interrupted` if the user interrupts the run.
         """
         runs: list[Run] = []
 
-        def take(run: Run, event: Event) -> None:
+        def on_event(run: Run, event: Event) -> None:
             runs[:] = [run]
             if isinstance(event, SupervisorStarted):
                 self._patience.begin(limit)
@@ -74,7 +74,7 @@ class WatchedRun:
         watcher = threading.Thread(target=self._wait_until_over, daemon=True)
         watcher.start()
         try:
-            launch(words, take, env=env, stop=self._stop)
+            launch(words, on_event, env=env, stop=self._stop)
         except Interrupted:
             if not self._stop.is_set():
                 raise
@@ -84,9 +84,10 @@ class WatchedRun:
         return runs[0]
 
     def ending(self, run: Run) -> RunEnding:
-        """Why the run ended, once it has, judging by the last snapshots.
+        """Return how and why a run has ended, judging by the last snapshots of its ranks.
 
-        The run then says in which calls its ranks waited.
+        This also sets `run.waits_in`, the calls in which its ranks waited, and `run.reason` if the
+        limit ended it.
         """
         self._over.set()
         patience, seconds = self._patience, run.wall_s
@@ -98,9 +99,9 @@ class WatchedRun:
             ended = INTERRUPTED
         else:
             ended = ITSELF
-            patience.last()
-        failed = 0 if run.ok else run.launcher_code or 1
-        ending = ending_of(patience.ranks, ended, failed, seconds, patience.enough)
+            patience.read_last_states()
+        code = 0 if run.ok else run.launcher_code or 1
+        ending = ending_of(patience.ranks, ended, code, seconds, patience.stuck_after_s)
         run.waits_in = ending.waits_in
         return ending
 
@@ -120,6 +121,6 @@ class WatchedRun:
 def watched(
     steps: int = 0, stop: bool = False, patience: float = PATIENCE_S, looks_at: str = PROFILING
 ) -> Iterator[WatchedRun]:
-    """Make one run, whose folder is removed at the end."""
+    """Yield one `WatchedRun`, and remove its folder at the end."""
     with contextlib.closing(WatchedRun(steps, stop, patience, looks_at)) as watched_run:
         yield watched_run

@@ -1,4 +1,4 @@
-"""What the questions about one's own script can name has one form in all of them."""
+"""The causes that the tools can name have one form in all of them."""
 
 from types import ModuleType
 

@@ -36,7 +36,7 @@ def values(cell: str) -> list[float]:
 
 
 def code(folder: Path) -> str:
-    """The code in a folder that may use thresholds."""
+    """The code in a folder, without the files of thresholds."""
     files = (path for path in folder.rglob("*.py") if path.stem != "thresholds")
     return "\n".join(path.read_text() for path in files)
 

@@ -1,4 +1,4 @@
-"""The tools beside a training: they need torch, numpy and psutil, and import nothing else."""
+"""The tools installed next to a training script: they need only torch, numpy and psutil."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def test_what_the_labs_need_is_said_in_a_sentence() -> None:
 def test_ranks_import_nothing_of_the_labs_and_an_own_sitecustomize_still_runs(
     tmp_path: Path,
 ) -> None:
-    """Of a rank alone, which fails so that it is looked at."""
+    """A single rank, which fails so that the tool reports on it."""
     (tmp_path / "sitecustomize.py").write_text(f"{BLOCKED}\nsys.own_one = 'ran'\n")
     asks = (
         "import sys\nassert sys.own_one == 'ran'\n"
@@ -71,7 +71,7 @@ def test_ranks_import_nothing_of_the_labs_and_an_own_sitecustomize_still_runs(
 @pytest.mark.slow
 @pytest.mark.rest
 def test_beside_torch_alone(tmp_path: Path) -> None:
-    """One run is watched for its time, and then hangs; the labs say what they need."""
+    """One run is watched for its time, and then hangs; commands of the labs say what they need."""
     python = install_wheel(tmp_path)
     link_packages(python, "torch", "numpy", "psutil")
     script = tmp_path / "train.py"

@@ -1,4 +1,4 @@
-"""What one may type after a question, in a terminal and in a notebook."""
+"""The options of the tools, in a terminal and in a notebook."""
 
 from collections.abc import Callable
 

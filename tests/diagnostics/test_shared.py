@@ -1,4 +1,4 @@
-"""Commands of one rank each: which rank it is, and with which others it belongs together."""
+"""Commands of one rank each: which rank each is, and which commands make one run together."""
 
 import os
 from pathlib import Path
@@ -9,8 +9,8 @@ from course.core import CourseError
 from course.diagnostics import shared, terminal_run
 from course.diagnostics.answers import options
 
-# What each launcher sets for the second of four ranks: Open MPI 4.1 and MPICH 4.0 as seen, Slurm
-# and Open MPI 5 as they document it.
+# What each launcher sets for the second of four ranks: as we saw with Open MPI 4.1 and MPICH 4.0,
+# and as Slurm and Open MPI 5 document it.
 SRUN = {"SLURM_PROCID": "1", "SLURM_NTASKS": "4", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}
 OPEN_MPI_4 = {
     "OMPI_COMM_WORLD_RANK": "1",
@@ -24,7 +24,7 @@ OPEN_MPI_5 = {
 }
 MPICH = {"PMI_RANK": "1", "PMI_SIZE": "4", "MPI_LOCALRANKID": "1"}
 MEETING = {"MASTER_ADDR": "node0", "MASTER_PORT": "29500"}
-# Within a batch script of Slurm: its own task, the first of two, and no step.
+# Inside a batch script of Slurm: it is the first of two tasks, and there is no step.
 BATCH = {"SLURM_PROCID": "0", "SLURM_NTASKS": "2", "SLURM_JOB_ID": "7"}
 
 
@@ -59,7 +59,7 @@ def started_by(monkeypatch: pytest.MonkeyPatch):
     ],
 )
 def test_what_a_launcher_says_of_a_rank(started_by, variables: dict, folder: str) -> None:
-    """Those of mpirun count within a job of Slurm, too."""
+    """Inside a Slurm job, too, the variables of mpirun count."""
     started_by(variables)
     assert shared.rank() == (1, 4)
     assert str(shared.default_folder()).startswith(folder)
@@ -75,7 +75,7 @@ def test_without_a_job_a_folder_must_be_given(started_by) -> None:
 def test_only_the_folder_of_the_run_goes(tmp_path: Path) -> None:
     (tmp_path / "model.pt").write_text("weights")
     with shared.join(shared.within(tmp_path), keep=False) as run:
-        (run.own / "report").write_text("steps")
+        (run.own_folder / "report").write_text("steps")
     assert list(tmp_path.iterdir()) == [tmp_path / "model.pt"]
 
 
@@ -112,12 +112,12 @@ def test_a_folder_that_is_not_the_courses_is_refused_and_stays(
 
 
 def test_two_commands_of_one_host_name_and_process_id(tmp_path: Path) -> None:
-    """As in two containers: the one that leaves first leaves the other's folder."""
+    """As in two containers: the one that leaves first does not remove the other's folder."""
     folder = shared.within(tmp_path)
     with shared.join(folder, keep=False) as one:
         with shared.join(folder, keep=False) as other:
-            assert one.own != other.own and one.folder == other.folder
-        assert (one.own / "here").exists()
+            assert one.own_folder != other.own_folder and one.folder == other.folder
+        assert (one.own_folder / "here").exists()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -148,14 +148,14 @@ def test_a_command_that_comes_as_the_last_one_leaves(
 
         monkeypatch.setattr(Path, "mkdir", too_late)
         with shared.join(folder, keep=False) as other:
-            assert shared.MARK.is_on(folder) and (other.own / "here").exists()
+            assert shared.MARK.is_on(folder) and (other.own_folder / "here").exists()
 
 
 @pytest.mark.parametrize("words", [["--rank"], ["--folder", "."], ["--rank", "--folder", "."]])
 def test_what_is_kept_replaces_nothing(
     started_by, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
-    """Neither a user's file, nor what an earlier run has kept in the same folder."""
+    """Neither a user's file, nor what an earlier run kept in the same folder."""
     monkeypatch.chdir(tmp_path)
     started_by(MPICH)
     kept = tmp_path / "kept"

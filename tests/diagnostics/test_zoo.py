@@ -1,7 +1,7 @@
-"""Right scripts of many kinds: a run of each, of which `run` finds nothing and `why` no fact.
+"""Correct scripts of many kinds: in a run of each, `run` finds nothing and `why` finds no fact.
 
-What costs time is not judged here: a busy machine makes any cause of it true. That is judged in
-slow/test_recorded.py, where some of them are.
+Causes of lost time are not judged here, because a busy machine can make any of them true. They are
+judged in why/test_recorded.py, on recorded runs of many of these scripts.
 """
 
 from pathlib import Path
@@ -18,12 +18,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 ZOO = Path(__file__).with_name("zoo")
 ALONE = "one_rank"
-# What no load can look like: these causes are read off the settings and calls of the script.
+# Causes that no load can imitate, since they are read off the settings and calls of the script.
 FACTS = {kind.info.name for kind in DETECTORS if kind.is_fact or kind.is_always_shown}
 
 
 def watch(name: str, ranks: int) -> tuple[RunEnding, list[RankReport]]:
-    """How a run of such a script ended, and what its ranks report."""
+    """Run such a script; return how that ended, and what its ranks reported."""
     words = ["torchrun", "--standalone", "--nproc-per-node", str(ranks), str(ZOO / f"{name}.py")]
     with watched(steps=20) as watched_run:
         run = watched_run.run(words)

@@ -189,7 +189,7 @@ def test_a_run_without_a_limit_is_told_when_it_stands(
 
     def warn_and_go_on(self: Patience, stood: float) -> None:
         warn(self, stood)
-        if self._told:
+        if self._has_warned:
             with contextlib.suppress(OSError):  # the script has gone on already
                 os.close(os.open("go", os.O_WRONLY | os.O_NONBLOCK))
 

@@ -1,1 +1,1 @@
-"""Findings for people and programs, as text, JSON and a picture; the options of the questions."""
+"""Show findings to people and programs as text, JSON and a picture; parse the tools' options."""

@@ -1,4 +1,4 @@
-"""The answer of `right --deep`: how each gradient compares with one process's."""
+"""The answer of `right --deep`: each gradient compared with that of one process."""
 
 from course.core import words
 from course.diagnostics.answers import report, right_answer
@@ -6,18 +6,18 @@ from course.diagnostics.finding import Finding
 from course.diagnostics.right.against_one import DeepOutcome
 from course.diagnostics.right.table import EQUAL, NOT_SEEN
 
-SHOWN = 8  # parameters, those that differ most
+SHOWN = 8  # parameters at most: those that differ most
 
 
 class DeepAnswer:
-    """An outcome to show; `ranks` is how many there were."""
+    """The outcome of a comparison, to show; `ranks` is the number of ranks."""
 
     def __init__(self, outcome: DeepOutcome, ranks: int) -> None:
         self._outcome, self._ranks = outcome, ranks
 
     @property
     def findings(self) -> list[Finding]:
-        """What is wrong."""
+        """The faults that the comparison found."""
         return self._outcome.findings
 
     @property
@@ -33,7 +33,7 @@ class DeepAnswer:
         return f"One process computes other gradients than {count}; nothing certain is wrong."
 
     def plain(self) -> dict[str, object]:
-        """As JSON, without the findings."""
+        """Return a dict for JSON, without the findings."""
         return {
             "ranks": self._ranks,
             "steps": 1,

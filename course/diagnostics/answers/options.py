@@ -1,4 +1,4 @@
-"""The options of the four questions: in a terminal, and in a notebook as those of its magics."""
+"""The options of the four tools, as terminal commands and as a notebook's magics."""
 
 import argparse
 from collections.abc import Sequence
@@ -7,14 +7,14 @@ from typing import NoReturn
 
 from course.core import CourseError, words
 from course.diagnostics.finding import CauseInfo
-from course.diagnostics.right import causes as of_right
-from course.diagnostics.run import causes as of_run
+from course.diagnostics.right import causes as right_causes
+from course.diagnostics.run import causes as run_causes
 from course.diagnostics.run.thresholds import PATIENCE_S
-from course.diagnostics.why import causes as of_why
+from course.diagnostics.why import causes as why_causes
 from course.diagnostics.why.thresholds import MIN_STEPS
 
 GPUS, MEMORY = "1,2,4,8", "24,80"
-CODES = """exit codes:
+EXIT_CODES = """exit codes:
   0  nothing was found
   2  the options cannot be understood
   3  something was found
@@ -22,7 +22,7 @@ CODES = """exit codes:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence, in a notebook too."""
+    """A parser whose errors are a `CourseError` of one sentence, in a notebook too."""
 
     def error(self, message: str) -> NoReturn:
         usage = str(self.usage) % {"prog": self.prog}
@@ -30,45 +30,45 @@ class Parser(argparse.ArgumentParser):
 
 
 def run(argv: Sequence[str]) -> argparse.Namespace:
-    """The options of `run`; raises `CourseError` if they cannot be understood, as those below."""
+    """Parse the options of `run`; raises `CourseError` for bad ones, as do the functions below."""
     parser = _parser(
         "run",
         "[options] -- torchrun ... train.py ...",
         "Run your own training as the terminal would. It is ended when its ranks stand still; "
         "then, and when it fails, this says which rank, which line, and why.",
-        _list("what it can name", of_run.ALL),
+        _cause_list("what it can name", run_causes.ALL),
     )
-    _add_those_of_a_run(parser)
-    return _parsed(parser, argv)
+    _add_run_options(parser)
+    return _parse(parser, argv)
 
 
 def why(argv: Sequence[str], magic: bool = False) -> argparse.Namespace:
-    """The options of `why`, or of the magic `%why`."""
+    """Parse the options of `why`, or of the magic `%why`."""
     parser = _parser(
         "why",
         "[--steps N] [--stop] [--json FILE] -- torchrun ... SCRIPT.py ...",
         "Run your own training on several ranks, unchanged, and say where the time "
         "of a step goes: what to cure first and how, and what else was seen.",
-        f"{_list('causes', of_why.ALL)}\n\n"
+        f"{_cause_list('causes', why_causes.ALL)}\n\n"
         "On GPUs, torch.profiler records a few steps more. This was tried with two\nranks on one "
         "GPU, not yet on several; `copies` is found on GPUs alone.",
         magic,
     )
     _add_steps(parser, "steps to watch after the warm-up")
     if not magic:
-        _add_those_of_a_run(parser)
-    return _parsed(parser, argv)
+        _add_run_options(parser)
+    return _parse(parser, argv)
 
 
 def right(argv: Sequence[str], magic: bool = False) -> argparse.Namespace:
-    """The options of `right`, or of the magic `%right`."""
+    """Parse the options of `right`, or of the magic `%right`."""
     parser = _parser(
         "right",
         "[--steps N] [--stop] [--deep] [--json FILE] -- torchrun ... SCRIPT.py ...",
         "Run your own training on several ranks, unchanged, and compare what they compute: "
         "weights, gradients, samples, settings. Say what is wrong and how to cure it, what is "
         "equal, and what was not seen.",
-        _list("what it can name", of_right.ALL),
+        _cause_list("what it can name", right_causes.ALL),
         magic,
     )
     _add_steps(parser, "steps to watch from the start")
@@ -83,12 +83,12 @@ def right(argv: Sequence[str], magic: bool = False) -> argparse.Namespace:
         "first's, and what earlier trainings left under the same names is gone",
     )
     if not magic:
-        _add_those_of_a_run(parser)
-    return _parsed(parser, argv)
+        _add_run_options(parser)
+    return _parse(parser, argv)
 
 
 def fit(argv: Sequence[str], magic: bool = False) -> argparse.Namespace:
-    """The options of `fit`, or of the magic `%fit`."""
+    """Parse the options of `fit`, or of the magic `%fit`."""
     parser = _parser(
         "fit",
         f"[--gpus {GPUS}] [--memory {MEMORY}] [--step-ms MS] [--json FILE] "
@@ -106,7 +106,7 @@ def fit(argv: Sequence[str], magic: bool = False) -> argparse.Namespace:
         help="what a step takes on one GPU, for an estimate of one on several")  # fmt: skip
     if not magic:
         _add_quiet(parser)
-    return _parsed(parser, argv)
+    return _parse(parser, argv)
 
 
 def _parser(
@@ -121,14 +121,14 @@ def _parser(
     )
 
 
-def _list(title: str, causes: Sequence[CauseInfo]) -> str:
-    """A title, and below it each name with half a sentence about it, in two columns."""
+def _cause_list(title: str, causes: Sequence[CauseInfo]) -> str:
+    """A title, and below it the causes in two columns: their names and summaries."""
     width = max(len(cause.name) for cause in causes) + 2
     return "\n".join([f"{title}:", *[f"  {cause.name:{width}}{cause.summary}" for cause in causes]])
 
 
-def _parsed(parser: Parser, argv: Sequence[str]) -> argparse.Namespace:
-    """The options, and the command without its ``--``; raises `CourseError` if there is none."""
+def _parse(parser: Parser, argv: Sequence[str]) -> argparse.Namespace:
+    """Parse the options and drop the command's ``--``; raises `CourseError` without a command."""
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the answer as JSON too")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="what starts your training")
     options = parser.parse_args(argv)
@@ -143,16 +143,16 @@ def _parsed(parser: Parser, argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _add_steps(parser: Parser, steps: str) -> None:
-    """Add which steps are watched."""
+    """Add the options --steps, with its help in `steps`, and --stop."""
     parser.add_argument("--steps", type=_steps, default=20, metavar="N", help=steps)
     parser.add_argument(
         "--stop", action="store_true", help="end the training when it has been watched"
     )
 
 
-def _add_those_of_a_run(parser: Parser) -> None:
-    """Add what each tool has that runs the command in a terminal, its exit codes too."""
-    parser.epilog = f"{parser.epilog}\n\n{CODES}"
+def _add_run_options(parser: Parser) -> None:
+    """Add the options and exit codes of the tools that run a command in a terminal."""
+    parser.epilog = f"{parser.epilog}\n\n{EXIT_CODES}"
     add = parser.add_argument
     add(
         "--patience",

@@ -1,4 +1,4 @@
-"""Sentences in lines of a terminal's width."""
+"""Wrap sentences to the width of a terminal."""
 
 from textwrap import wrap
 
@@ -6,7 +6,7 @@ WIDTH = 100  # characters
 
 
 def paragraph(text: str, first: str = "", rest: str = "    ") -> str:
-    """The text in lines of at most `WIDTH`; `first` and `rest` are what these begin with."""
+    """Wrap text to `WIDTH`; the first line begins with `first`, and all others with `rest`."""
     lines = wrap(
         text,
         WIDTH,

@@ -1,4 +1,4 @@
-"""Findings as text and as JSON, in one form for all tools."""
+"""Write findings as text and as JSON, in one form for all tools."""
 
 import json
 import platform
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from course.launch import Run
 
 Judgement = TypeVar("Judgement")
-SCHEMA = 1  # of the JSON; diagnostics/run/how.md, "For programs", says what is in it
+SCHEMA = 1  # the version of the JSON, which "For programs" in diagnostics/run/how.md describes
 
 
-def ending(how: RunEnding) -> str:
-    """The text of an ending: how the run ended, where its ranks stood, and why; or ""."""
-    parts = [how.lead, *how.ranks, text(how.findings)]
+def ending(run_ending: RunEnding) -> str:
+    """How a run ended, where its ranks stood, and why, as text; "" if there is nothing to say."""
+    parts = [run_ending.lead, *run_ending.ranks, text(run_ending.findings)]
     return "\n".join(filter(None, parts))
 
 
@@ -40,9 +40,9 @@ def _paragraph(finding: Finding) -> str:
 
 
 def unless_failed(run: "Run", judge: Callable[[], Judgement]) -> Judgement | None:
-    """A judgement on a run; None if the run failed before enough was seen of it.
+    """Return what `judge` returns; None if the run failed before enough of it was seen.
 
-    Raises `CourseError` if the run went well, and cannot be judged.
+    Raises `CourseError` if the run went well but cannot be judged.
     """
     try:
         return judge()
@@ -54,7 +54,7 @@ def unless_failed(run: "Run", judge: Callable[[], Judgement]) -> Judgement | Non
 
 def write(path: Path, tool: str, command: Sequence[str], findings: Sequence[Finding],
           **more: object) -> None:  # fmt: skip
-    """Write findings as JSON; `more` is what the tool itself adds.
+    """Write findings as JSON to `path`; `more` has the fields that the tool itself adds.
 
     Raises `CourseError` if the file cannot be written.
     """

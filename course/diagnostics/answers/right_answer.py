@@ -1,4 +1,4 @@
-"""The answer of `right`: what is wrong, in words, and the table of what was compared."""
+"""The answer of `right`: the faults in words, and the table of what was compared."""
 
 import html
 from dataclasses import replace
@@ -17,11 +17,11 @@ from course.diagnostics.right.table import DIFFERS, MUST_DIFFER, NOT_SEEN, Row
 if TYPE_CHECKING:
     from course.launch import Run
 
-NAME, STATE = 36, 10  # columns of the table
+NAME, STATE = 36, 10  # the widths of the table's first two columns, in characters
 
 
 def right_answer(folder: Path) -> "RightAnswer | None":
-    """The answer by the ranks that have reported to a folder; None if none has.
+    """Judge the ranks that have reported to a folder; None if none has.
 
     Raises `CourseError` if the reports are too few to judge by.
     """
@@ -30,7 +30,10 @@ def right_answer(folder: Path) -> "RightAnswer | None":
 
 
 def right_of_run(run: "Run", folder: Path) -> "RightAnswer | None":
-    """The answer to a run that has ended, as `report.unless_failed` does."""
+    """Judge a run that has ended; None if it failed before enough of it was seen.
+
+    Raises `CourseError` if it went well but cannot be judged.
+    """
     return report.unless_failed(run, lambda: right_answer(folder))
 
 
@@ -50,7 +53,7 @@ class RightAnswer:
 
     @property
     def rows(self) -> list[Row]:
-        """What was compared."""
+        """The rows of the table: what was compared, and how it compares."""
         return self.verdict.rows
 
     @property
@@ -65,7 +68,7 @@ class RightAnswer:
         return f"Wrong: {faults[0].what}."
 
     def plain(self) -> dict[str, object]:
-        """As JSON, without the findings, which all tools write alike."""
+        """Return a dict for JSON, without the findings, which all tools write alike."""
         return {
             "ranks": len(self.verdict.ranks),
             "steps": self.verdict.steps,
@@ -106,13 +109,13 @@ def state(row: Row) -> str:
 
 
 def with_place(finding: Finding) -> Finding:
-    """The finding with its line in the sentence, if that does not name it."""
+    """Return the finding, with its line added to the text unless that names it already."""
     if not finding.where or finding.where in finding.says:
         return finding
     return replace(finding, says=f"{finding.says} See {finding.where}.")
 
 
 def line(row: Row) -> str:
-    """A row in lines of text."""
+    """A row of the table as wrapped text."""
     head = f"  {row.name:{NAME}}{state(row):{STATE}}"
     return paragraph(row.says, head, " " * len(head))

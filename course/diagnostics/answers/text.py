@@ -15,13 +15,13 @@ def title(diagnosis: Diagnosis) -> str:
 
 def text(diagnosis: Diagnosis) -> str:
     """The whole diagnosis, a paragraph for each sentence."""
-    sentences = [*_crowd(diagnosis), *_causes(diagnosis), *_steps(diagnosis)]
+    sentences = [*_crowded_machine(diagnosis), *_causes(diagnosis), *_steps(diagnosis)]
     sentences += [f"Not decided: {sentence}" for sentence in diagnosis.undecided]
     return "\n".join(map(paragraph, sentences))
 
 
-def _crowd(diagnosis: Diagnosis) -> list[str]:
-    """A sentence that comes before all others if ranks waited for a core most of the time."""
+def _crowded_machine(diagnosis: Diagnosis) -> list[str]:
+    """The sentence that comes first if ranks waited for a core most of the time; else none."""
     breakdown = diagnosis.breakdown
     if not lost_s(diagnosis) or not breakdown.is_starved:
         return []
@@ -34,7 +34,7 @@ def _crowd(diagnosis: Diagnosis) -> list[str]:
 
 
 def _whose_cores(diagnosis: Diagnosis) -> str:
-    """Which programs have the cores for which the ranks wait, and what to do about it."""
+    """Say who occupies the cores that the ranks wait for, and what to do about it."""
     others = diagnosis.elsewhere or 0.0
     if others >= BUSY:
         return (
@@ -49,7 +49,7 @@ def _whose_cores(diagnosis: Diagnosis) -> str:
 
 
 def _causes(diagnosis: Diagnosis) -> list[str]:
-    """Sentences on the cause to cure first, with its cure, and then on the others."""
+    """Sentences on the first cause and its cure, and then on the others."""
     first, rest = diagnosis.first, diagnosis.causes[1:]
     lines = []
     if isinstance(first, Computing):
@@ -90,7 +90,7 @@ def _in_short(cause: Cause) -> str:
 
 
 def _steps(diagnosis: Diagnosis) -> list[str]:
-    """What the figures are based on."""
+    """Sentences on the steps behind the figures, and on what may have distorted them."""
     breakdown = diagnosis.breakdown
     steps = words.plural(len(breakdown.times), "step")
     ranks = words.plural(len(breakdown.ranks), "rank")
@@ -98,7 +98,7 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
         ranks += f" of {breakdown.expected}"
     lines = [
         f"A step takes {words.duration(breakdown.step_s)}, the mean of {steps} on {ranks}"
-        f"{_apart(diagnosis)}."
+        f"{_qualifier(diagnosis)}."
     ]
     start, first = diagnosis.epoch_start, diagnosis.first
     if start and not (first and start.comparison in first.says):
@@ -120,21 +120,21 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
     return lines
 
 
-def _apart(diagnosis: Diagnosis) -> str:
-    """Sentences on the part of a step that no figure counts, and on recording."""
+def _qualifier(diagnosis: Diagnosis) -> str:
+    """The end of a sentence: what part of a step no figure counts, or how it was recorded."""
     if diagnosis.unrecorded_s:
         before = words.duration(diagnosis.unrecorded_s)
         return f" while torch.profiler recorded the GPUs; before it did, {before}"
     if diagnosis.blind:
         return ", by the clock of the Python that feeds the GPUs"
     lost = lost_s(diagnosis)
-    if not lost or diagnosis.breakdown.is_starved:  # as the first sentence says
+    if not lost or diagnosis.breakdown.is_starved:  # then the first sentence says so already
         return ""
     return f"; for {words.duration(lost)} of it ranks waited for a core, which no share counts"
 
 
 def lost_s(diagnosis: Diagnosis) -> float:
-    """Seconds per step that no share counts, since ranks waited for a core; 0 if they are few."""
+    """Seconds per step in which ranks waited for a core, which no share counts; 0 if negligible."""
     breakdown = diagnosis.breakdown
     lost = breakdown.queued_s
     return 0.0 if diagnosis.blind or lost < FAULT_SHARE * breakdown.step_s else lost

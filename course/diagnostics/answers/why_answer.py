@@ -27,7 +27,7 @@ def reports(folder: Path) -> list[RankReport]:
 
 
 def why_answer(folder: Path) -> "WhyAnswer | None":
-    """The answer by the ranks that have reported to a folder; None if none has.
+    """Diagnose the ranks that have reported to a folder; None if none has.
 
     Raises `CourseError` if the reports are too few to judge by.
     """
@@ -36,7 +36,10 @@ def why_answer(folder: Path) -> "WhyAnswer | None":
 
 
 def why_of_run(run: "Run", folder: Path) -> "WhyAnswer | None":
-    """The answer to a run that has ended, as `report.unless_failed` does."""
+    """Diagnose a run that has ended; None if it failed before enough of it was seen.
+
+    Raises `CourseError` if it went well but cannot be judged.
+    """
     return report.unless_failed(run, lambda: WhyAnswer(reports(folder)))
 
 
@@ -51,22 +54,22 @@ class WhyAnswer:
 
     @property
     def causes(self) -> list[Cause]:
-        """The causes, the one to cure first at the beginning."""
+        """The causes; the first is the one to cure first."""
         return self.diagnosis.causes
 
     @property
     def findings(self) -> list[Finding]:
-        """The causes in the form that all questions share; computing, not a fault, is left out."""
+        """The causes as findings; computing is left out, since it is not a fault."""
         return [cause.finding for cause in self.causes if not isinstance(cause, Computing)]
 
     @property
     def net_s(self) -> float:
-        """How long a step takes, in seconds, without the time in which ranks wait for a core."""
+        """Seconds per step, without the time in which ranks wait for a core."""
         return self.diagnosis.breakdown.net_s
 
     @property
     def picture(self) -> "Picture":
-        """A typical step, a lane for each rank, with the first cause as its title."""
+        """Draw a typical step with a lane for each rank, and the first cause as its title."""
         from course.drawing import steps  # not needed in a terminal, and slow to import
 
         breakdown = self.diagnosis.breakdown
@@ -87,7 +90,7 @@ class WhyAnswer:
         )
 
     def plain(self) -> dict[str, object]:
-        """As JSON, without the findings; times in seconds."""
+        """Return a dict for JSON, without the findings; times are in seconds."""
         breakdown, elsewhere = self.diagnosis.breakdown, self.diagnosis.elsewhere
         return {
             "causes": [cause.plain() for cause in self.causes],

@@ -1,1 +1,1 @@
-"""Find on which GPUs a script fits, by a rehearsal on tensors without memory."""
+"""Find on which GPUs a script fits, by rehearsing it on tensors without memory."""

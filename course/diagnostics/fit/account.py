@@ -7,13 +7,16 @@ from dataclasses import asdict, dataclass
 from course.diagnostics.fit import allocator
 from course.diagnostics.fit.record import KINDS, Plain, Record
 
-POINTS = 300  # of the memory over the steps
-KEPT = ("weights", "gradients", "optimizer")  # what a host holds in place of a GPU
+POINTS = 300  # of memory over the steps; a series has at least this many of many events
+KEPT = ("weights", "gradients", "optimizer")  # kinds that the host may hold in place of a GPU
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """The collectives of a mean step after the first: their number, and sums over `Message`s."""
+    """The collectives per step, on average over the steps after the first.
+
+    `messages` is their number; `hops` and `nbytes` are sums over their `Message`s.
+    """
 
     messages: float
     hops: float
@@ -24,11 +27,11 @@ class Traffic:
 class Account:
     """The memory of one rank, in bytes.
 
-    `by` has the bytes of each kind at the peak. `at` is the line of the script that allocated the
-    last piece, in `step` (counted from 1), while the script was in `moment`.
-    `series` has points of time, counted in steps, each with the bytes by kind. `host` is the most
-    of weights, gradients and the optimizer's tensors that lies in the host's memory where the
-    script uses a GPU. `reserved` is what torch's allocator needs of the GPU for all this.
+    `by` has the bytes of each kind at the peak. `at` is the line of the script whose allocation
+    reached the peak, in `step` (counted from 1), while the script was in `moment`, such as
+    "backward". `series` has points in time, in steps, each with the bytes by kind. `host` is the
+    most that weights, gradients and the optimizer's tensors took of the host's memory, if the
+    script uses a GPU. `reserved` is the memory that torch's allocator needs for all tensors.
     """
 
     peak: int
@@ -44,48 +47,48 @@ class Account:
     traffic: Traffic
 
     @classmethod
-    def of(cls, plain: Plain) -> "Account":
-        """Make an account of the dict that `plain` returned."""
+    def from_plain(cls, plain: Plain) -> "Account":
+        """Make an account from the dict that `plain` returned."""
         return cls(**plain | {"traffic": Traffic(**plain["traffic"])})
 
     def plain(self) -> Plain:
-        """As JSON."""
+        """Return a dict for JSON."""
         return asdict(self)
 
 
 def add_up(record: Record) -> Account:
-    """The account of a run. If the run uses a GPU, only memory on the GPU counts."""
-    counts = [storage.on_gpu or not record.uses_gpu for storage in record.storages]
+    """Return the account of a run; if it uses a GPU, only memory on the GPU counts."""
+    counted = record.counted
     held: Counter[str] = Counter()
     by: dict[str, int] = {}
-    total = peak = at = when = 0
+    total = peak = peak_number = peak_index = 0
     on_host = host = 0
     series = []
     every = max(1, len(record.events) // POINTS)
     for index, (number, change) in enumerate(record.events):
         kind = record.storages[number].kind
-        if counts[number]:
+        if counted[number]:
             held[kind] += change
             total += change
             if total > peak:
-                peak, at, when, by = total, number, index, dict(held)
+                peak, peak_number, peak_index, by = total, number, index, dict(held)
         elif kind in KEPT:
             on_host += change
             host = max(host, on_host)
         if index % every == 0:
-            series.append((time(record, index), {name: held[name] for name in KINDS}))
+            series.append((time_in_steps(record, index), {name: held[name] for name in KINDS}))
     moments = [where for where, _ in record.moments]
     return Account(
         peak,
         {kind: by.get(kind, 0) for kind in KINDS},
-        record.storages[at].line if record.storages else "",
-        1 + bisect_right(record.steps, when),
-        record.moments[bisect_right(moments, when) - 1][1] if record.moments else "",
+        record.storages[peak_number].line if record.storages else "",
+        1 + bisect_right(record.steps, peak_index),
+        record.moments[bisect_right(moments, peak_index) - 1][1] if record.moments else "",
         series,
         len(record.steps),
         record.uses_gpu,
         host,
-        allocator.least([event for event in record.events if counts[event[0]]], peak),
+        allocator.smallest_gpu([event for event in record.events if counted[event[0]]], peak),
         _traffic(record),
     )
 
@@ -101,8 +104,8 @@ def _traffic(record: Record) -> Traffic:
     )
 
 
-def time(record: Record, index: int) -> float:
-    """How many steps end before an event, plus its place in its own step as a fraction."""
+def time_in_steps(record: Record, index: int) -> float:
+    """The time of an event: the number of steps before it, plus the fraction of its own step."""
     step = bisect_right(record.steps, index)
     begin = record.steps[step - 1] if step else 0
     end = record.steps[step] if step < len(record.steps) else len(record.events)

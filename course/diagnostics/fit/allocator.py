@@ -1,8 +1,8 @@
-"""The memory that torch's caching allocator takes from a GPU for given tensors.
+"""A model of torch's caching allocator: how much memory of a GPU it reserves for given tensors.
 
-It takes segments from the GPU, cuts blocks from them, and keeps what is given back, so that memory
-is lost between blocks. The rules are torch's (c10/cuda/CUDACachingAllocator.cpp), for its default
-settings and a single stream.
+The allocator takes segments from the GPU, cuts blocks from them, and keeps freed blocks for later.
+So some memory between blocks is lost. The rules are torch's (c10/cuda/CUDACachingAllocator.cpp),
+for its default settings and a single stream.
 """
 
 import math
@@ -12,42 +12,42 @@ from typing import NamedTuple
 
 from course.core import words
 
-MIN_BLOCK = 512  # sizes are rounded up to whole ones
+MIN_BLOCK = 512  # sizes are rounded up to a multiple of this
 SMALL = words.MIB  # blocks up to this size come from small segments
 SMALL_SEGMENT, LARGE_SEGMENT = 2 * words.MIB, 20 * words.MIB
-OWN_SEGMENT = 10 * words.MIB  # a block of this size or more gets a segment of its own size ...
-ROUNDED_TO = 2 * words.MIB  # ... rounded up to a multiple of this
-PRECISION = 0.01  # of the tensors' peak, with which the least memory is looked for
+OWN_SEGMENT = 10 * words.MIB  # a new block of this size or more gets a segment for itself
+ROUNDED_TO = 2 * words.MIB  # the size of such a segment is a multiple of this
+PRECISION = 0.01  # of the search for the least memory, as a fraction of the tensors' peak
 
 
 class OutOfMemoryError(Exception):
-    """The GPU has no room for another segment, even without those that are free."""
+    """The GPU has no room for another segment, even after all free segments were returned."""
 
 
 class Pool:
-    """Segments for small blocks or for large ones, and the free pieces of them, by address."""
+    """The segments for small blocks or for large ones, and their free pieces, by address."""
 
     def __init__(self, smallest_rest: int) -> None:
-        self.smallest_rest = smallest_rest  # what is left of a piece is lost if it is smaller
-        self.segments: dict[int, int] = {}  # the end of each
-        self.free: dict[int, int] = {}  # the end of each free piece
-        self._begins: dict[int, int] = {}  # the same, by their ends
+        self.smallest_rest = smallest_rest  # if less is left of a piece, it is lost in the block
+        self.segments: dict[int, int] = {}  # the end of each segment, by its beginning
+        self.free: dict[int, int] = {}  # the end of each free piece, by its beginning
+        self._begins: dict[int, int] = {}  # the beginning of each free piece, by its end
         self._by_size: list[tuple[int, int]] = []  # size and beginning of each free piece
 
     def smallest(self, size: int) -> int | None:
-        """Where the smallest free piece of at least this size begins."""
+        """Where the smallest free piece of at least `size` bytes begins; None if there is none."""
         place = bisect_left(self._by_size, (size, 0))
         return self._by_size[place][1] if place < len(self._by_size) else None
 
     def take(self, begin: int) -> int:
-        """Take the free piece that begins there; return its end."""
+        """Take the free piece that begins at `begin`; return its end."""
         end = self.free.pop(begin)
         del self._begins[end]
         del self._by_size[bisect_left(self._by_size, (end - begin, begin))]
         return end
 
     def put(self, begin: int, end: int) -> None:
-        """Add a piece to the free ones, joined with its free neighbours."""
+        """Add a piece to the free ones, and join it with its free neighbours."""
         if end in self.free:
             end = self.take(end)
         if begin in self._begins:
@@ -58,7 +58,7 @@ class Pool:
 
 
 class Block(NamedTuple):
-    """What a tensor gets, by address."""
+    """The memory that one tensor gets, by address."""
 
     pool: Pool
     begin: int
@@ -66,7 +66,7 @@ class Block(NamedTuple):
 
 
 class Allocator:
-    """Hands out blocks. `reserved` is what it has taken from the GPU, at most `limit` bytes."""
+    """Hands out blocks. `reserved` is the bytes it has taken from the GPU, at most `limit`."""
 
     def __init__(self, limit: float = math.inf) -> None:
         self.limit, self.reserved = limit, 0
@@ -74,7 +74,7 @@ class Allocator:
         self._next = 0  # where the next segment begins
 
     def allocate(self, nbytes: int) -> Block:
-        """A block of at least that many bytes; raises `OutOfMemoryError`."""
+        """Return a block of at least `nbytes`; raises `OutOfMemoryError`."""
         size = _rounded(nbytes, MIN_BLOCK)
         pool = self._small if size <= SMALL else self._large
         begin = pool.smallest(size)
@@ -91,7 +91,7 @@ class Allocator:
         block.pool.put(block.begin, block.end)
 
     def _new_segment(self, pool: Pool, size: int) -> int:
-        """Where a new segment begins that has room for a block of this size."""
+        """Take a segment with room for a block of `size` bytes; return where it begins."""
         if pool is self._small:
             nbytes = SMALL_SEGMENT
         else:
@@ -101,14 +101,14 @@ class Allocator:
         if self.reserved + nbytes > self.limit:
             raise OutOfMemoryError
         begin, end = self._next, self._next + nbytes
-        self._next = end + MIN_BLOCK  # a gap, because pieces of two segments are not joined
+        self._next = end + MIN_BLOCK  # a gap, so that pieces of two segments are never joined
         self.reserved += nbytes
         pool.segments[begin] = end
         pool.put(begin, end)
         return begin
 
     def _give_back(self) -> None:
-        """Give the segments back to the GPU that are free as a whole."""
+        """Return those segments to the GPU that are entirely free."""
         for pool in (self._small, self._large):
             for begin, end in list(pool.segments.items()):
                 if pool.free.get(begin) == end:
@@ -122,9 +122,9 @@ def _rounded(nbytes: int, unit: int) -> int:
 
 
 def reserved(events: Iterable[tuple[int, int]], limit: float = math.inf) -> int:
-    """The most bytes reserved on a GPU of `limit` bytes; raises `OutOfMemoryError`.
+    """Return the most bytes ever reserved on a GPU of `limit` bytes; raises `OutOfMemoryError`.
 
-    `events` are changes in bytes of storages, by their numbers.
+    Each event is the number of a storage, and the change of its size in bytes.
     """
     allocator, most = Allocator(limit), 0
     held: dict[int, tuple[int, Block]] = {}
@@ -140,10 +140,11 @@ def reserved(events: Iterable[tuple[int, int]], limit: float = math.inf) -> int:
     return most
 
 
-def least(events: list[tuple[int, int]], peak: int) -> int:
-    """The bytes of the smallest GPU that has room for these storages, whose sum is at most `peak`.
+def smallest_gpu(events: list[tuple[int, int]], peak: int) -> int:
+    """Return the bytes of the smallest GPU that has room for these storages.
 
-    With more memory, the allocator reserves more. The result may be a percent of the peak too high.
+    Together, the storages never take more than `peak` bytes. On a larger GPU the allocator would
+    reserve more. The result may be too high by 1 % of the peak.
     """
     low, high = peak, reserved(events)
     while high - low > PRECISION * peak:

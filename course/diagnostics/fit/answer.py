@@ -1,4 +1,4 @@
-"""The answer of `fit`: on which number and size of GPUs a script fits, and if not, what would."""
+"""The answer of `fit`: on how many GPUs of which size a script fits, and how to make it fit."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,9 @@ from course.diagnostics.fit.stage import NotFollowed, Rehearsal, Stage, stage
 if TYPE_CHECKING:
     from course.drawing import Picture
 
-SMALLER = 3  # how many smaller batches are tried, each half of the one before
-LARGER = 2  # how often the largest batch is rehearsed before it is believed
-MODEL = {
+SMALLER = 3  # smaller batches to try at most, each half of the one before
+LARGER = 2  # rehearsals at most to confirm the largest batch that fits
+MODEL_CHANGES = {
     "autocast": "bfloat16 autocast around the model's forward pass",
     "checkpoint": "activation checkpointing of the repeated layers",
     "shard": "fully_shard by layers over {} in place of DDP",
@@ -46,17 +46,20 @@ class FitAnswer(FitResult):
 
 
 def fit_answer(args: argparse.Namespace) -> FitAnswer:
-    """Rehearse the command, and say where it fits; raises `CourseError` with what is wrong."""
+    """Rehearse the command, and answer where it fits; raises `CourseError` if that fails."""
     with stage(command.script(args.command)) as open_stage:
         result = answer(open_stage, args.gpus, args.memory)
-    result.alone = args.step_ms and args.step_ms / 1000
+    result.one_gpu_s = args.step_ms and args.step_ms / 1000
     if args.json:
         report.write(args.json, "fit", args.command, [], **result.plain())
     return result
 
 
 def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> FitAnswer:
-    """Rehearse with each number of GPUs; then with changes, if something does not fit."""
+    """Rehearse with each number of GPUs, and with changes if it does not fit on all.
+
+    `memory` has the sizes of a GPU in bytes. Raises `NotFollowed` if a rehearsal fails.
+    """
     rehearsals: list[Rehearsal] = []
     for outcome in stage.together([(ranks, {}) for ranks in gpus]):
         if isinstance(outcome, NotFollowed):
@@ -73,7 +76,7 @@ def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> FitAnswe
 
 
 def _advice(stage: Stage, target: RehearsedRun, runs: Sequence[RehearsedRun]) -> list[Advice]:
-    """Try changes, the cheapest first; if none is enough, those that help are tried together."""
+    """Try changes, the cheapest first; if none is enough, try those that help together."""
     trials = list(_single_changes(stage, target, runs))
     advice = [trial for trial, _ in trials]
     if not any(trial.peak <= target.memory for trial in advice):
@@ -84,7 +87,7 @@ def _advice(stage: Stage, target: RehearsedRun, runs: Sequence[RehearsedRun]) ->
 def _single_changes(
     stage: Stage, target: RehearsedRun, runs: Sequence[RehearsedRun]
 ) -> Iterator[Trial]:
-    """Try one change after another: they cost time alone, then precision, code, more GPUs."""
+    """Try single changes, the cheapest first: they cost time, then precision, code, more GPUs."""
     ranks, memory = target.rehearsal.ranks, target.memory
     for batch, passes in _smaller(target.rehearsal.batch):
         if run := _with_batch(stage, target, batch, passes=passes):
@@ -93,10 +96,10 @@ def _single_changes(
             if run.fits:
                 break
     more = [run for run in runs if run.rehearsal.ranks > ranks and run.memory == memory]
-    wishes = [(ranks, {name: True}) for name in (*MODEL, OFFLOAD)]
-    wishes += [] if more else [(2 * ranks, {})]
-    outcomes = stage.together(wishes)
-    for (name, do), rehearsal in zip(MODEL.items(), outcomes, strict=False):
+    setups = [(ranks, {name: True}) for name in (*MODEL_CHANGES, OFFLOAD)]
+    setups += [] if more else [(2 * ranks, {})]
+    outcomes = stage.together(setups)
+    for (name, do), rehearsal in zip(MODEL_CHANGES.items(), outcomes, strict=False):
         if isinstance(rehearsal, Rehearsal) and name in rehearsal.made:
             do = do.format(words.plural(ranks, "GPU"))
             yield Advice(do, RehearsedRun(rehearsal, memory).peak), {name: True}
@@ -104,7 +107,7 @@ def _single_changes(
         more = [RehearsedRun(outcomes[-1], memory)]
     if more and more[0].peak < target.peak:
         yield Advice(words.plural(more[0].rehearsal.ranks, "GPU"), more[0].peak), {}
-    offload = outcomes[len(MODEL)]
+    offload = outcomes[len(MODEL_CHANGES)]
     if isinstance(offload, Rehearsal) and OFFLOAD in offload.made and offload.account.uses_gpu:
         host = words.size(offload.account.host, 3)
         do = f"fully_shard with CPUOffloadPolicy, and {host} of the host's memory for each GPU"
@@ -112,27 +115,27 @@ def _single_changes(
 
 
 def _combined_changes(stage: Stage, target: RehearsedRun, trials: Sequence[Trial]) -> list[Advice]:
-    """Add one helpful change to another until the script fits, or all are made; [] without two."""
-    helpful = {  # by the name of the change, so of several batches the last, which is the smallest
+    """Add up the changes that help until the script fits; [] if fewer than two help."""
+    helpful = {  # by the name of the change: of several batch sizes, only the smallest stays
         next(iter(changes)): (advice.do, changes)
         for advice, changes in trials
         if changes and advice.peak < target.peak
     }
     sentences: dict[str, str] = {}
     changes: dict[str, object] = {}
-    wishes = []
+    setups = []
     for name, (do, change) in helpful.items():
         sentences[name], changes = do, changes | change
         if name == OFFLOAD and "shard" in sentences:  # an offloaded model is sharded as well
             del sentences["shard"], changes["shard"]
         if len(sentences) > 1:
-            wishes.append((f"together, {'; '.join(sentences.values())}", changes))
-    if not wishes:
+            setups.append((f"together, {'; '.join(sentences.values())}", changes))
+    if not setups:
         return []
-    outcomes = stage.together([(target.rehearsal.ranks, changes) for _, changes in wishes])
+    outcomes = stage.together([(target.rehearsal.ranks, changes) for _, changes in setups])
     advice = [
         Advice(do, RehearsedRun(outcome, target.memory).peak)
-        for (do, changes), outcome in zip(wishes, outcomes, strict=True)
+        for (do, changes), outcome in zip(setups, outcomes, strict=True)
         if isinstance(outcome, Rehearsal) and changes.keys() - {"passes"} <= set(outcome.made)
     ]
     enough = [combined for combined in advice if combined.peak <= target.memory]
@@ -149,7 +152,7 @@ def _smaller(batch: int | None) -> Iterator[tuple[int, int]]:
 def _with_batch(
     stage: Stage, base: RehearsedRun, batch: int, **changes: object
 ) -> RehearsedRun | None:
-    """The run with batches of another size; None if no loader takes it, or the run fails."""
+    """Rehearse with batches of another size; None if no loader takes it, or that fails."""
     try:
         rehearsal = stage.rehearse(base.rehearsal.ranks, batch=batch, **changes)
     except NotFollowed:

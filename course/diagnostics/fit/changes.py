@@ -18,27 +18,27 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader
 
 from course.core import insides, interceptor
-from course.diagnostics.fit.moments import Enough
+from course.diagnostics.fit.moments import StopScript
 from course.diagnostics.fit.record import Plain
 
-LISTS = (nn.ModuleList, nn.Sequential)
-MODEL = {"autocast", "checkpoint", "shard", "offload"}  # changes of the model
+LIST_CLASSES = (nn.ModuleList, nn.Sequential)
+MODEL_CHANGES = {"autocast", "checkpoint", "shard", "offload"}  # changes of the model
 
 
 class Changes:
-    """Makes the changes of a request; `made` names those for which the script had a place.
+    """Makes the requested changes; `made` names those that found something to change.
 
-    `batch` is the size that loaders take, `passes` how many backward passes make a step, `layers`
-    the class of the repeated layers and how many of them a model keeps. `autocast`, `checkpoint`,
-    `shard` and `offload` are about the model; an offloaded model is also sharded. `batch_size` is
-    the script's own.
+    A request may have `batch`, the batch size of the loaders; `passes`, the number of backward
+    passes per step; and `layers`, the class of the repeated layers and how many of them the model
+    keeps. `autocast`, `checkpoint`, `shard` and `offload` change the model; an offloaded model is
+    also sharded. The attribute `batch_size` is the script's own batch size.
     """
 
     def __init__(self, requested: Plain) -> None:
         self._requested = requested
         self.made: set[str] = set()
         self.batch_size: int | None = None
-        self._lists: weakref.WeakSet[nn.Module] = weakref.WeakSet()  # those that got a module
+        self._lists: weakref.WeakSet[nn.Module] = weakref.WeakSet()  # to which a module was added
         self._optimizers = self._depth = 0
 
     def install(self) -> None:
@@ -58,11 +58,11 @@ class Changes:
         optimizers.register_optimizer_step_pre_hook(self._step_begins)
 
     def _step_begins(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if MODEL & self._requested.keys() - self.made:
-            raise Enough  # there was nothing to change, so the steps tell nothing
+        if MODEL_CHANGES & self._requested.keys() - self.made:
+            raise StopScript  # there was nothing to change, so the steps would show nothing new
 
     def shard(self, module: nn.Module) -> None:
-        """Shard a model by its repeated parts, unless an optimizer has its whole weights."""
+        """Shard a model by its repeated layers, unless an optimizer already has whole weights."""
         if self._optimizers:
             return
         mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
@@ -80,7 +80,7 @@ class Changes:
         return offloaded
 
     def _empty(self, empty: interceptor.Function) -> interceptor.Function:
-        """Give an offloaded model its memory on the host, where torch demands it."""
+        """Let an offloaded model get its memory on the host, as torch demands."""
 
         @wraps(empty)
         def emptied(module: nn.Module, *, device: Any, recurse: bool = True) -> nn.Module:
@@ -103,24 +103,24 @@ class Changes:
         return made
 
     def layers(self) -> tuple[str, int] | None:
-        """The class and number of the model's equal layers; None if it has several such lists."""
+        """The class and number of the model's equal layers; None unless one list has such ones."""
         inner = {
             part for each in self._lists for child in each.children() for part in child.modules()
         }
-        found = {
+        entries = {
             entry
             for each in self._lists - inner
             for entry in Counter(map(_kind, repeated(each))).items()
         }
-        if len(found) != 1:
+        if len(entries) != 1:
             return None
-        ((layer, _), count) = found.pop()
+        ((layer, _), count) = entries.pop()
         return layer, count
 
     def _add(self, add: interceptor.Function) -> interceptor.Function:
         @wraps(add)
         def added(module: nn.Module, name: str, part: nn.Module | None) -> None:
-            if isinstance(module, LISTS):
+            if isinstance(module, LIST_CLASSES):
                 self._lists.add(module)
                 layer, most = self._requested.get("layers", ("", 0))
                 held = [type(child).__qualname__ for child in module.children()].count(layer)
@@ -137,10 +137,10 @@ class Changes:
             init(optimizer, *args, **kwargs)
             self._optimizers += 1
             if "shard" in self._requested.keys() - self.made:
-                raise Enough  # from now on, nothing is sharded
+                raise StopScript  # it is too late to shard: the optimizer has the whole weights
             if passes := self._requested.get("passes"):
-                _each(passes, optimizer, "step")
-                _each(passes, optimizer, "zero_grad")
+                _only_every(passes, optimizer, "step")
+                _only_every(passes, optimizer, "zero_grad")
 
         return made
 
@@ -162,11 +162,11 @@ class Changes:
         return called
 
     def _checkpoint(self, module: nn.Module) -> None:
-        """Let the repeated parts of a model keep only their inputs, and compute the rest again."""
+        """Let the repeated layers of a model keep only their inputs, and recompute the rest."""
         for part in repeated(module):
             part.forward = partial(checkpoint, part.forward, use_reentrant=False)
             self.made.add("checkpoint")
-        for submodule in module.modules():  # what transformers keeps for generation is made once
+        for submodule in module.modules():  # a cache for generation must not be filled twice
             config: Any = getattr(submodule, "config", None)
             if hasattr(config, "use_cache"):
                 config.use_cache = False
@@ -185,11 +185,11 @@ class _Sharded(nn.Module):
 
 
 def repeated(module: nn.Module) -> list[nn.Module]:
-    """The parts of a model that are repeated: layers of one class in a list of modules."""
+    """The repeated layers of a model: those of one class in a `ModuleList` or `Sequential`."""
     layers: list[nn.Module] = []
     covered: set[nn.Module] = set()
     for submodule in module.modules():
-        if submodule in covered or not isinstance(submodule, LISTS):
+        if submodule in covered or not isinstance(submodule, LIST_CLASSES):
             continue
         parts = [part for part in submodule if any(True for _ in part.parameters())]
         kinds = [type(part) for part in parts if any(True for _ in part.children())]
@@ -205,8 +205,8 @@ def _kind(module: nn.Module) -> tuple[str, tuple[torch.Size, ...]]:
     return type(module).__qualname__, shapes
 
 
-def _each(passes: int, optimizer: Optimizer, name: str) -> None:
-    """Replace a method of an optimizer, so that only one call in `passes` does something."""
+def _only_every(passes: int, optimizer: Optimizer, name: str) -> None:
+    """Replace a method of an optimizer, so that only every `passes`-th call does something."""
     method = getattr(optimizer, name).__func__
     calls = 0
 

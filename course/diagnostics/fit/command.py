@@ -1,4 +1,4 @@
-"""The script that torchrun, accelerate launch or python starts, and the words that follow it."""
+"""Find the script that torchrun, accelerate launch or python starts, and its arguments."""
 
 import argparse
 import contextlib
@@ -17,19 +17,19 @@ PYTHONS = ("python", "python3")
 
 @dataclass(frozen=True)
 class Script:
-    """What is run as `__main__`: a file or a module, and the arguments that follow it."""
+    """A file or module that is run as `__main__`, with the arguments that follow it."""
 
     name: str
     words: list[str]
     is_module: bool = False
 
     def request(self, ranks: int) -> Plain:
-        """The request for a rehearsal with this many ranks, as plain data."""
+        """Return the request for a rehearsal with this many ranks, as plain data."""
         return {"script": self.name, "words": self.words, "module": self.is_module, "ranks": ranks}
 
 
 def script(words: Sequence[str]) -> Script:
-    """The script of a command; raises `CourseError` if it names none, or a missing file."""
+    """Return the script of a command; raises `CourseError` if it names none, or a missing file."""
     first, *rest = words or [""]
     name = Path(first).name
     if name in PYTHONS or name.startswith("python3."):

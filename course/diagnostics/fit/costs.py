@@ -1,7 +1,7 @@
-"""Estimate what a step costs on several GPUs: how much longer its messages may make it.
+"""Estimate how long a step takes on several GPUs, where it also has to send messages.
 
-Messages travel while the GPU computes, as far as the script lets them. So an estimate has two ends:
-all of them hidden behind computation, or none. Their time follows the α–β model, fitted to
+Messages travel while the GPU computes, as far as the script lets them. So an estimate is a range:
+from all of them hidden behind computation to none. Their time follows the α–β model, fitted to
 all-reduces that others have published.
 """
 
@@ -12,16 +12,16 @@ from course.charts import published
 from course.diagnostics.fit.stage import Rehearsal
 from course.explore.models import alpha_beta
 
-# Machines of one node, and of several.
+# The names of published machines: of one node, and of several.
 NEAR, FAR = ("8 H100", "4 GPUs over PCIe"), ("16 H100, 2 nodes",)
 ONE_NODE = 8  # GPUs
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """A step on GPUs with the `link` of a machine that others have measured.
+    """The time of a step on GPUs with the `link` of a `machine` that others have measured.
 
-    `longest` is its length in seconds if no message is hidden.
+    `by` says who measured it. `longest` is the time in seconds if no message is hidden.
     """
 
     link: str

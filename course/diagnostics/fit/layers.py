@@ -1,22 +1,23 @@
-"""The account of a model with all its layers, from runs with fewer of them."""
+"""Extrapolate the account of a model with all its layers from runs with fewer of them."""
 
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import astuple
 
-from course.diagnostics.fit.account import Account, Traffic, add_up, time
+from course.diagnostics.fit.account import Account, Traffic, time_in_steps
 from course.diagnostics.fit.record import KINDS, Record
 
 Peak = tuple[dict[str, int], str]  # the bytes by kind, and the line that allocated the last piece
+Counted = tuple[Record, Account]  # a run, and what it adds up to
 
 
-def extrapolated(records: dict[int, Record], sizes: list[int], size: int) -> Account | None:
-    """The account for `size` layers, on lines through those of two numbers of layers.
+def extrapolated(runs: dict[int, Counted], sizes: list[int], size: int) -> Account | None:
+    """Return the account for `size` layers, by lines through the runs with two numbers of layers.
 
     The peak of each moment lies on such a line, unless it moves to another place within the moment.
-    None if the script did not do the same with both.
+    None if the two runs did not go through the same moments.
     """
-    low, high = (records[known] for known in sizes)
+    (low, low_account), (high, high_account) = (runs[known] for known in sizes)
     if [name for _, name in low.moments] != [name for _, name in high.moments]:
         return None
     distance = (size - sizes[1]) / (sizes[1] - sizes[0])
@@ -32,23 +33,26 @@ def extrapolated(records: dict[int, Record], sizes: list[int], size: int) -> Acc
     peak = max(totals)
     number = totals.index(peak)
     begin, moment = high.moments[number]
-    less, more = add_up(low), add_up(high)
     return Account(
         peak,
         *peaks[number],
         1 + bisect_right(high.steps, begin),
         moment,
-        [(time(high, begin), by) for (begin, _), (by, _) in zip(high.moments, peaks, strict=True)],
+        [
+            (time_in_steps(high, begin), by)
+            for (begin, _), (by, _) in zip(high.moments, peaks, strict=True)
+        ],
         len(high.steps),
         high.uses_gpu,
-        round(line(less.host, more.host)),
-        round(peak * more.reserved / more.peak),
-        Traffic(*map(line, astuple(less.traffic), astuple(more.traffic))),
+        round(line(low_account.host, high_account.host)),
+        round(peak * high_account.reserved / high_account.peak),
+        Traffic(*map(line, astuple(low_account.traffic), astuple(high_account.traffic))),
     )
 
 
 def _peaks(record: Record) -> list[Peak]:
-    """The most that each moment of a run holds."""
+    """The peak of each moment of a run."""
+    counted = record.counted
     held: Counter[str] = Counter()
     peaks: list[Peak] = []
     begins = [begin for begin, _ in record.moments]
@@ -56,7 +60,7 @@ def _peaks(record: Record) -> list[Peak]:
         most, at = held.copy(), ""
         for number, change in record.events[begin:end]:
             storage = record.storages[number]
-            if storage.on_gpu or not record.uses_gpu:
+            if counted[number]:
                 held[storage.kind] += change
                 if held.total() > most.total():
                     most, at = held.copy(), storage.line

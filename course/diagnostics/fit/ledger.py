@@ -1,8 +1,8 @@
-"""On a rank: note every storage that torch makes, when it comes and goes, and what it is for.
+"""On a rank: record every storage that torch makes, when it is made and freed, and what it is for.
 
-The ledger sees each operation, on fake tensors as on real ones, so that a rehearsal and a real run
-are counted by the same rules. What a storage is for is often known only later: a gradient is known
-as one when the optimizer steps. So the ledger notes events, and sums them up at the end.
+The ledger sees each operation, on fake and on real tensors, so a rehearsal and a real run are
+counted by the same rules. What a storage is for is often known only later: a gradient, for example,
+is recognized when the optimizer steps. So the ledger records events, to be added up at the end.
 """
 
 import sys
@@ -21,33 +21,34 @@ from course.diagnostics.fit.torch_insides import schema_of
 from course.diagnostics.watch.lines import Lines
 from course.given import sent
 
-# Files of torch whose memory is that of buffers.
+# Parts of the paths of files that allocate buffers, and of files that do not.
 COMMUNICATES = ("torch/distributed/fsdp/", "torch/nn/parallel/", "torch/distributed/optim/",
                 "torch/distributed/algorithms/ddp_comm_hooks/",
                 "diagnostics/fit/reducer.py")  # fmt: skip
 COMPUTES = ("torch/nn/modules/", "torch/optim/")
 MAY_MIX = {"aten::copy_", "aten::_foreach_copy_", "aten::index", "aten::index_put_"}
-# They ask for a device, as often as all else together, and mark a place for torch's profiler.
-MAKE_NOTHING = {"prim", "profiler"}
+# Namespaces of operations that ask for a device, as often as all others together, or that mark a
+# place for torch's profiler.
+WITHOUT_MEMORY = {"prim", "profiler"}
 CPU = torch.device("cpu")
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 
 
 class Ledger(TorchDispatchMode):
-    """Notes the storages of all operations inside it.
+    """Records the storages of all operations inside its `with`.
 
     New memory gets the kind `phase`, unless it later turns out to be of another kind. `run` carries
-    out an operation; it also gets a list of the tensors among the arguments.
+    out an operation, and also gets a list of the tensors among its arguments.
     """
 
     def __init__(self, lines: Lines, run: Callable[[Any, list[Tensor], Args, Kwargs], Any]) -> None:
         super().__init__()
         self.record = Record()
         self.phase = "other"
-        self.begin("setting up")
+        self.begin_moment("setting up")
         self._lines, self._run = lines, run
-        self._numbers: dict[int, int] = {}  # of the storages that are there, by their address
+        self._numbers: dict[int, int] = {}  # the number of each living storage, by its address
         self._alive: dict[int, weakref.ref[torch.UntypedStorage]] = {}
 
     @classmethod
@@ -55,38 +56,38 @@ class Ledger(TorchDispatchMode):
         return False  # or the first operation would import torch._dynamo, which takes seconds
 
     def mark(self, tensors: Iterable[Tensor], kind: str) -> None:
-        """Note what these tensors are for; an earlier kind stays if it ranks higher."""
+        """Record the kind of these tensors; one known earlier stays if it is first in `KINDS`."""
         for tensor in tensors:
             if (number := self._number(local(tensor))) is not None:
                 storage = self.record.storages[number]
                 storage.kind = min(kind, storage.kind, key=KINDS.index)
 
-    def begin(self, moment: str, phase: str = "other") -> None:
-        """Note that the script does something else from now on."""
+    def begin_moment(self, moment: str, phase: str = "other") -> None:
+        """Record that a new moment of the script begins; new memory is of the kind `phase`."""
         self.phase = phase
         self.record.moments.append((len(self.record.events), moment))
 
     def put_on_gpu(self, tensor: Tensor) -> None:
-        """Note that a tensor lies on the GPU from now on."""
+        """Record that a tensor is on the GPU from now on."""
         self.record.uses_gpu = True
         self._put_on_gpu([self._number(local(tensor))])
 
     def take_from_gpu(self, tensor: Tensor) -> None:
-        """Note that a tensor, copied from a GPU, lies in the host's memory."""
+        """Record that a tensor, copied from a GPU, is in the host's memory."""
         if (number := self._number(local(tensor))) is not None:
             self.record.storages[number].on_gpu = False
 
-    def lies_on_gpu(self, tensor: Tensor) -> bool:
-        """Whether a tensor is known to lie on the GPU."""
+    def is_on_gpu(self, tensor: Tensor) -> bool:
+        """Whether a tensor is known to be on the GPU."""
         number = self._number(local(tensor))
         return number is not None and self.record.storages[number].on_gpu
 
     def end_step(self) -> None:
-        """Note that a step of the training is over, because the first optimizer has stepped."""
+        """Record the end of a training step, when the first optimizer has stepped."""
         self.record.steps.append(len(self.record.events))
 
     def resize(self, storage: torch.UntypedStorage) -> None:
-        """Note that the size of a storage has changed."""
+        """Record that the size of a storage has changed."""
         number = self._numbers.get(insides.inside(storage, "_cdata"))
         if number is not None:
             entry = self.record.storages[number]
@@ -96,16 +97,16 @@ class Ledger(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None
     ) -> Any:
-        if func.namespace in MAKE_NOTHING:
+        if func.namespace in WITHOUT_MEMORY:
             return self._run(func, [], args, kwargs or {})
         if any(kind.__name__ in ("DTensor", "AsyncCollectiveTensor") for kind in types):
-            return NotImplemented  # what it does with its parts comes here again
+            return NotImplemented  # its operations on its parts come here again
         kwargs = dict(kwargs or {})
         given = tensors((*args, *kwargs.values()))
         device = getattr(kwargs.get("device"), "type", "")
         to_gpu = device == "cuda"
         if device in ("cpu", "cuda"):
-            kwargs["device"] = CPU  # also for "cpu:0", which fake tensors take for another one
+            kwargs["device"] = CPU  # also for "cpu:0", which fake tensors take for another device
             self.record.uses_gpu |= to_gpu
         result = self._run(func, given, args, kwargs)
         made = tensors([result])
@@ -114,26 +115,26 @@ class Ledger(TorchDispatchMode):
             self._note_message(sent.collective(func, args))
         if func.namespace == "c10d":
             self.mark(given, "buffers")
-            to_gpu = self.record.uses_gpu  # NCCL takes nothing else
+            to_gpu = self.record.uses_gpu  # NCCL sends only tensors on GPUs
         if to_gpu:
             self._put_on_gpu(numbers if func.namespace == "c10d" else numbers[len(given) :])
         elif self.record.uses_gpu:
-            self._spread(func, given, numbers)
+            self._spread_to_gpu(func, given, numbers)
         return result
 
     def _note_message(self, message: sent.Collective | None) -> None:
         if message:
-            rounds = 2 if message.name == "allreduce" else 1  # what is summed comes back, too
+            rounds = 2 if message.name == "allreduce" else 1  # its sums travel back, too
             hops = rounds * (len(message.ranks) - 1)
             nbytes = hops / len(message.ranks) * message.nbytes
             self.record.messages.append(Message(len(self.record.events), hops, nbytes))
 
-    def _spread(self, function: Any, given: list[Tensor], numbers: list[int | None]) -> None:
-        """Note that tensors used with one on the GPU lie there, too: few operations mix devices."""
+    def _spread_to_gpu(self, function: Any, given: list[Tensor], numbers: list[int | None]) -> None:
+        """Record that tensors used with one on the GPU are there: few operations mix devices."""
         if schema_of(function).name in MAY_MIX:
-            if self.lies_on_gpu(given[0]):
+            if self.is_on_gpu(given[0]):
                 self._put_on_gpu(numbers[len(given) :])
-        elif any(tensor.dim() and self.lies_on_gpu(tensor) for tensor in given):
+        elif any(tensor.dim() and self.is_on_gpu(tensor) for tensor in given):
             scalars = [not tensor.dim() for tensor in given]
             self._put_on_gpu(
                 [n for i, n in enumerate(numbers) if i >= len(given) or not scalars[i]]
@@ -145,10 +146,10 @@ class Ledger(TorchDispatchMode):
                 self.record.storages[number].on_gpu = True
 
     def _number(self, tensor: Tensor) -> int | None:
-        """The number of a tensor's storage, which may be new; None without memory."""
+        """The number of a tensor's storage, which is recorded if new; None if it has no memory."""
         try:
             storage = tensor.untyped_storage()
-        except NotImplementedError:  # it has none, like a sparse tensor
+        except NotImplementedError:  # a sparse tensor has no storage
             return None
         key = insides.inside(storage, "_cdata")
         if key in self._numbers:
@@ -183,12 +184,12 @@ def tensors(values: Iterable[Any]) -> list[Tensor]:
 
 
 def local(tensor: Tensor) -> Tensor:
-    """The part of a tensor that lies on this rank."""
+    """The part of a tensor that this rank has: all of it, unless it is a DTensor."""
     return getattr(tensor, "_local_tensor", tensor)
 
 
 def _communicates(frame: Any) -> bool:
-    """Whether torch's distributed code allocates, rather than a module or an optimizer."""
+    """Whether a frame allocates for torch's distributed code, not for a module or an optimizer."""
     while frame is not None:
         communicates = _is_for_messages(frame.f_code.co_filename)
         if communicates is not None:
@@ -199,7 +200,7 @@ def _communicates(frame: Any) -> bool:
 
 @cache
 def _is_for_messages(file: str) -> bool | None:
-    """Whether a file of torch allocates for messages; None if the file cannot tell."""
+    """Whether a file allocates for messages; None if its callers decide that."""
     if any(part in file for part in COMMUNICATES):
         return True
     return False if any(part in file for part in COMPUTES) else None

@@ -1,4 +1,4 @@
-"""In the process that forks: the libraries that a script imports, once for all its rehearsals."""
+"""In the process that forks: import a script's libraries once for all its rehearsals."""
 
 import ast
 import contextlib
@@ -13,18 +13,18 @@ from course.pretended import pretend_torch_cuda
 
 
 def load(script: str) -> None:
-    """Import from libraries what the script imports at its top level.
+    """Run the imports of libraries at the script's top level.
 
-    GPUs are pretended from now on, because libraries look for them when they are imported. What
-    cannot be imported is left to the script, which then fails by itself.
+    GPUs are pretended from now on, because libraries look for them when they are imported. If an
+    import fails, it is left to the script, which then fails by itself.
     """
     pretend_torch_cuda(1)
-    values.mode()  # torch imports its compiler for the first one, which takes seconds
+    values.mode()  # the first one makes torch import its compiler, which takes seconds
     with contextlib.suppress(Exception, SystemExit), contextlib.redirect_stdout(sys.stderr):
         for statement in ast.parse(Path(script).read_bytes()).body:
             if _is_of_library(statement, [str(Path(script).resolve().parent), *sys.path]):
                 exec(compile(ast.Module([statement], []), script, "exec"), {})
-    gc.freeze()  # or each garbage collection of a fork would look at all of it
+    gc.freeze()  # or each garbage collection in a fork would go through all of this
 
 
 def _is_of_library(statement: ast.stmt, path: list[str]) -> bool:

@@ -1,8 +1,8 @@
-"""On a rank: DTensor works out the sharding of a list of tensors once for each form in it.
+"""On a rank: let DTensor work out the sharding of a list of tensors once for each form in it.
 
-An optimizer's list has all weights: hundreds of tensors of a few forms. Torch looks at each tensor,
-which took a third of a rehearsal. An operation on lists treats each place by itself, so places with
-tensors of the same forms are sharded alike.
+An optimizer's list has all weights: hundreds of tensors of only a few forms. Torch looks at each
+one, which took a third of a rehearsal. An operation on lists treats each position by itself, so
+positions with tensors of the same forms are sharded alike.
 """
 
 from dataclasses import replace
@@ -16,7 +16,10 @@ ON_LISTS = ("aten::_foreach_", "aten::_fused_")
 
 
 def look_once_at_each_form() -> None:
-    """Have DTensor look at one place of each form, from now on. Torch 2.13 has what is replaced."""
+    """From now on, let DTensor look at one position of each form.
+
+    The method that this replaces is private; torch 2.13 has it.
+    """
     home, name = getattr(SHARDING, "ShardingPropagator", None), "propagate_op_sharding_non_cached"
     insides.replace_if_there(home, name, _of_short_lists(getattr(home, name, None)))
 
@@ -25,13 +28,13 @@ def _of_short_lists(propagate: Any) -> interceptor.Function:
     @wraps(propagate)
     def propagated(self: Any, schema: Any) -> Any:
         lists = [argument for argument in schema.args_schema if _is_list(argument)]
-        if not _is_by_places(schema, lists):
+        if not _is_elementwise(schema, lists):
             return propagate(self, schema)
-        places = zip(*lists, strict=True)
-        forms = [tuple((type(value), value) for value in place) for place in places]
-        first = {form: place for place, form in reversed(list(enumerate(forms)))}
+        positions = zip(*lists, strict=True)
+        forms = [tuple((type(value), value) for value in position) for position in positions]
+        first = {form: position for position, form in reversed(list(enumerate(forms)))}
         short = tuple(
-            [argument[place] for place in first.values()] if _is_list(argument) else argument
+            [argument[position] for position in first.values()] if _is_list(argument) else argument
             for argument in schema.args_schema
         )
         sharding = propagate(self, replace(schema, args_schema=short))
@@ -49,8 +52,8 @@ def _is_list(argument: Any) -> bool:
     return isinstance(argument, (list, tuple)) and bool(argument)
 
 
-def _is_by_places(schema: Any, lists: list[Any]) -> bool:
-    """Whether an operation takes lists of one length, and treats each place by itself."""
+def _is_elementwise(schema: Any, lists: list[Any]) -> bool:
+    """Whether an operation takes lists of equal length, and treats each position by itself."""
     return (
         schema.op.name().startswith(ON_LISTS)
         and _is_list(schema.args_schema[0])

@@ -1,4 +1,4 @@
-"""On a rank: hooks at the moments that show what memory is for, and when enough was seen."""
+"""On a rank: hooks that tell the ledger what memory is for, and end the script after its steps."""
 
 import weakref
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from torch.optim import optimizer as optimizers
 from course.core import insides, interceptor
 from course.diagnostics.fit.ledger import Ledger, local
 
-STEPS = 2  # after the first, the optimizer has its state and DDP its last buckets
+STEPS = 2  # after the first, the optimizer has its state and DDP its final buckets
 
 RECURRENT = (
     "Recurrent layers are counted as torch's plain operations; what cuDNN keeps for backward in "
@@ -21,20 +21,20 @@ RECURRENT = (
 )
 
 
-class Enough(BaseException):
-    """Ends a script that has taken its steps. It is not an `Exception`: no script catches it."""
+class StopScript(BaseException):
+    """Ends a script that has taken its steps; not an `Exception`, so that no script catches it."""
 
 
 class Moments:
-    """Hooks that tell the ledger what the script does; they raise `Enough` after the last step."""
+    """Hooks that tell the ledger what the script does, and raise `StopScript` after its steps."""
 
     def __init__(self, ledger: Ledger, steps: int = STEPS) -> None:
         self._ledger, self._steps = ledger, steps
         self._modules: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         self._depth = 0
-        self._taken: dict[int, int] = {}  # steps by optimizer
+        self._steps_taken: dict[int, int] = {}  # steps by optimizer
         self.has_gradients = False
-        self.notes: dict[str, None] = {}  # what makes the account less sure
+        self.notes: dict[str, None] = {}  # sentences on what makes the account less certain
 
     def install(self) -> None:
         """Install the hooks, for the rest of this process."""
@@ -56,14 +56,14 @@ class Moments:
         insides.replace(torch.UntypedStorage, "resize_", resize_)
 
     @property
-    def is_enough(self) -> bool:
+    def has_taken_steps(self) -> bool:
         """Whether every optimizer has taken its steps."""
-        return bool(self._taken) and min(self._taken.values()) >= self._steps
+        return bool(self._steps_taken) and min(self._steps_taken.values()) >= self._steps
 
     @property
-    def taken(self) -> int:
-        """The number of steps of the optimizer that took most."""
-        return max(self._taken.values(), default=0)
+    def most_steps(self) -> int:
+        """The most steps that any optimizer has taken."""
+        return max(self._steps_taken.values(), default=0)
 
     def _on_register(self, module: nn.Module, name: str, value: Tensor | None) -> None:
         self._modules.add(module)
@@ -74,32 +74,32 @@ class Moments:
 
     def _forward_begins(self, module: nn.Module, inputs: Any) -> None:
         if not self._depth and self._ledger.phase == "other":
-            if self.is_enough:
-                raise Enough
+            if self.has_taken_steps:
+                raise StopScript
             self._mark_weights()
-            self._ledger.begin("forward", "activations")
+            self._ledger.begin_moment("forward", "activations")
         self._depth += 1
 
     def _forward_ends(self, module: nn.Module, inputs: Any, outputs: Any) -> None:
         self._depth -= 1
         if not self._depth and not torch.is_grad_enabled():
-            self._ledger.begin("between passes")
+            self._ledger.begin_moment("between passes")
 
     def _backward(self, real: interceptor.Function) -> interceptor.Function:
         def backward(*args: Any, **kwargs: Any) -> None:
-            self._ledger.begin("backward", "activations")
+            self._ledger.begin_moment("backward", "activations")
             try:
                 real(*args, **kwargs)
             finally:
-                self._ledger.begin("between passes")
+                self._ledger.begin_moment("between passes")
                 self._depth = 0
 
         return backward
 
     def _step_begins(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if self.is_enough:
-            raise Enough
-        self._ledger.begin("the optimizer's step")
+        if self.has_taken_steps:
+            raise StopScript
+        self._ledger.begin_moment("the optimizer's step")
         gradients = [
             parameter.grad
             for parameter in self._parameters(optimizer)
@@ -107,15 +107,15 @@ class Moments:
         ]
         self.has_gradients |= bool(gradients)
         self._ledger.mark(gradients, "gradients")
-        self._ledger.mark(self._parameters(optimizer), "weights")  # also those of no module
+        self._ledger.mark(self._parameters(optimizer), "weights")  # also parameters of no module
 
     def _step_ends(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        self._taken[id(optimizer)] = self._taken.get(id(optimizer), 0) + 1
+        self._steps_taken[id(optimizer)] = self._steps_taken.get(id(optimizer), 0) + 1
         self._mark_weights()
         self._ledger.mark(_tensors(optimizer), "optimizer")
-        if id(optimizer) == next(iter(self._taken)):  # others may step as often, once each
+        if id(optimizer) == next(iter(self._steps_taken)):  # others step in the same training step
             self._ledger.end_step()
-        self._ledger.begin("between passes")
+        self._ledger.begin_moment("between passes")
 
     def _parameters(self, optimizer: Optimizer) -> Iterator[Tensor]:
         for group in optimizer.param_groups:

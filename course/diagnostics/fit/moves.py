@@ -1,4 +1,4 @@
-"""On a rank: let moves of tensors and models to a GPU leave them on the CPU, and note them."""
+"""On a rank: record moves of tensors and models to a GPU and back, but keep them on the CPU."""
 
 import sys
 from functools import wraps
@@ -15,31 +15,31 @@ FSDP = "torch/distributed/fsdp/_fully_shard/"
 
 
 def install(ledger: Ledger) -> None:
-    """Let a move to a GPU make a copy on the CPU that counts as lying there, since there is no GPU.
+    """From now on, let a move to a GPU make a copy on the CPU that counts as being on the GPU.
 
-    The device of every tensor is the CPU. So `x.to(y.device)` moves nothing, and only the word
-    "cpu", `cpu()` and FSDP's own code bring a tensor back to the host.
+    Every tensor says that its device is the CPU. So `x.to(y.device)` moves nothing, and only the
+    string "cpu", `cpu()` and FSDP's own code bring a tensor back to the host.
     """
     _install_on_tensors(_Mover(ledger))
     _install_on_modules(ledger)
 
 
 class _Mover:
-    """Moves a tensor to the GPU or back by torch's own `Tensor.to`, and tells the ledger."""
+    """Moves a tensor to the GPU or back with torch's own `Tensor.to`, and tells the ledger."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger, self.real = ledger, torch.Tensor.to
 
     def to_gpu(self, tensor: torch.Tensor, dtype: Any = None, copy: bool = False) -> torch.Tensor:
-        """Put a copy of a tensor on the GPU, or the tensor itself if it lies there."""
-        new = copy or not (hasattr(tensor, "_local_tensor") or self.ledger.lies_on_gpu(tensor))
+        """Return a copy of a tensor on the GPU, or the tensor itself if it is there."""
+        new = copy or not (hasattr(tensor, "_local_tensor") or self.ledger.is_on_gpu(tensor))
         result = self.real(tensor, dtype=dtype or tensor.dtype, copy=new)
         self.ledger.put_on_gpu(result)
         return result
 
     def to_host(self, tensor: torch.Tensor, dtype: Any = None, copy: bool = False) -> torch.Tensor:
-        """Put a copy of a tensor on the host, or the tensor itself if it lies there."""
-        from_gpu = self.ledger.lies_on_gpu(tensor)
+        """Return a copy of a tensor on the host, or the tensor itself if it is there."""
+        from_gpu = self.ledger.is_on_gpu(tensor)
         result = self.real(tensor, dtype=dtype or tensor.dtype, copy=copy or from_gpu)
         if from_gpu:
             self.ledger.take_from_gpu(result)
@@ -61,7 +61,7 @@ def _install_on_tensors(mover: _Mover) -> None:
             return mover.to_host(self, dtype, copy)
         by_fsdp = FSDP in sys._getframe(1).f_code.co_filename  # it offloads
         if device is not None and by_fsdp and ledger.record.uses_gpu:
-            move = mover.to_host if ledger.lies_on_gpu(self) else mover.to_gpu
+            move = mover.to_host if ledger.is_on_gpu(self) else mover.to_gpu
             return move(self, dtype, copy)
         return real(self, *args, copy=copy, **kwargs)
 
@@ -99,12 +99,12 @@ def _install_on_modules(ledger: Ledger) -> None:
 
 
 def _names_cpu(device: Any = None, *args: Any, **kwargs: Any) -> bool:
-    """Whether the first argument of a move is the word "cpu"."""
+    """Whether the first argument of a move is a string that names the CPU."""
     return isinstance(device, str) and device.startswith("cpu")
 
 
 def _made_on_device(make: interceptor.Function, to: interceptor.Function) -> interceptor.Function:
-    """Wrap a function that makes a tensor of values, and that may name a GPU for it."""
+    """Wrap a function that makes a tensor from values, perhaps on a GPU."""
 
     @wraps(make)
     def make_and_move(*args: Any, device: Any = None, **kwargs: Any) -> torch.Tensor:

@@ -1,6 +1,6 @@
-"""What a GPU holds besides tensors: the context of CUDA, NCCL, cuBLAS.
+"""The memory of a GPU besides tensors: CUDA's context, and what cuBLAS and NCCL need.
 
-The numbers are from documents, or measured by `tests/tools/measure_fit_on_gpu.py`.
+The numbers are from documents, or were measured by `tests/tools/measure_fit_on_gpu.py`.
 """
 
 import tomllib
@@ -9,15 +9,16 @@ from datetime import date
 from functools import cache
 from pathlib import Path
 
-MEASURED = Path(__file__).with_name("measured.toml")  # the tool writes it
+MEASURED = Path(__file__).with_name("measured.toml")  # written by that tool
 
 
 @dataclass(frozen=True)
 class Part:
-    """One such part: its size, how that comes about, and the page that says so.
+    """One part of this memory: its size in bytes, and where that number comes from.
 
-    `device` is the GPU on which it was measured, if it was. `several`: only runs of several ranks
-    have this part.
+    `how` explains the size, `address` is the page that gives it, and `read` is the day on which the
+    page was read or the size was measured. `device` is the GPU on which it was measured, if it was.
+    `several`: only runs of several ranks have this part.
     """
 
     name: str
@@ -36,7 +37,7 @@ class Part:
 
 @cache
 def every_part() -> tuple[Part, ...]:
-    """The parts by name; a measured number replaces the one from documents."""
+    """All parts, each once; a measured number replaces the one from documents."""
     paths = [Path(__file__).with_name("overhead.toml"), MEASURED]
     texts = [path.read_text() for path in paths if path.exists()]
     parts = [Part(**table) for text in texts for table in tomllib.loads(text)["part"]]

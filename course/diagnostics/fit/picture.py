@@ -1,10 +1,10 @@
-"""The memory over the steps, stacked by kind: a panel for each number of GPUs, sizes as lines."""
+"""Draw memory over the steps by kind: a panel for each number of GPUs, a line for each GPU size."""
 
 from course.core import words
 from course.diagnostics.fit.record import KINDS
 from course.diagnostics.fit.result import FitResult
 from course.diagnostics.fit.stage import Rehearsal
-from course.diagnostics.fit.text import card
+from course.diagnostics.fit.text import gpu_size
 from course.drawing import Picture, palette, svg
 
 LEFT, TOP, HEIGHT, GAP = 84, 112, 110, 58
@@ -20,7 +20,7 @@ def draw(answer: FitResult) -> Picture:
     for index, rehearsal in enumerate(rehearsals):
         parts += _panel(answer, rehearsal, TOP + index * (HEIGHT + GAP), highest)
     verdicts = "; ".join(
-        f"{words.plural(run.rehearsal.ranks, 'GPU')} of {card(run.memory)}: "
+        f"{words.plural(run.rehearsal.ranks, 'GPU')} of {gpu_size(run.memory)}: "
         f"{'fits' if run.fits else 'does not fit'}"
         for run in answer.runs
     )
@@ -39,11 +39,11 @@ def _title(answer: FitResult) -> str:
         return "It fits on none of these GPUs"
     least = min(fitting, key=lambda run: (run.rehearsal.ranks * run.memory, run.memory))
     gpus = words.plural(least.rehearsal.ranks, "GPU")
-    return f"It fits on {gpus} of {card(least.memory)}"
+    return f"It fits on {gpus} of {gpu_size(least.memory)}"
 
 
 def _near(answer: FitResult) -> list[int]:
-    """The sizes of GPUs to show: those not far above what is needed."""
+    """The sizes of GPUs to show, in bytes: those not far above what is needed."""
     peak = max(run.peak for run in answer.runs)
     return [run.memory for run in answer.runs if run.memory <= 3 * peak] or [0]
 
@@ -69,7 +69,7 @@ def _panel(answer: FitResult, rehearsal: Rehearsal, top: float, highest: int) ->
     parts.append(svg.text(LEFT - 8, bottom + 4, "0", anchor="end", colour=palette.MUTED))
     for size in sorted({run.memory for run in answer.runs if run.memory <= highest}):
         y = bottom - size * scale
-        label = card(size)
+        label = gpu_size(size)
         parts.append(svg.line(LEFT, y, RIGHT, y, colour=palette.INK, width=1.6))
         parts.append(svg.text(LEFT - 8, y + 4, label, anchor="end"))
     for step in range(int(last)):

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-import torch.distributed.optim  # before torch.tensor is replaced, which it compiles
+import torch.distributed.optim  # it compiles torch.tensor, so before that is replaced
 from torch.distributed import checkpoint, device_mesh
 from torch.distributed import distributed_c10d as c10d
 from torch.optim import optimizer, swa_utils
@@ -28,22 +28,22 @@ from course.pretended import pretend_torch_cuda
 
 
 def install(ranks: int, ledger: Ledger) -> None:
-    """Make this process rank 0 of `ranks`, each on a GPU of its own, from now on.
+    """From now on, make this process rank 0 of `ranks`, each with a GPU to itself.
 
-    The ledger notes which tensors lie on the GPU.
+    The ledger records which tensors are on the GPU.
     """
     os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE=str(ranks), LOCAL_WORLD_SIZE=str(ranks),
                       GROUP_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="29500",
                       WANDB_MODE="disabled")  # fmt: skip
     _install_group(ranks)
-    _install_objects()
+    _install_object_collectives()
     reducer.install()
     pretend_torch_cuda(ranks)
     _install_autocast()
     _install_loader()
     moves.install(ledger)
     _install_lists(ledger)
-    for home in (torch, checkpoint):  # nothing is written over what the user has
+    for home in (torch, checkpoint):  # a rehearsal must not overwrite the user's files
         insides.replace(home, "save", do_nothing)
     insides.replace(torch.multiprocessing, "spawn", _spawn)
     insides.replace(torch.Tensor, "pin_memory", _pin_memory)
@@ -60,15 +60,15 @@ def _pin_memory(tensor: torch.Tensor, *args: Any) -> torch.Tensor:
 
 
 def _install_group(ranks: int) -> None:
-    begin, more = c10d.init_process_group, c10d.new_group
+    real_init, real_new_group = c10d.init_process_group, c10d.new_group
 
-    @wraps(begin)
+    @wraps(real_init)
     def init_process_group(*args: Any, **kwargs: Any) -> None:
-        begin("fake", rank=0, world_size=ranks, store=FakeStore())
+        real_init("fake", rank=0, world_size=ranks, store=FakeStore())
 
-    @wraps(more)
+    @wraps(real_new_group)
     def new_group(ranks: Any = None, *args: Any, **kwargs: Any) -> Any:
-        return more(ranks)
+        return real_new_group(ranks)
 
     _replace("init_process_group", init_process_group)
     _replace("new_group", new_group)
@@ -78,13 +78,13 @@ def _install_group(ranks: int) -> None:
     mesh = device_mesh.DeviceMesh
     insides.replace(mesh, "__init__", _mesh_init_on_cpu(mesh.__init__))
     init = device_mesh.init_device_mesh
-    for module in list(sys.modules.values()):  # also those of FSDP, which has its own name for it
+    for module in list(sys.modules.values()):  # FSDP's, too, have imported the function by name
         if getattr(module, "__dict__", {}).get("init_device_mesh") is init:
             insides.replace(module, "init_device_mesh", _init_device_mesh_on_cpu(init))
 
 
 def _init_device_mesh_on_cpu(init: interceptor.Function) -> interceptor.Function:
-    """Wrap the function that makes a mesh, and first a process group if there is none."""
+    """Wrap the function that makes a mesh, and that first makes a process group if need be."""
 
     @wraps(init)
     def init_device_mesh(device_type: str, *args: Any, **kwargs: Any) -> Any:
@@ -107,8 +107,8 @@ def _mesh_init_on_cpu(init: interceptor.Function) -> interceptor.Function:
     return init_on_cpu
 
 
-class _Done:
-    """A message that has arrived, with its result."""
+class _FinishedWork:
+    """The handle of a collective that is already done, with its result."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self._tensor = tensor
@@ -126,18 +126,18 @@ class _Done:
 
 
 def _with_result(real: interceptor.Function) -> interceptor.Function:
-    """Give a collective that works in place a future with its tensor; the fake group's has none."""
+    """Give an in-place collective a future with its tensor, which the fake group does not."""
 
     @wraps(real)
     def call(tensor: torch.Tensor, *args: Any, async_op: bool = False, **kwargs: Any) -> Any:
         real(tensor, *args, **kwargs)
-        return _Done(tensor) if async_op else None
+        return _FinishedWork(tensor) if async_op else None
 
     return call
 
 
-def _install_objects() -> None:
-    """Replace the collectives for objects: other ranks' objects are assumed to be like ours."""
+def _install_object_collectives() -> None:
+    """Replace the collectives for objects: those of other ranks are assumed to equal ours."""
 
     def all_gather_object(objects: list[Any], mine: Any, group: Any = None) -> None:
         objects[:] = [mine] * len(objects)

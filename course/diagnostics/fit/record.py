@@ -1,17 +1,17 @@
-"""What a ledger notes, as plain data, so that it can be read in a process without torch."""
+"""What a ledger records, as plain data that a process without torch can read."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 Plain = dict[str, Any]  # what goes from process to process as JSON
 
-# The first that applies is what a storage is for.
+# What a storage is for: the first of these that applies.
 KINDS = ("weights", "gradients", "optimizer", "buffers", "activations", "other")
 
 
 @dataclass
 class Storage:
-    """A piece of memory: its size in bytes, the line that made it, and its kind."""
+    """A piece of memory: its size in bytes, the line that made it, its kind, and where it is."""
 
     nbytes: int
     line: str
@@ -21,10 +21,10 @@ class Storage:
 
 @dataclass(frozen=True)
 class Message:
-    """A collective, if a ring of its ranks carries it.
+    """A collective, as a ring of its ranks would carry it out.
 
-    `when` is the number of events before it, `hops` how many messages follow one another, and
-    `nbytes` what they carry: the least that each rank must send.
+    `when` is the number of events before it, `hops` how many messages a rank sends one after
+    another, and `nbytes` their bytes together, which is the least that each rank must send.
     """
 
     when: int
@@ -34,23 +34,31 @@ class Message:
 
 @dataclass
 class Record:
-    """All that was noted: `events` are changes in bytes of a storage, by its number, in order."""
+    """All that a ledger has recorded.
+
+    Each of the `events` is the number of a storage, and the change of its size in bytes.
+    """
 
     storages: list[Storage] = field(default_factory=list)
     events: list[tuple[int, int]] = field(default_factory=list)
-    steps: list[int] = field(default_factory=list)  # the events before the end of each step
-    moments: list[tuple[int, str]] = field(default_factory=list)  # since which event, what it does
+    steps: list[int] = field(default_factory=list)  # the number of events before each step's end
+    moments: list[tuple[int, str]] = field(default_factory=list)  # the events before it, its name
     messages: list[Message] = field(default_factory=list)
     uses_gpu: bool = False
 
+    @property
+    def counted(self) -> list[bool]:
+        """Whether each storage counts: once a GPU is used, only storages on it do."""
+        return [storage.on_gpu or not self.uses_gpu for storage in self.storages]
+
     @classmethod
-    def of(cls, plain: Plain) -> "Record":
-        """Make a record of the dict that `plain` returned."""
+    def from_plain(cls, plain: Plain) -> "Record":
+        """Make a record from the dict that `plain` returned."""
         return cls(**plain | {
             "storages": [Storage(**storage) for storage in plain["storages"]],
             "messages": [Message(**message) for message in plain["messages"]],
         })  # fmt: skip
 
     def plain(self) -> Plain:
-        """As JSON."""
+        """Return a dict for JSON."""
         return asdict(self)

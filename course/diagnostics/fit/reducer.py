@@ -1,8 +1,8 @@
-"""On a rank: a stand-in for the C++ reducer of DistributedDataParallel, which reads gradients.
+"""On a rank: a stand-in for DistributedDataParallel's C++ reducer, which reads gradients.
 
-The rest of DDP is torch's own. The stand-in holds the same memory as the reducer: a flat buffer for
-each bucket from the beginning, and from the second pass on new buffers, in the order in which
-gradients came (torch/csrc/distributed/c10d/reducer.cpp).
+Gradients without memory cannot be read. The rest of DDP is torch's own. The stand-in holds the same
+memory as the reducer: at first a flat buffer for each bucket, and from the second pass on new
+buffers, in the order in which gradients came (torch/csrc/distributed/c10d/reducer.cpp).
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ class Bucket:
         return self._parameters
 
     def gradients(self) -> list[Tensor]:
-        """The gradients: for each parameter, a view of the buffer."""
+        """The gradients of the parameters, each a view of the buffer."""
         sizes = [parameter.numel() for parameter in self._parameters]
         parts = zip(self.flat.split(sizes), self._parameters, strict=True)
         return [part.view(parameter.shape) for part, parameter in parts]
@@ -71,29 +71,29 @@ class Reducer:
         lists = [argument for argument in more if isinstance(argument, (list, tuple))]
         self._limits = list(lists[0]) if lists and lists[0] else [first_cap, cap]
         self.hook: Callable[[Bucket], Any] | None = None
-        self._order: list[int] = []  # in which gradients came, in the first pass that is sent
-        self._sends = False
+        self._order: list[int] = []  # in which gradients came in the first pass that is sent
+        self._is_sending = False
         self._handles = [
             parameter.register_post_accumulate_grad_hook(self._ready_hook(index))
             for index, parameter in enumerate(parameters)
         ]
-        self._make(indices)
+        self._make_buckets(indices)
 
-    def _make(self, indices: list[list[int]]) -> None:
-        self._buckets: list[Bucket] = []  # those from before go first
-        self._home: dict[int, tuple[Bucket, int]] = {}
+    def _make_buckets(self, indices: list[list[int]]) -> None:
+        self._buckets: list[Bucket] = []  # frees the old buckets before new ones are made
+        self._slots: dict[int, tuple[Bucket, int]] = {}
         for number, members in enumerate(indices):
             parts = [self._parameters[index] for index in members]
             bucket = Bucket(number, parts, number == len(indices) - 1)
             self._buckets.append(bucket)
-            self._home |= {index: (bucket, place) for place, index in enumerate(members)}
+            self._slots |= {index: (bucket, place) for place, index in enumerate(members)}
 
     def prepare_for_forward(self) -> None:
-        """Do nothing, because nothing needs to be prepared."""
+        """Do nothing: a forward pass needs no preparation."""
 
     def prepare_for_backward(self, outputs: list[Tensor]) -> None:
-        """Note that the next backward pass sends its gradients."""
-        self._sends = True
+        """Expect the next backward pass to send its gradients."""
+        self._is_sending = True
         for bucket in self._buckets:
             bucket.missing = len(bucket.parameters())
 
@@ -105,17 +105,17 @@ class Reducer:
         indices, _ = bucket_assignment(
             tensors, self._limits, [self._sparse[index] for index in self._order], self._order
         )
-        self._make(indices)
+        self._make_buckets(indices)
         return True
 
     def _ready_hook(self, index: int) -> Callable[[Tensor], None]:
         def ready(parameter: Tensor) -> None:
             gradient = parameter.grad
-            if gradient is None or not self._sends:
+            if gradient is None or not self._is_sending:
                 return
             if self._may_rebuild and index not in self._order:
                 self._order.append(index)
-            bucket, place = self._home[index]
+            bucket, place = self._slots[index]
             view = bucket.gradients()[place]
             view.copy_(gradient)
             if self._as_view:
@@ -139,7 +139,7 @@ class Reducer:
                 if parameter.grad is not None:
                     parameter.grad.copy_(view)
         if all(not b.missing for b in self._buckets):
-            self._sends = False
+            self._is_sending = False
 
     def _set_static_graph(self) -> None:
         self._may_rebuild = True
@@ -149,7 +149,7 @@ class Reducer:
             handle.remove()
 
     def __getattr__(self, name: str) -> Any:
-        """A function that does nothing: what else DDP calls changes no memory."""
+        """Return a function that does nothing: other methods that DDP calls change no memory."""
         if name.startswith("__"):
             raise AttributeError(name)
         return do_nothing
@@ -173,11 +173,11 @@ def install() -> None:
     insides.replace(dist, "_broadcast_coalesced", _broadcast)
     insides.replace(dist, "_register_comm_hook", _register)
     insides.replace(dist, "_register_builtin_comm_hook", do_nothing)
-    made = distributed.DistributedDataParallel.__init__
+    real_init = distributed.DistributedDataParallel.__init__
 
     def init(self: Any, module: Any, device_ids: Any = None, output_device: Any = None,
              *args: Any, **kwargs: Any) -> None:  # fmt: skip
-        made(self, module, None, None, *args, **kwargs)
+        real_init(self, module, None, None, *args, **kwargs)
 
     insides.replace(distributed.DistributedDataParallel, "__init__", init)
 
@@ -191,7 +191,7 @@ def _register(reducer: Reducer, state: Any, hook: interceptor.Function) -> None:
 
 
 def _broadcast(group: Any, tensors: list[Tensor], size: int, source: int = 0) -> None:
-    """Broadcast as C++ does: by flat copies, each of at most `size` bytes or of one tensor."""
+    """Broadcast as DDP's C++ code does, by flat copies of one tensor or of at most `size` bytes."""
     limit = [size] * len(tensors)
     indices, _ = bucket_assignment(tensors, limit[:1])
     with torch.no_grad():

@@ -1,7 +1,8 @@
-"""A process that has imported torch, and forks for each rehearsal: `python -m` this module SCRIPT.
+"""A process that imports torch once, and forks for each rehearsal.
 
-Each line of its input is a list of requests as JSON. Each line of its output is a list that has
-the account of each request, or the reason why there is none.
+It is started as `python -m course.diagnostics.fit.rehearsal SCRIPT`; a module needs no SCRIPT. Each
+line of its input is a list of requests as JSON. Each line of its output is a list of answers in the
+same order: an account, or the reason why there is none.
 """
 
 import json
@@ -22,7 +23,7 @@ from torch import Tensor
 from course.diagnostics.fit import account, libraries, rank, small, values
 from course.diagnostics.fit.changes import Changes
 from course.diagnostics.fit.ledger import Args, Kwargs, Ledger
-from course.diagnostics.fit.moments import Enough, Moments
+from course.diagnostics.fit.moments import Moments, StopScript
 from course.diagnostics.fit.record import Plain
 from course.diagnostics.fit.torch_insides import NOT_FOLLOWED, DynamicOutputShapeException
 from course.diagnostics.watch.lines import Lines
@@ -30,12 +31,12 @@ from course.hardware import quotas
 from course.launch import process_tree
 
 NO_DATA = ("data is not allocated", "no storage", "meta tensor", "FakeTensor")
-NO_MEMORY = "can't allocate memory"  # so says torch's allocator
-SHARE = 0.75  # of the free memory, which real tensors may take
+NO_MEMORY = "can't allocate memory"  # in the error of torch's allocator for CPUs
+SHARE = 0.75  # of the free memory that real tensors may take
 
 
 def main(script: str = "") -> None:
-    """FitAnswer lists of requests until there are no more, about a file or a module."""
+    """Answer lists of requests until there are no more; `script` is "" for a module."""
     if script:
         libraries.load(script)
     for line in sys.stdin:
@@ -43,34 +44,34 @@ def main(script: str = "") -> None:
 
 
 def answers(requests: list[Plain]) -> list[Plain]:
-    """Answer each request; on real tensors, one after another, where torch cannot follow."""
+    """Answer each request; those that torch cannot follow, one after another on real tensors."""
 
-    def alone(request: Plain) -> Plain:
+    def answer_alone(request: Plain) -> Plain:
         (answer,) = _forked([request])
         return answer
 
     return [
-        small.instead(request, answer, alone) if answer.get("not_followed") else answer
+        small.by_real_steps(request, answer, answer_alone) if answer.get("not_followed") else answer
         for request, answer in zip(requests, _forked(requests), strict=True)
     ]
 
 
 def _forked(requests: list[Plain]) -> list[Plain]:
-    """Answer each request in a forked process; as many of them run at once as there are cores."""
+    """Answer each request in a forked process, as many at once as there are cores."""
     forks = []
     running: dict[int, _Fork] = {}
     for request in requests:
         if len(running) == (os.cpu_count() or 1):
-            _wait(running)
+            _wait_for_one(running)
         forks.append(_Fork(request))
         running[forks[-1].child] = forks[-1]
     while running:
-        _wait(running)
+        _wait_for_one(running)
     return [fork.answer for fork in forks]
 
 
 class _Fork:
-    """A process for one request; it writes its answer into a file."""
+    """A forked process for one request, which writes its answer to a file."""
 
     def __init__(self, request: Plain) -> None:
         self._answer = tempfile.TemporaryFile("w+")  # noqa: SIM115  # `end` closes both
@@ -86,21 +87,21 @@ class _Fork:
             os._exit(0)
 
     def end(self, status: int) -> None:
-        """Read the answer of the process, which has ended."""
+        """Read the answer of the process after it has ended."""
         with self._answer, self._output:
             self._answer.seek(0)
             text = self._answer.read()
             self._output.seek(0)
             tail = self._output.read()[-2000:]
         code = os.waitstatus_to_exitcode(status)
-        none = {"failed": f"The rehearsal ended with exit code {code}."}
-        self.answer = json.loads(text) if text else none
+        no_answer = {"failed": f"The rehearsal ended with exit code {code}."}
+        self.answer = json.loads(text) if text else no_answer
         if "failed" in self.answer:
             self.answer["output"] = tail
 
 
-def _wait(running: dict[int, _Fork]) -> None:
-    """Wait until one of the processes ends."""
+def _wait_for_one(running: dict[int, _Fork]) -> None:
+    """Wait until one of the processes ends, and read its answer."""
     child, status = os.wait()
     running.pop(child).end(status)
 
@@ -108,18 +109,19 @@ def _wait(running: dict[int, _Fork]) -> None:
 def rehearse(request: Plain, ranks_are_real: bool = False) -> Plain:
     """Run a script for some steps in this process; return its account, or why there is none.
 
-    On real tensors, if the request says so, it returns the ledger's record instead.
+    If the request asks for real tensors, return the ledger's record in place of an account. With
+    `ranks_are_real`, tensors and the other ranks are real, and the answer is an account.
     """
     script, words = request["script"], request["words"]
     is_real = request.get("real", ranks_are_real)
     lines = Lines(script)
-    answers = values.Values(lines)
-    ledger = Ledger(lines, _really if is_real else answers.run)
+    made_up = values.Values(lines)
+    ledger = Ledger(lines, _run_for_real if is_real else made_up.run)
     moments = Moments(ledger)
     if is_real:
         _limit_memory()
     else:
-        answers.install()
+        made_up.install()
     if not ranks_are_real:
         rank.install(request["ranks"], ledger)
     moments.install()
@@ -136,12 +138,12 @@ def rehearse(request: Plain, ranks_are_real: bool = False) -> Plain:
                 stack.enter_context(values.mode())
             stack.enter_context(ledger)
             run(script, run_name="__main__")
-    except Enough:
+    except StopScript:
         pass
     except (Exception, SystemExit) as raised:
-        error = raised if not moments.is_enough else None
+        error = raised if not moments.has_taken_steps else None
         traceback.print_exc()
-    failed = (_why(error, lines) if error else "") or _nothing(moments)
+    failed = (_why_ended(error, lines) if error else "") or _why_no_training(moments)
     if failed:
         return {
             "failed": failed,
@@ -156,19 +158,19 @@ def rehearse(request: Plain, ranks_are_real: bool = False) -> Plain:
         counted = {"account": account.add_up(ledger.record).plain()}
     return {
         **counted,
-        "assumed": list(answers.assumed),
+        "assumed": list(made_up.assumed),
         "notes": list(moments.notes),
         "made": sorted(changes.made),
         "batch": changes.batch_size,
     }
 
 
-def _really(function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> Any:
+def _run_for_real(function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> Any:
     return function(*args, **kwargs)
 
 
 def _limit_memory() -> None:
-    """Let a script that wants too much memory fail, before the whole machine lacks it."""
+    """Let a script that wants too much memory fail before the whole machine runs out of it."""
     _, free = quotas.memory(Path("/"))
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = psutil.Process().memory_info().vms + int(SHARE * free)
@@ -177,15 +179,15 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
-def _nothing(moments: Moments) -> str:
-    if not moments.taken:
+def _why_no_training(moments: Moments) -> str:
+    if not moments.most_steps:
         return "The script ends without a step of an optimizer of torch."
     if not moments.has_gradients:
         return "The script trains nothing: no parameter has a gradient when its optimizer steps."
     return ""
 
 
-def _why(error: BaseException, lines: Lines) -> str:
+def _why_ended(error: BaseException, lines: Lines) -> str:
     """Say in one sentence why a script ended before it had taken its steps."""
     if isinstance(error, SystemExit) and not error.code:
         return ""

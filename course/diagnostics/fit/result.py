@@ -1,4 +1,4 @@
-"""The outcome of rehearsals as plain data: for each number of GPUs and each size, what it takes."""
+"""The outcome of rehearsals as plain data: the memory needed for each number and size of GPUs."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,14 +9,14 @@ from course.diagnostics.fit.stage import Rehearsal
 
 @dataclass(frozen=True)
 class RehearsedRun:
-    """A rehearsal on GPUs of one size in bytes."""
+    """A rehearsal, and the `memory` in bytes of each GPU that it is judged for."""
 
     rehearsal: Rehearsal
     memory: int
 
     @property
     def peak(self) -> int:
-        """The bytes that each GPU needs: what the allocator needs for tensors, and all else."""
+        """The bytes that each GPU needs: those of the allocator for tensors, and all others."""
         return self.rehearsal.account.reserved + overhead.nbytes(self.rehearsal.ranks)
 
     @property
@@ -26,7 +26,7 @@ class RehearsedRun:
 
     @property
     def by(self) -> dict[str, int]:
-        """The bytes of each kind at the peak; memory that is not of tensors counts as other."""
+        """The bytes of each kind at the peak; memory besides tensors counts as other."""
         kinds = dict(self.rehearsal.account.by)
         kinds["other"] += self.peak - self.rehearsal.account.peak
         return kinds
@@ -57,15 +57,17 @@ class Advice:
 
 @dataclass
 class FitResult:
-    """The runs by number and size of GPUs, and advice for `target`, the run that should fit."""
+    """The runs by number and size of GPUs, and advice for `target`, the run that should fit.
+
+    `largest` is the largest batch of the loaders that fits, with its run. `one_gpu_s` is how long a
+    step takes on one GPU, in seconds, if the user gave that.
+    """
 
     runs: list[RehearsedRun]
     target: RehearsedRun | None = None
     advice: list[Advice] = field(default_factory=list)
-    largest: tuple[int, RehearsedRun] | None = (
-        None  # the largest batch of loaders that fits, and its run
-    )
-    alone: float | None = None  # the seconds of a step on one GPU, if the user knows them
+    largest: tuple[int, RehearsedRun] | None = None
+    one_gpu_s: float | None = None
 
     @cached_property
     def rehearsals(self) -> list[Rehearsal]:

@@ -1,8 +1,8 @@
-"""On a rank: compute results on fake tensors, without asking torch for the same result twice.
+"""On a rank: carry out operations on fake tensors without asking torch twice for the same result.
 
-Nearly all the time of a rehearsal is spent in torch's `FakeTensorMode`, which looks at each call
-from many sides. A model repeats its layers and its steps, so most calls have been seen before. What
-this module cannot answer by itself goes to torch.
+A rehearsal would spend nearly all its time in torch's `FakeTensorMode`, which examines each call
+from many sides. A model repeats its layers and its steps, so most calls have been seen before.
+Calls that this module cannot answer by itself go to torch.
 """
 
 from collections.abc import Callable
@@ -20,36 +20,38 @@ from course.diagnostics.fit.torch_insides import (
     without_dispatch,
 )
 
+# What an operation does: must be left to torch, changes its first argument, returns views of its
+# arguments, or makes new memory.
 ASKS, CHANGES, VIEWS, MAKES = range(4)
-# They have the schema of an operation that makes memory, and return views.
+# Operations that return views, although their schemas say that they make memory.
 HIDDEN_VIEWS = {"aten::_unsafe_view", "fsdp::all_gather_copy_in"}
 
 
 class Shapes:
-    """Carries operations out on tensors that are all fake."""
+    """Carries out operations on tensors that are all fake."""
 
     def __init__(self) -> None:
-        self._ways: dict[Any, int] = {}
+        self._effects: dict[Any, int] = {}
         self._results: dict[tuple[Any, ...], Any] = {}
 
     def run(self, function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> Any:
-        """The result of an operation; `given` are the tensors among its arguments."""
-        way = self._ways.get(function)
-        if way is None:
-            way = self._ways[function] = _way(function)
-        if way == ASKS or not all(map(_is_plain, given)):
+        """Return the result of an operation; `given` are the tensors among its arguments."""
+        effect = self._effects.get(function)
+        if effect is None:
+            effect = self._effects[function] = _effect(function)
+        if effect == ASKS or not all(map(_is_plain, given)):
             return function(*args, **kwargs)
-        if way == CHANGES:
+        if effect == CHANGES:
             return args[0] if schema_of(function).returns else None
-        if way == VIEWS:
+        if effect == VIEWS:
             first: FakeTensor = given[0]
             mode, device = first.fake_mode, first.fake_device
             with in_kernel_invocation(mode):
                 result = function(*args, **kwargs)
-                return _each(result, lambda view: _faked(mode, view, device))
-        return self._made(function, given, args, kwargs)
+                return _each(result, lambda view: _as_fake(mode, view, device))
+        return self._remembered(function, given, args, kwargs)
 
-    def _made(self, function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> Any:
+    def _remembered(self, function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> Any:
         key = (function, _key(args), _key(tuple(kwargs.items())))
         forms = self._results.get(key)
         if forms is not None:
@@ -76,8 +78,8 @@ class _Form:
         return FakeTensor(self._mode, empty, self._fake_device)
 
 
-def _way(function: Any) -> int:
-    """What an operation does to memory, by its schema."""
+def _effect(function: Any) -> int:
+    """Which of `ASKS`, `CHANGES`, `VIEWS` and `MAKES` an operation is, judging by its schema."""
     schema = schema_of(function)
     if schema.name in HIDDEN_VIEWS:
         return VIEWS
@@ -98,8 +100,8 @@ def _way(function: Any) -> int:
     return VIEWS if any(output.alias_info for output in schema.returns) else MAKES
 
 
-def _faked(mode: Any, tensor: Tensor, device: torch.device) -> Tensor:
-    """A tensor that torch made without memory as a fake one; an argument is one already."""
+def _as_fake(mode: Any, tensor: Tensor, device: torch.device) -> Tensor:
+    """Wrap a meta tensor that torch returned as a fake one; an argument is fake already."""
     return tensor if isinstance(tensor, FakeTensor) else FakeTensor(mode, tensor, device)
 
 
@@ -123,7 +125,7 @@ def _key(value: Any) -> Any:
 
 
 def _each(result: Any, make: Callable[[Any], Any]) -> Any:
-    """A result of the same structure, with what `make` returns for each part."""
+    """Apply `make` to each part of a result, and return a result of the same structure."""
     if isinstance(result, (list, tuple)):
         return type(result)(map(make, result))
     return make(result)

@@ -1,8 +1,9 @@
 """Where torch cannot follow a script: steps on real tensors, with small batches and few layers.
 
-The ranks are still pretended. The size of each storage lies on a line over the size of the
-batches, so the peak is found for the script's own, even where it is elsewhere with small ones.
-If the memory does not suffice for that, the model keeps fewer of its equal layers.
+The ranks are still pretended. The size of each storage lies on a line over the batch size, so it is
+known for the script's own batches. The peak is then found among these sizes, even if it comes at
+another place than with small batches. If there is too little memory for that, the model keeps
+fewer of its equal layers.
 """
 
 from collections.abc import Callable
@@ -13,9 +14,9 @@ from course.diagnostics.fit import layers
 from course.diagnostics.fit.account import Account, add_up
 from course.diagnostics.fit.record import Plain, Record
 
-SMALLEST = 2  # many programs treat a batch of one sample in another way
-FRACTION = 16  # the smallest batch, as a part of the script's own; so the fewest layers
-SLIGHT = 0.001  # no more of a peak need be told
+SMALLEST = 2  # many programs treat a batch of one sample differently
+FRACTION = 16  # the smallest batch is the script's own divided by this; so are the fewest layers
+SLIGHT = 0.001  # a smaller error, as a fraction of a peak, is not given as a number
 
 INSTEAD = (
     "Avoid this line by an option of the script, or have one GPU take two real steps and print "
@@ -25,8 +26,8 @@ INSTEAD = (
 Ask = Callable[[Plain], Plain]  # carries out one request
 
 
-def instead(request: Plain, failed: Plain, ask: Ask) -> Plain:
-    """The answer of real steps to a request that could not be followed; it may fail as well."""
+def by_real_steps(request: Plain, failed: Plain, ask: Ask) -> Plain:
+    """Answer a request that could not be followed by taking real steps, which may fail as well."""
     real = request | {"real": True}
     answer = _with_record(real, failed["batch"], ask)
     if answer.get("lacks_memory") and failed["layers"]:
@@ -46,17 +47,17 @@ def instead(request: Plain, failed: Plain, ask: Ask) -> Plain:
 
 
 def _with_record(real: Plain, own: int | None, ask: Ask) -> Plain:
-    """The answer to a request on real tensors, with a `Record`; extrapolated if batches allow."""
+    """Answer a request on real tensors with a `Record`, which is extrapolated if batches allow."""
     answer = _of_small_batches(real, own, ask)
     if answer is None:
         answer = ask(real)
         if "record" in answer:
-            answer["record"] = Record.of(answer["record"])
+            answer["record"] = Record.from_plain(answer["record"])
     return answer
 
 
 def _of_small_batches(real: Plain, own: int | None, ask: Ask) -> Plain | None:
-    """The answer, extrapolated from three smaller batches; None if they cannot be compared."""
+    """Extrapolate the answer from three smaller batches; None if they cannot be compared."""
     changes = real.get("changes", {})
     batch = changes.get("batch", own)
     sizes = _sizes(own)
@@ -71,15 +72,16 @@ def _of_small_batches(real: Plain, own: int | None, ask: Ask) -> Plain | None:
             return None
         answers.append(answer)
     records = {
-        size: Record.of(answer.pop("record")) for size, answer in zip(sizes, answers, strict=True)
+        size: Record.from_plain(answer.pop("record"))
+        for size, answer in zip(sizes, answers, strict=True)
     }
     record = extrapolated(records, sizes[1:], batch)
-    tried = extrapolated(records, sizes[:2], sizes[2])
-    if record is None or tried is None:
+    predicted = extrapolated(records, sizes[:2], sizes[2])
+    if record is None or predicted is None:
         return None
     answer = answers[-1]
     answer["record"] = record
-    error = _error(add_up(tried), add_up(records[sizes[2]]))
+    error = _relative_error(add_up(predicted), add_up(records[sizes[2]]))
     answer["notes"].append(
         f"The size of each tensor was extrapolated from batches of {_three(sizes)} to "
         f"{batch}. From the first two, the peak of the third is missed by {error}."
@@ -88,23 +90,24 @@ def _of_small_batches(real: Plain, own: int | None, ask: Ask) -> Plain | None:
 
 
 def _with_fewer_layers(real: Plain, failed: Plain, ask: Ask) -> Plain:
-    """The answer with an account that is extrapolated from three smaller numbers of layers."""
+    """Extrapolate the answer, with its account, from three smaller numbers of layers."""
     layer, count = failed["layers"]
     sizes = _sizes(count)
-    records = {}
+    runs: dict[int, layers.Counted] = {}
     answer: Plain = {}
     for size in sizes:
         changes = real.get("changes", {}) | {"layers": [layer, size]}
         answer = _with_record(real | {"changes": changes}, failed["batch"], ask)
         if "failed" in answer:
             return answer
-        records[size] = answer.pop("record")
-    account = layers.extrapolated(records, sizes[1:], count)
-    tried = layers.extrapolated(records, sizes[:2], sizes[2])
-    if account is None or tried is None:
+        record = answer.pop("record")
+        runs[size] = record, add_up(record)
+    account = layers.extrapolated(runs, sizes[1:], count)
+    predicted = layers.extrapolated(runs, sizes[:2], sizes[2])
+    if account is None or predicted is None:
         none = f"There is not enough memory here for {count} layers, and fewer do other things."
         return {"failed": none}
-    error = _error(tried, add_up(records[sizes[2]]))
+    error = _relative_error(predicted, runs[sizes[2]][1])
     answer["account"] = account
     answer["notes"].append(
         f"There is not enough memory here for {count} layers ({layer}), so {_three(sizes)} "
@@ -122,15 +125,15 @@ def _three(sizes: list[int]) -> str:
     return "{}, {} and {}".format(*sizes)
 
 
-def _error(tried: Account, counted: Account) -> str:
-    miss = abs(tried.peak - counted.peak) / counted.peak
+def _relative_error(predicted: Account, counted: Account) -> str:
+    miss = abs(predicted.peak - counted.peak) / counted.peak
     return f"{words.significant(100 * miss, 1)} %" if miss > SLIGHT else "less than 0.1 %"
 
 
 def extrapolated(records: dict[int, Record], sizes: list[int], size: int) -> Record | None:
-    """The record for batches of `size`, on lines through those of two sizes.
+    """Return the record for batches of `size`, by lines through the records of two sizes.
 
-    None if the script does not make the same storages with both.
+    None if the script does not make equally many storages with both.
     """
     low, high = (records[known] for known in sizes)
     if len(low.storages) != len(high.storages):

@@ -1,4 +1,4 @@
-"""The client of the process in which scripts are rehearsed."""
+"""The client of `rehearsal.py`, the process in which scripts are rehearsed."""
 
 import json
 import os
@@ -16,17 +16,18 @@ from course.diagnostics.fit.command import Script
 from course.diagnostics.fit.record import Plain
 from course.launch import SINGLE_THREADED
 
-LIMIT_S = 600.0  # for one rehearsal, on a busy machine too
+LIMIT_S = 600.0  # for one rehearsal, even on a busy machine
 
-Wish = tuple[int, Mapping[str, object]]  # a number of ranks, and the changes of a rehearsal
+Setup = tuple[int, Mapping[str, object]]  # a number of ranks, and the changes of a rehearsal
 
 
 @dataclass(frozen=True)
 class Rehearsal:
     """The outcome of one rehearsal.
 
-    `assumed` has the lines whose values were assumed, `notes` what makes the account less certain,
-    `made` the changes for which the script had a place, and `batch` the size of its batches.
+    `assumed` has the lines whose values were assumed, `notes` says what makes the account less
+    certain, `made` has the changes that found something to change, and `batch` is the script's own
+    batch size.
     """
 
     ranks: int
@@ -38,7 +39,7 @@ class Rehearsal:
 
 
 class NotFollowed(CourseError):
-    """A script cannot be rehearsed; `output` is the end of what it has printed."""
+    """A script cannot be rehearsed; `output` is the end of what it printed."""
 
     def __init__(self, reason: str, output: str) -> None:
         super().__init__(reason)
@@ -64,18 +65,18 @@ class Stage:
         self._requests, self._answers = self._process.stdin, self._process.stdout
 
     def rehearse(self, ranks: int, **changes: object) -> Rehearsal:
-        """Rehearse with that many ranks; raises `NotFollowed`, with the reason, if that fails."""
+        """Rehearse with this many ranks; raises `NotFollowed` with the reason if that fails."""
         (outcome,) = self.together([(ranks, changes)])
         if isinstance(outcome, NotFollowed):
             raise outcome
         return outcome
 
-    def together(self, wishes: Sequence[Wish]) -> list[Rehearsal | NotFollowed]:
-        """Rehearse several at once, each on a core; raises `CourseError` if none succeeds."""
-        requests = [{**self._script.request(ranks), "changes": made} for ranks, made in wishes]
+    def together(self, setups: Sequence[Setup]) -> list[Rehearsal | NotFollowed]:
+        """Rehearse several at once, each on a core; raises `CourseError` if no answer comes."""
+        requests = [{**self._script.request(ranks), "changes": made} for ranks, made in setups]
         self._requests.write(json.dumps(requests) + "\n")
         self._requests.flush()
-        limit = LIMIT_S * max(1, len(wishes))
+        limit = LIMIT_S * max(1, len(setups))
         with selectors.DefaultSelector() as selector:
             selector.register(self._answers, selectors.EVENT_READ)
             if not selector.select(limit):
@@ -88,7 +89,7 @@ class Stage:
             self._errors.seek(0)
             last = self._errors.read().strip().splitlines() or ["no reason was given"]
             raise CourseError(f"Nothing can be rehearsed here: {last[-1]}")
-        pairs = zip(wishes, json.loads(answer), strict=True)
+        pairs = zip(setups, json.loads(answer), strict=True)
         return [_outcome(ranks, outcome) for (ranks, _), outcome in pairs]
 
     def close(self) -> None:
@@ -103,12 +104,12 @@ class Stage:
 def _outcome(ranks: int, answer: Plain) -> Rehearsal | NotFollowed:
     if "failed" in answer:
         return NotFollowed(answer["failed"], answer["output"])
-    return Rehearsal(ranks, **answer | {"account": Account.of(answer["account"])})
+    return Rehearsal(ranks, **answer | {"account": Account.from_plain(answer["account"])})
 
 
 @contextmanager
 def stage(script: Script) -> Iterator[Stage]:
-    """Open a stage, which is closed at the end."""
+    """Open a stage, and close it at the end."""
     opened = Stage(script)
     try:
         yield opened

@@ -22,7 +22,7 @@ HOST = "counted; weights, gradients and optimizer there, at their most"
 def text(answer: FitResult) -> str:
     """The whole answer: the table, and a paragraph for each sentence."""
     lines = [*map(_verdict, answer.runs), "", *_table(answer)]
-    sentences = [*_advice(answer), *_costs(answer), *_doubts(answer)]
+    sentences = [*_advice(answer), *_costs(answer), *_caveats(answer)]
     return "\n".join([*lines, *map(paragraph, sentences)])
 
 
@@ -31,13 +31,13 @@ def gib(nbytes: float) -> str:
     return f"{nbytes / words.GIB:,.2f} GiB"
 
 
-def card(nbytes: int) -> str:
+def gpu_size(nbytes: int) -> str:
     """The size of a GPU in words: '24 GiB', '1.5 GiB'."""
     return f"{words.significant(nbytes / words.GIB)} GiB"
 
 
 def _verdict(run: RehearsedRun) -> str:
-    size = card(run.memory)
+    size = gpu_size(run.memory)
     gpus = words.plural(run.rehearsal.ranks, "GPU")
     room = abs(run.memory - run.peak)
     if run.fits:
@@ -53,16 +53,16 @@ def _table(answer: FitResult) -> list[str]:
     heads = [words.plural(rehearsal.ranks, "GPU") for rehearsal in rehearsals]
     lines = [_row(f"{unit[0]} at the peak", heads)]
     for kind in KINDS:
-        sizes = [_in(unit[1], rehearsal.account.by[kind]) for rehearsal in rehearsals]
+        sizes = [_in_unit(unit[1], rehearsal.account.by[kind]) for rehearsal in rehearsals]
         lines.append(_row(kind, sizes, COUNTED[kind]))
     losses = [rehearsal.account.reserved - rehearsal.account.peak for rehearsal in rehearsals]
-    lines.append(_row("lost between tensors", [_in(unit[1], loss) for loss in losses], LOST))
+    lines.append(_row("lost between tensors", [_in_unit(unit[1], loss) for loss in losses], LOST))
     for part in overhead.parts(max(rehearsal.ranks for rehearsal in rehearsals)):
         has_it = [part in overhead.parts(rehearsal.ranks) for rehearsal in rehearsals]
-        sizes = [_in(unit[1], part.nbytes * has) for has in has_it]
+        sizes = [_in_unit(unit[1], part.nbytes * has) for has in has_it]
         lines.append(_row(part.name, sizes, part.source))
     if any(rehearsal.account.host for rehearsal in rehearsals):
-        sizes = [_in(unit[1], rehearsal.account.host) for rehearsal in rehearsals]
+        sizes = [_in_unit(unit[1], rehearsal.account.host) for rehearsal in rehearsals]
         lines.append(_row("on the host, per GPU", sizes, HOST))
     for rehearsal in rehearsals:
         account = rehearsal.account
@@ -77,7 +77,7 @@ def _row(name: str, sizes: list[str], source: str = "") -> str:
     return f"{name:24}{''.join(f'{size:>11}' for size in sizes)}  {source}".rstrip()
 
 
-def _in(unit: int, nbytes: int) -> str:
+def _in_unit(unit: int, nbytes: int) -> str:
     """A size in a unit: '0' for nothing, and never '0.00' for something."""
     number = f"{nbytes / unit:,.2f}"
     return "0" if not nbytes else "< 0.01" if number == "0.00" else number
@@ -86,7 +86,7 @@ def _in(unit: int, nbytes: int) -> str:
 def _advice(answer: FitResult) -> list[str]:
     lines = []
     if answer.target:
-        size = card(answer.target.memory)
+        size = gpu_size(answer.target.memory)
         gpus = words.plural(answer.target.rehearsal.ranks, "GPU")
         lines.append(f"What was tried for {gpus} of {size}, the cheapest first:")
         for advice in answer.advice:
@@ -98,13 +98,13 @@ def _advice(answer: FitResult) -> list[str]:
         batch, run = answer.largest
         lines.append(
             f"The largest batch that fits on {words.plural(run.rehearsal.ranks, 'GPU')} of "
-            f"{card(run.memory)}: {batch} per GPU, {gib(run.peak)} each."
+            f"{gpu_size(run.memory)}: {batch} per GPU, {gib(run.peak)} each."
         )
     return lines
 
 
 def _costs(answer: FitResult) -> list[str]:
-    """The messages of a step, and how long it may take with them."""
+    """Sentences on the messages of a step, and on how long it may take with them."""
     lines = []
     for rehearsal in answer.rehearsals:
         traffic, gpus = rehearsal.account.traffic, words.plural(rehearsal.ranks, "GPU")
@@ -114,10 +114,11 @@ def _costs(answer: FitResult) -> list[str]:
             f"A step with {gpus}: {words.plural(round(traffic.messages), 'collective')}, for which "
             f"each GPU sends {words.size(traffic.nbytes, 3)}."
         )
-        if answer.alone:
+        if answer.one_gpu_s:
+            alone = words.duration(answer.one_gpu_s)
             line += (
-                f" An estimate, if it takes {words.duration(answer.alone)} on one GPU with a batch "
-                f"as large as each has here: {_times(rehearsal, answer.alone)}."
+                f" An estimate, if it takes {alone} on one GPU with a batch "
+                f"as large as each has here: {_times(rehearsal, answer.one_gpu_s)}."
             )
         lines.append(line)
     return lines
@@ -133,8 +134,8 @@ def _times(rehearsal: Rehearsal, alone: float) -> str:
     )
 
 
-def _doubts(answer: FitResult) -> list[str]:
-    """What the answer rests on, and what it leaves out."""
+def _caveats(answer: FitResult) -> list[str]:
+    """Sentences on what the answer assumes, and on what it leaves out."""
     lines = list(answer.notes)
     if answer.assumed:
         lines.append(

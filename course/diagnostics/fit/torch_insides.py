@@ -1,4 +1,4 @@
-"""What a rehearsal needs of torch's internals; if a release lacks one, a sentence says so."""
+"""The internals of torch that a rehearsal needs; if a release lacks one, an error says so."""
 
 from typing import Any
 

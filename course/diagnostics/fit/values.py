@@ -1,4 +1,4 @@
-"""On a rank: run on tensors without memory, and make up a plausible value if the script asks."""
+"""On a rank: run on tensors without memory, and make up plausible values if the script asks."""
 
 import sys
 from typing import Any
@@ -19,20 +19,21 @@ from course.diagnostics.fit.torch_insides import (
 from course.diagnostics.watch.lines import Lines
 
 SAMPLERS = "torch/utils/data/"
-# Places and orders: small, and programs branch on them, such as transformers on packed sequences.
-COUNTS = {"arange", "randperm"}
-# The value that a test of all numbers of a healthy training has.
+# They make positions and orders. These are small, and programs branch on them, as transformers does
+# on packed sequences, so they are real.
+MAKE_POSITIONS = {"arange", "randperm"}
+# The value of each of these tests, for all numbers of a healthy training run.
 HEALTHY = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
 FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1}
-# Comparisons that are false in the midst of a training: no loss is below a tolerance yet.
-SMALLER = {"lt", "le", "eq"}
-# Operations that keep a value that all numbers of a tensor share.
-KEEPS = {"all", "any", "clone", "_to_copy", "detach", "view", "squeeze", "unsqueeze", "expand",
-         "alias", "mean", "max", "min", "sum"}  # fmt: skip
+# Comparisons that are false in the middle of training: no loss is below a tolerance yet.
+COMPARISONS = {"lt", "le", "eq"}
+# Operations whose result has the value that all numbers of their argument share.
+KEEP_VALUE = {"all", "any", "clone", "_to_copy", "detach", "view", "squeeze", "unsqueeze", "expand",
+              "alias", "mean", "max", "min", "sum"}  # fmt: skip
 
 
 class Values:
-    """Runs operations on fake tensors, and makes up values, needed at the lines `assumed`."""
+    """Runs operations on fake tensors; `assumed` has the lines for which it made up a value."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines, self._shapes = lines, shapes.Shapes()
@@ -49,7 +50,7 @@ class Values:
         name = function.overloadpacket.__name__
         if name == "_local_scalar_dense":
             return self._scalar(args[0])
-        if name in COUNTS and kwargs.get("device") in (None, CPU):
+        if name in MAKE_POSITIONS and kwargs.get("device") in (None, CPU):
             with unset_fake_temporarily():
                 return function(*args, **kwargs)
         if name == "equal":
@@ -64,7 +65,7 @@ class Values:
         result = self._shapes.run(function, given, args, kwargs)
         if isinstance(result, FakeTensor):
             result.known = _known(name, args)
-            result.guess = name not in SMALLER
+            result.guess = name not in COMPARISONS
         return result
 
     def _scalar(self, tensor: Tensor) -> bool | int | float:
@@ -76,19 +77,19 @@ class Values:
         if number is None:
             self._assume()
             number = getattr(tensor, "guess", True)
-        return plain(tensor.dtype, number)
+        return to_python(tensor.dtype, number)
 
     def _assume(self) -> None:
         frame = sys._getframe(1)
         while frame and frame.f_code.co_filename.startswith(user_files.COURSE):
             frame = frame.f_back
         if frame and SAMPLERS in frame.f_code.co_filename:
-            return  # a seed
+            return  # it asks for a seed
         if line := self._lines.of(frame):
             self.assumed[line] = None
 
     def install(self) -> None:
-        """Let Python get whole lists and arrays of values from fake tensors, from now on."""
+        """From now on, let Python get whole lists and arrays of values from fake tensors."""
         values = self
 
         def filled(tensor: FakeTensor) -> Tensor:
@@ -97,32 +98,32 @@ class Values:
             values._assume()
             number = getattr(tensor, "known", None)
             with unset_fake_temporarily():
-                value = plain(tensor.dtype, 1 if number is None else number)
+                value = to_python(tensor.dtype, 1 if number is None else number)
                 return torch.full(tensor.shape, value, dtype=tensor.dtype)
 
-        def answering(real: Any) -> Any:
-            def ask(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        def with_values(real: Any) -> Any:
+            def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
                 if isinstance(self, FakeTensor):
                     self = filled(self)
                 with unset_fake_temporarily(), without_dispatch():
                     return real(self, *args, **kwargs)
 
-            return ask
+            return call
 
         for name in ("tolist", "numpy", "__array__"):
-            setattr(Tensor, name, answering(getattr(Tensor, name)))
+            setattr(Tensor, name, with_values(getattr(Tensor, name)))
         insides.replace(Tensor, "__format__", _formatted(Tensor.__format__))
         insides.replace(torch.utils, "swap_tensors", _swapped(torch.utils.swap_tensors))
         lists.look_once_at_each_form()
 
 
 def mode() -> FakeTensorMode:
-    """Torch's mode for tensors without memory, which may meet real ones of the data."""
+    """Torch's mode for tensors without memory, which also lets them meet real ones of the data."""
     return FakeTensorMode(allow_non_fake_inputs=True)
 
 
-def plain(dtype: torch.dtype, value: float) -> bool | int | float:
-    """A value as Python's type for this dtype."""
+def to_python(dtype: torch.dtype, value: float) -> bool | int | float:
+    """Convert a value to Python's type for this dtype."""
     if dtype is torch.bool:
         return bool(value)
     return float(value) if dtype.is_floating_point else int(value)
@@ -138,7 +139,7 @@ def _formatted(real: Any) -> Any:
 
 
 def _swapped(real: Any) -> Any:
-    """Wrap the swap in `nn.Module.to`: fake parameters with hooks or weak references refuse."""
+    """Wrap the swap in `nn.Module.to`, which fails for fake parameters with hooks or weakrefs."""
 
     def swap(parameter: Tensor, other: Tensor) -> None:
         if isinstance(parameter, FakeTensor) and isinstance(other, FakeTensor):
@@ -157,14 +158,14 @@ def _selects(name: str, args: Args) -> bool:
 
 
 def _all_selected(name: str, function: Any, args: Args) -> Tensor:
-    """The result if such an operation selects all: never less than in a real run."""
+    """The result of such an operation if it selects all, which a real run never exceeds."""
     if name == "nonzero":
-        return _places(args[0])
+        return _positions(args[0])
     if name == "masked_select":
         return args[0].new_empty(torch.broadcast_shapes(*(tensor.shape for tensor in args)).numel())
     places: list[Tensor | None] = []
     for index in args[1]:
-        places += _places(index).unbind(1) if _is_mask(index) else [index]
+        places += _positions(index).unbind(1) if _is_mask(index) else [index]
     return function(args[0], places)
 
 
@@ -172,19 +173,19 @@ def _is_mask(tensor: Tensor | None) -> bool:
     return tensor is not None and tensor.dtype in (torch.bool, torch.uint8)
 
 
-def _places(tensor: Tensor) -> Tensor:
+def _positions(tensor: Tensor) -> Tensor:
     return torch.empty((tensor.numel(), tensor.dim()), dtype=torch.int64)
 
 
 def _known(name: str, args: Args) -> float | None:
-    """The value of all numbers of a result; None if nothing known implies it."""
+    """The value that all numbers of a result share; None if it is not known."""
     if name in HEALTHY:
         return HEALTHY[name]
     if name in FILLED:
         return FILLED[name]
     if name == "full":
         return args[1]
-    if name in KEEPS and args and isinstance(args[0], Tensor):
+    if name in KEEP_VALUE and args and isinstance(args[0], Tensor):
         return getattr(args[0], "known", None)
     if name == "logical_not":
         number = getattr(args[0], "known", None)

@@ -1,1 +1,1 @@
-"""Find in the data of all ranks why a run cannot go on, or why it has failed."""
+"""Find in the data of all ranks why a run is stuck or has failed."""

@@ -1,8 +1,8 @@
-"""Everything that `run` can name."""
+"""All causes that `run` can name."""
 
 from course.diagnostics.finding import CauseInfo
 
-# Of a run that stands still.
+# Why a run stands still.
 HIDDEN_ERROR = CauseInfo(
     "hidden error",
     "a rank waits in a collective while an exception is on its way",
@@ -53,7 +53,7 @@ OUTSIDE = CauseInfo(
     "Each line above shows what its rank waits for: find out why that never comes.",
 )
 
-# Of a run that has failed.
+# Why a run has failed.
 DIFFERENT_SIZES = CauseInfo(
     "different sizes",
     "collectives of different sizes met",

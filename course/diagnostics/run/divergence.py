@@ -1,4 +1,4 @@
-"""Find where the ranks' calls begin to differ: the step, and the rank that made more of them."""
+"""Find where the ranks' calls begin to differ: in which step, and what each rank called there."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,31 +12,32 @@ from course.diagnostics.watch.rank_states import RankState
 
 
 def step(passes: int) -> int:
-    """The step of a backward pass, counted from 0, as loops do."""
+    """The step, counted from 0 as in a loop, in which a rank made this many backward passes."""
     return max(0, passes - 1)
 
 
 def with_difference(
-    cause: Finding, ranks: Sequence[RankState], waits_at: Sequence[str] = ()
+    finding: Finding, ranks: Sequence[RankState], waits_at: Sequence[str] = ()
 ) -> Finding:
-    """The cause with a sentence on where the ranks' calls begin to differ, and that step.
+    """Return the finding with its step, and a sentence on where the ranks' calls begin to differ.
 
-    `waits_at` are the lines that the cause names: a difference there from step 0 on adds nothing.
+    `waits_at` are the lines that the finding already names. A difference at one of them from
+    step 0 on adds nothing, so it gets no sentence.
     """
     difference = _first_difference(ranks)
     if not difference:
-        return cause
+        return finding
     sentence, first = difference
-    adds = first > 0 or not any(line in sentence for line in waits_at)
-    says = f"{cause.says} {sentence}" if adds else cause.says
-    return replace(cause, says=says, step=first if cause.step is None else cause.step)
+    adds_something = first > 0 or not any(line in sentence for line in waits_at)
+    says = f"{finding.says} {sentence}" if adds_something else finding.says
+    return replace(finding, says=says, step=first if finding.step is None else finding.step)
 
 
 def _first_difference(ranks: Sequence[RankState]) -> tuple[str, int] | None:
     """A sentence on the first difference between the ranks' calls, and its step; None if unknown.
 
-    Ranks of a pipeline differ from the first call on. That says nothing, so some calls have to
-    agree first.
+    Ranks of a pipeline differ from their first call on, which is no fault. So a difference counts
+    only after calls that agreed.
     """
     return _in_collectives(ranks) or _in_passes(ranks)
 
@@ -91,13 +92,13 @@ def _called(what: str, count: int) -> str:
 
 def _in_passes(ranks: Sequence[RankState]) -> tuple[str, int] | None:
     counts = {state.rank: state.passes for state in ranks}
-    least, most = min(counts.values()), max(counts.values())
-    if least == most or not least:
+    fewest, most = min(counts.values()), max(counts.values())
+    if fewest == most or not fewest:
         return None
-    fewer = [f"rank {rank}" for rank, count in counts.items() if count == least]
+    fewer = [f"rank {rank}" for rank, count in counts.items() if count == fewest]
     more = [f"rank {rank}" for rank, count in counts.items() if count == most]
     return (
-        f"{' and '.join(fewer[:4])} made {words.plural(least, 'backward pass')}, "
+        f"{' and '.join(fewer[:4])} made {words.plural(fewest, 'backward pass')}, "
         f"{' and '.join(more[:4])} {most}.",
         step(most),
     )

@@ -1,4 +1,4 @@
-"""The ending of a run: how it ended, where its ranks stood, and why they did."""
+"""Describe how a run ended, where its ranks stood, and why."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,15 +11,15 @@ from course.diagnostics.watch.rank_states import RankState
 
 # How a run ended.
 ITSELF, STOOD, LIMIT, INTERRUPTED = "by itself", "stood still", "limit", "interrupted"
-STOPPED = "stopped"  # enough has been seen
+STOPPED = "stopped"  # by the course, because enough was seen
 
 
 @dataclass(frozen=True)
 class RunEnding:
     """How a run `ended`, with its exit `code`, which is None if the course ended it.
 
-    `lead` says so in a sentence, and `ranks` has a line for each rank. If the ranks stood still,
-    `waits_in` has, by rank, the call in which it waited.
+    `lead` is a sentence on that, and `ranks` has a line of text for each rank. If the ranks stood
+    still, `waits_in` has the call in which each rank waited.
     """
 
     ended: str
@@ -35,17 +35,18 @@ class RunEnding:
         return [finding for finding in self.findings if not finding.note]
 
     def plain(self) -> dict[str, object]:
-        """As JSON, without the findings."""
+        """Return a dict for JSON, without the findings."""
         ranks = [line.strip() for line in self.ranks]
         return {"ended": self.ended, "exit_code": self.code, "ranks": ranks}
 
 
 def ending_of(
-    ranks: Sequence[RankState], ended: str, code: int | None, seconds: float, enough: float
+    ranks: Sequence[RankState], ended: str, code: int | None, seconds: float, stuck_after_s: float
 ) -> RunEnding:
-    """Describe a run that has ended with an exit code, or is being ended after `seconds`.
+    """Describe a run that has ended with exit `code`, or is being ended after `seconds`.
 
-    Ranks that have not moved for `enough` seconds stand still.
+    `ended` is one of the constants above. Ranks that have not moved for `stuck_after_s` seconds are
+    taken to stand still.
     """
     if ended == ITSELF:
         return _by_itself(ranks, code or 0)
@@ -62,16 +63,17 @@ def ending_of(
     if ended != STOOD and stood < MOVES_S:
         lead = f"{lead} The ranks were still working:"
         return RunEnding(ended, lead=lead, ranks=standing.working(ranks))
-    if ended != STOOD and stood < enough:
+    if ended != STOOD and stood < stuck_after_s:
         lead = f"{lead} It is too early to say whether the ranks stand still:"
         return RunEnding(ended, lead=lead, ranks=standing.working(ranks))
     lead = f"{lead} No rank has moved for {words.duration(round(stood))}. Where the ranks stood:"
     lines, calls = standing.lines(ranks), standing.waits_in(ranks)
-    return RunEnding(ended, lead=lead, ranks=lines, findings=_waiting(ranks), waits_in=calls)
+    findings = _standstill_findings(ranks)
+    return RunEnding(ended, lead=lead, ranks=lines, findings=findings, waits_in=calls)
 
 
-def _waiting(ranks: Sequence[RankState]) -> list[Finding]:
-    """Why the ranks wait, and a note on ranks of other machines, which are out of sight."""
+def _standstill_findings(ranks: Sequence[RankState]) -> list[Finding]:
+    """Find why the ranks wait; add a note if ranks of other machines cannot be seen."""
     findings = standstills.findings(ranks)
     world = max(state.snapshot.world for state in ranks)
     joining = any(finding.what == causes.NOT_JOINED.name for finding in findings)

@@ -12,8 +12,8 @@ from course.diagnostics.watch.rank_states import RankState
 from course.diagnostics.watch.snapshots import ThreadStack
 from course.launch import brief
 
-# The errors of a rank whose partner has gone.
-AFTER = re.compile(
+# Errors of a rank that lost the connection to another rank, or was told to end.
+CONSEQUENCES = re.compile(
     r"Connection (reset|closed|refused)|Broken pipe|Socket closed|Read error|recvValue failed"
     r"|remote process|SignalException|Timed out waiting|wait timeout|Software caused connection"
 )
@@ -29,36 +29,40 @@ class _Failure(NamedTuple):
 def findings(ranks: Sequence[RankState]) -> list[Finding]:
     """Why the run failed, as far as its ranks show; empty if they show nothing."""
     aborted = [state for state in ranks if call_sites.fatal_signal(state)]
-    raised = [_Failure(state, error) for state in ranks if (error := state.snapshot.error)]
-    first = min(raised, key=_order, default=None)
+    exceptions = [_Failure(state, error) for state in ranks if (error := state.snapshot.error)]
+    first = min(exceptions, key=_order, default=None)
     ended = [state for state in ranks if state.alive is False and not state.snapshot.ended]
     gone = [state for state in ended if not state.terminated]
-    if first is not None and not _follows(first) and not (_exits(first) and (aborted or gone)):
-        return [_unused(first, ranks) or _raised(first)]
+    if (
+        first is not None
+        and not _is_consequence(first)
+        and not (_is_exit(first) and (aborted or gone))
+    ):
+        return [_unused_parameters(first, ranks) or _error(first)]
     if aborted:
-        return [_sizes(aborted[0], ranks) or _killed(aborted[0])]
+        return [_different_sizes(aborted[0], ranks) or _killed(aborted[0])]
     if len(gone) == 1 and (first is not None or len(ended) > 1):
         return [_killed(gone[0])]
-    done = [state for state in ranks if state.snapshot.ended and not state.snapshot.error]
-    if first is not None and done:
-        return [_left(done[0], first)]
-    return [_raised(first)] if first else []
+    finished = [state for state in ranks if state.snapshot.ended and not state.snapshot.error]
+    if first is not None and finished:
+        return [_ended_rank(finished[0], first)]
+    return [_error(first)] if first else []
 
 
-def _follows(failure: _Failure) -> bool:
-    return bool(AFTER.search(failure.error.error))
+def _is_consequence(failure: _Failure) -> bool:
+    return bool(CONSEQUENCES.search(failure.error.error))
 
 
-def _exits(failure: _Failure) -> bool:
-    """Whether the rank ended itself by an exit code, as a handler of SIGTERM may, too."""
+def _is_exit(failure: _Failure) -> bool:
+    """Whether the rank ended itself with an exit code, as a handler of SIGTERM may do, too."""
     return failure.error.error.startswith(BY_NUMBER)
 
 
 def _order(failure: _Failure) -> tuple[bool, bool, float]:
-    return _follows(failure), _exits(failure), failure.state.snapshot.at
+    return _is_consequence(failure), _is_exit(failure), failure.state.snapshot.at
 
 
-def _raised(failure: _Failure) -> Finding:
+def _error(failure: _Failure) -> Finding:
     state, error = failure
     says = brief(error.error.splitlines()[0])
     at = f" at {error.error_at}" if error.error_at else ""
@@ -71,8 +75,8 @@ def _raised(failure: _Failure) -> Finding:
     )
 
 
-def _unused(failure: _Failure, ranks: Sequence[RankState]) -> Finding | None:
-    """Replace, in DDP's complaint about parameters without a gradient, numbers by names."""
+def _unused_parameters(failure: _Failure, ranks: Sequence[RankState]) -> Finding | None:
+    """Name the parameters that got no gradient, if that is DDP's error, which only numbers them."""
     state = failure.state
     if not state.snapshot.unused:
         return None
@@ -91,11 +95,11 @@ def _unused(failure: _Failure, ranks: Sequence[RankState]) -> Finding | None:
     )
 
 
-def _sizes(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
-    """Explain a SIGABRT: Gloo ends a rank whose message is larger than the one it waits for."""
+def _different_sizes(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
+    """Explain a SIGABRT: Gloo ends a rank that gets a larger message than it waits for."""
     if call_sites.fatal_signal(state) != "Aborted":
         return None
-    calls = [f"rank {rank.rank} was in {_in(rank)}" for rank in ranks[:4]]
+    calls = [f"rank {rank.rank} was in {_call_in_words(rank)}" for rank in ranks[:4]]
     site = call_sites.of_rank(state)
     cause = causes.DIFFERENT_SIZES.finding(
         f"Gloo ended rank {state.rank} (SIGABRT), since a message was larger than the one that it "
@@ -106,8 +110,8 @@ def _sizes(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
     return divergence.with_difference(cause, ranks)
 
 
-def _in(state: RankState) -> str:
-    """The call in which a rank was, in words, with its size if that is known."""
+def _call_in_words(state: RankState) -> str:
+    """The call in which a rank was, in words, with the size of its message if that is known."""
     site = call_sites.of_rank(state)
     if state.snapshot.error:
         site = call_sites.of_stack(state.snapshot.error.frames)
@@ -126,8 +130,8 @@ def _in(state: RankState) -> str:
     return f"{last.name} at {last.where}" if last else "no call that is known"
 
 
-def _left(gone: RankState, failure: _Failure) -> Finding:
-    """Find a rank that came to its end while another rank still waited for it, and noticed."""
+def _ended_rank(gone: RankState, failure: _Failure) -> Finding:
+    """The finding for a rank that came to its end while another, which then failed, needed it."""
     state, error = failure
     site = call_sites.of_stack(error.frames)
     waited = f"waited for it in {site.call}" if site and site.call else "needed it"

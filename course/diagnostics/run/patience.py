@@ -1,4 +1,4 @@
-"""Watches a run from outside: decides when to end it, and keeps what its ranks showed last."""
+"""Watch a run from outside: decide when to end it, and keep the last states of its ranks."""
 
 import time
 from collections.abc import Callable
@@ -10,15 +10,16 @@ from course.diagnostics.watch.rank_states import RankReader, RankState
 from course.diagnostics.watch.thresholds import SNAPSHOT_S
 from course.launch import process_tree
 
-SETTLE_S = 3.0  # for a run to end as a whole, once its first rank has ended
+SETTLE_S = 3.0  # for the whole run to end, once its first rank has ended
 
 
 class Patience:
-    """Ends a run at its limit, or when it has stood still for `patience` seconds.
+    """Decides that a run must end: at its limit, or once it has stood still for `patience` seconds.
 
-    If it `spares`, a limit is put off by the time in which a rank waited for a core. A limit is
-    also put off briefly while it is unclear whether the run stands. `ranks` has their last states;
-    `own` is as `RankReader` takes it.
+    With `spares`, the limit is put off by the time in which a rank waited for a core. It is also
+    put off briefly while it is unclear whether the run stands still. `tell` shows a warning to the
+    user. `ranks` has the last states of the ranks. `own` is the folder of the ranks that this
+    command started, as for `RankReader`.
     """
 
     def __init__(
@@ -34,14 +35,14 @@ class Patience:
         self._tell, self._patience = tell, patience
         self.limit, self._spares = limit, spares
         self._began = time.monotonic()
-        self._read_at = self._fewer = self._spared = 0.0
-        self._told = False
-        self._last = self._longest = 0.0  # how long it stands now, and has stood before
+        self._read_at = self._fewer_since = self._spared_s = 0.0
+        self._has_warned = False
+        self._stood = self._longest_stand = 0.0  # seconds that it has stood still: now, and before
         self.ranks: list[RankState] = []
         self.over_patience = self.over_limit = False
 
     def begin(self, limit: float | None) -> None:
-        """Start the clock now, and set a limit."""
+        """Start the clock now, and set the limit in seconds."""
         self.limit, self._began = limit, time.monotonic()
 
     @property
@@ -50,55 +51,54 @@ class Patience:
         return time.monotonic() - self._began
 
     @property
-    def enough(self) -> float:
-        """The seconds after which a run that stands is clearly stuck, judging by its past."""
-        return min(max(STANDS_S, TIMES * self._longest), TOLD_S)
+    def stuck_after_s(self) -> float:
+        """Seconds of standing still after which the run is clearly stuck, judging by its past."""
+        return min(max(STANDS_S, TIMES * self._longest_stand), TOLD_S)
 
     def is_over(self) -> bool:
-        """Whether the run is to be ended; the files are read twice a second."""
+        """Whether the run must be ended; the ranks' files are read at most twice a second."""
         if time.monotonic() - self._read_at < SNAPSHOT_S:
             return False
         self._read_at = time.monotonic()
         self._take(self._reader.ranks())
         stood = standing.stood(self.ranks)
-        if stood < self._last:  # the run went on
-            self._longest = max(self._longest, self._last)
-        self._last = stood
+        if stood < self._stood:  # the run went on
+            self._longest_stand = max(self._longest_stand, self._stood)
+        self._stood = stood
         self._warn(stood)
         self.over_patience = stood > self._patience
-        self.over_limit = self.limit is not None and self._is_over(self.limit, stood)
+        self.over_limit = self.limit is not None and self._is_over_limit(self.limit, stood)
         return self.over_patience or self.over_limit
 
-    def last(self) -> list[RankState]:
-        """Read the ranks of a run that has ended by itself."""
+    def read_last_states(self) -> None:
+        """Read the last states of the ranks of a run that has ended by itself."""
         self.ranks = self._reader.ranks()
-        return self.ranks
 
-    def _is_over(self, limit: float, stood: float) -> bool:
+    def _is_over_limit(self, limit: float, stood: float) -> bool:
         late = self.seconds - limit
         if late < 0:
             return False
         if self._spares:
             living = [rank.snapshot.pid for rank in self.ranks if rank.alive]
             waited = map(process_tree.waited_for_a_core, living)
-            self._spared = max(self._spared, min(max(waited, default=0.0), SPARED * limit))
-            late -= self._spared
-        clear = not self.ranks or stood < MOVES_S or stood >= self.enough
-        return late > (0 if clear else LATE_S)
+            self._spared_s = max(self._spared_s, min(max(waited, default=0.0), SPARED * limit))
+            late -= self._spared_s
+        is_clear = not self.ranks or stood < MOVES_S or stood >= self.stuck_after_s
+        return late > (0 if is_clear else LATE_S)
 
     def _warn(self, stood: float) -> None:
-        if self._patience > TOLD_S < stood and not self._told:
+        if self._patience > TOLD_S < stood and not self._has_warned:
             self._tell(
                 f"No rank has moved for {stood:.0f} s. The run is ended when none has for "
                 f"{self._patience:.0f} s; an interrupt ends it now, and says where they stand."
             )
-        self._told = stood > TOLD_S
+        self._has_warned = stood > TOLD_S
 
     def _take(self, ranks: list[RankState]) -> None:
-        """Keep the states from before ranks began to end, if they are being ended: those count."""
+        """Take new states, except while ranks are being ended: what they did before that counts."""
         living = {state.rank for state in ranks if state.alive is not False}
         fewer = {state.rank for state in self.ranks if state.alive is not False} - living
         now = time.monotonic()
-        self._fewer = (self._fewer or now) if fewer else 0.0
-        if not fewer or now - self._fewer > SETTLE_S:
-            self.ranks, self._fewer = ranks, 0.0
+        self._fewer_since = (self._fewer_since or now) if fewer else 0.0
+        if not fewer or now - self._fewer_since > SETTLE_S:
+            self.ranks, self._fewer_since = ranks, 0.0

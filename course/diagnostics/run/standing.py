@@ -21,8 +21,8 @@ def stood(ranks: Sequence[RankState]) -> float:
 def rank_stood(state: RankState) -> float:
     """Seconds for which one rank has stood still.
 
-    A rank that waits for others does not move, even if waiting keeps it busy. Elsewhere, a rank
-    that computes, reads or writes is at work, though it may not leave its line.
+    A rank that waits for others stands still, even if waiting keeps a core busy. Any other rank
+    that computes, reads or writes is at work, even if it stays at one line.
     """
     snapshot, site = state.snapshot, call_sites.of_rank(state)
     if site and site.call and (site.call != "backward" or snapshot.cuda):
@@ -36,7 +36,7 @@ def lines(ranks: Sequence[RankState]) -> list[str]:
 
 
 def waits_in(ranks: Sequence[RankState]) -> dict[int, str]:
-    """By rank, the call in which it waits; ranks that wait in none are left out."""
+    """The call in which each rank waits, by rank; ranks that wait in none are left out."""
     living = [state for state in ranks if state.alive is not False]
     sites = {state.rank: call_sites.of_rank(state) for state in living}
     return {rank: site.call for rank, site in sites.items() if site and site.call}

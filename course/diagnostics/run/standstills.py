@@ -9,24 +9,33 @@ from course.diagnostics.run import call_sites, causes, divergence, failures
 from course.diagnostics.watch.calls import POINT_TO_POINT
 from course.diagnostics.watch.rank_states import RankState
 
-JOINS = "init_process_group"
+JOIN_CALL = "init_process_group"
 Sites = dict[int, call_site.CallSite | None]  # by rank
 
 
 def findings(ranks: Sequence[RankState]) -> list[Finding]:
-    """Why the run stands, the cause first; all living ranks must have been standing."""
-    sites = {state.rank: waits(state) for state in ranks}
-    for rule in (_hidden, _threads, _not_joined, _ended, _different, _missing, _same, _outside):
+    """Find why a run stands still: its cause, then notes. No living rank may have moved lately."""
+    sites = {state.rank: waiting_site(state) for state in ranks}
+    for rule in (
+        _hidden_error,
+        _two_threads,
+        _not_joined,
+        _ended_rank,
+        _different_calls,
+        _missing_call,
+        _same_call,
+        _outside,
+    ):
         if cause := rule(ranks, sites):
             if cause.what not in (causes.TWO_THREADS.name, causes.NOT_JOINED.name):
                 waits_at = [site.at for site in _in_calls(sites).values()]
                 cause = divergence.with_difference(cause, ranks, waits_at)
-            return [cause, *_later(ranks, sites)]
+            return [cause, *_later_line(ranks, sites)]
     return []
 
 
-def waits(state: RankState) -> call_site.CallSite | None:
-    """Where a rank stands: on a GPU, whose Python runs ahead, in its last call."""
+def waiting_site(state: RankState) -> call_site.CallSite | None:
+    """Where a rank waits; on a GPU, where Python runs ahead, that is in its last recorded call."""
     site = call_sites.of_rank(state)
     if state.snapshot.cuda and state.calls and site and not site.call:
         last = state.calls[-1]
@@ -40,10 +49,10 @@ def _in_calls(sites: Sites) -> dict[int, call_site.CallSite]:
     return {rank: site for rank, site in sites.items() if site and site.call}
 
 
-def _hidden(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    """Find a rank that waits while it handles an exception, and another that waits elsewhere."""
+def _hidden_error(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+    """Find a rank that waits in a call while it handles an exception, if another is elsewhere."""
     for state in ranks:
-        mine, thread = sites[state.rank], call_sites.with_exception(state)
+        mine, thread = sites[state.rank], call_sites.thread_with_exception(state)
         elsewhere = any(other and mine and other.at != mine.at for other in sites.values())
         if thread and mine and mine.call and elsewhere and state.alive is not False:
             error = thread.error.splitlines()[0].rstrip(".")
@@ -58,8 +67,8 @@ def _hidden(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     return None
 
 
-def _threads(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    """Find a rank of which two threads wait in collectives of one group."""
+def _two_threads(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+    """Find a rank with two threads that wait in collectives of the same group."""
     for state in ranks:
         mine = sites[state.rank]
         for other in call_sites.of_other_threads(state):
@@ -69,14 +78,14 @@ def _threads(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
                 return causes.TWO_THREADS.finding(
                     f"On rank {state.rank} the main thread waits in {mine.call} at {mine.at} and "
                     f"{other.thread} in {other.call} at {other.at}, both in one group: nothing "
-                    f"says which of them the other ranks meet first.{_orders(ranks)}",
+                    f"says which of them the other ranks meet first.{_last_calls(ranks)}",
                     rank=state.rank,
                     where=other.at,
                 )
     return None
 
 
-def _orders(ranks: Sequence[RankState]) -> str:
+def _last_calls(ranks: Sequence[RankState]) -> str:
     """A sentence on the last two calls of each rank, if their order differs."""
     last = {state.rank: [call.name for call in state.calls[-2:]] for state in ranks}
     if len({tuple(names) for names in last.values()}) < 2:
@@ -86,41 +95,41 @@ def _orders(ranks: Sequence[RankState]) -> str:
 
 
 def _not_joined(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    joining = {rank: site for rank, site in _in_calls(sites).items() if site.call == JOINS}
+    joining = {rank: site for rank, site in _in_calls(sites).items() if site.call == JOIN_CALL}
     if not joining:
         return None
     site = next(iter(joining.values()))
     world = max(state.snapshot.world for state in ranks)
     missing = sorted(set(range(world)) - set(joining))
-    names = _names(missing) if missing else "others"
+    names = _rank_names(missing) if missing else "others"
     return causes.NOT_JOINED.finding(
-        f"{_waiting(joining, site)} for {names}: of {world} ranks, {len(joining)} have come.",
+        f"{_who_waits(joining, site)} for {names}: of {world} ranks, {len(joining)} have come.",
         where=site.at,
         rank=missing[0] if len(missing) == 1 else None,
     )
 
 
-def _ended(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    gone = [state for state in ranks if state.alive is False]
-    left = [state.rank for state in ranks if state.alive is not False]
-    waiting = {rank: site for rank, site in _in_calls(sites).items() if rank in left}
-    if not gone or not waiting:
+def _ended_rank(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+    dead = [state for state in ranks if state.alive is False]
+    living = [state.rank for state in ranks if state.alive is not False]
+    waiting = {rank: site for rank, site in _in_calls(sites).items() if rank in living}
+    if not dead or not waiting:
         return None
     site = next(iter(waiting.values()))
-    if any(state.snapshot.error for state in gone):
-        failed = failures.findings(gone)[0]
-        return replace(failed, says=f"{_waiting(waiting, site)}. {failed.says}")
-    names = _names([state.rank for state in gone], True)
-    how = "has ended" if len(gone) == 1 else "have ended"
+    if any(state.snapshot.error for state in dead):
+        failed = failures.findings(dead)[0]
+        return replace(failed, says=f"{_who_waits(waiting, site)}. {failed.says}")
+    names = _rank_names([state.rank for state in dead], True)
+    how = "has ended" if len(dead) == 1 else "have ended"
     return causes.ENDED_RANK.finding(
-        f"{names} {how}. {_waiting(waiting, site)}, and a collective ends when every rank has "
+        f"{names} {how}. {_who_waits(waiting, site)}, and a collective ends when every rank has "
         "called it.",
-        rank=gone[0].rank if len(gone) == 1 else None,
+        rank=dead[0].rank if len(dead) == 1 else None,
         where=site.at,
     )
 
 
-def _different(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+def _different_calls(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     waiting = list(_in_calls(sites).values())
     if len({(site.call, site.at) for site in waiting}) < 2 or len(waiting) < len(ranks):
         return None
@@ -134,7 +143,7 @@ def _different(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     )
 
 
-def _missing(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+def _missing_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     waiting = _in_calls(sites)
     absent = [rank for rank in sites if rank not in waiting]
     if not waiting or not absent:
@@ -142,18 +151,18 @@ def _missing(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     site = next(iter(waiting.values()))
     what = ", ".join(f"rank {rank} {sites[rank] or call_site.OUTSIDE}" for rank in absent[:3])
     if site.call in POINT_TO_POINT:
-        says = f"{_waiting(waiting, site)} for a partner: {what}."
+        says = f"{_who_waits(waiting, site)} for a partner: {what}."
     else:
         says = (
-            f"{_waiting(waiting, site)}. A collective ends when every rank has called it, and "
-            f"{_names(absent)} did not call {site.call}: {what}."
+            f"{_who_waits(waiting, site)}. A collective ends when every rank has called it, and "
+            f"{_rank_names(absent)} did not call {site.call}: {what}."
         )
     first = sites[absent[0]]
     rank = absent[0] if len(absent) == 1 else None
     return causes.MISSING_CALL.finding(says, rank=rank, where=first.at if first else site.at)
 
 
-def _same(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+def _same_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     site = next(iter(_in_calls(sites).values()), None)
     if site is None:
         return None
@@ -161,7 +170,7 @@ def _same(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     messages = ", ".join(f"rank {rank} {size}" for rank, size in list(sizes.items())[:4])
     differ = f" Their messages differ: {messages}." if len(set(sizes.values())) > 1 else ""
     return causes.SAME_CALL.finding(
-        f"{_waiting(sites, site)}, and no message comes.{differ}",
+        f"{_who_waits(sites, site)}, and no message comes.{differ}",
         where=site.at,
     )
 
@@ -175,8 +184,8 @@ def _outside(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     )
 
 
-def _later(ranks: Sequence[RankState], sites: Sites) -> list[Finding]:
-    """A note for ranks on GPUs: the line of a stack comes after the call that waits."""
+def _later_line(ranks: Sequence[RankState], sites: Sites) -> list[Finding]:
+    """A note for ranks on GPUs, where Python already stands at a line after the call that waits."""
     on_gpus = [state for state in ranks if state.snapshot.cuda]
     stands = call_sites.of_rank(on_gpus[0]) if on_gpus else None
     if not stands or stands.call:
@@ -197,10 +206,10 @@ def _stands(rank: int, site: call_site.CallSite | None) -> str:
     return f"rank {rank} {site.brief if site else call_site.OUTSIDE}"
 
 
-def _names(ranks: Collection[int], begins: bool = False) -> str:
+def _rank_names(ranks: Collection[int], capital: bool = False) -> str:
     """Ranks in words: "rank 1", "ranks 1 and 3", "ranks 0 to 6"."""
     ranks = sorted(ranks)
-    lead = "Rank" if begins else "rank"
+    lead = "Rank" if capital else "rank"
     if len(ranks) == 1:
         return f"{lead} {ranks[0]}"
     if len(ranks) > 2 and ranks == list(range(ranks[0], ranks[-1] + 1)):
@@ -209,7 +218,7 @@ def _names(ranks: Collection[int], begins: bool = False) -> str:
     return f"{lead}s {', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def _waiting(ranks: Collection[int], site: call_site.CallSite) -> str:
+def _who_waits(ranks: Collection[int], site: call_site.CallSite) -> str:
     """Ranks and the call in which they wait: "Ranks 0 and 2 wait in barrier at train.py:30"."""
     verb = "waits" if len(ranks) == 1 else "wait"
-    return f"{_names(ranks, True)} {verb} in {site.call} at {site.at}"
+    return f"{_rank_names(ranks, True)} {verb} in {site.call} at {site.at}"

@@ -90,7 +90,7 @@ def test_with_too_little_memory_free_segments_go_back() -> None:
     assert allocator.reserved(events, limit=30 * MIB) == 30 * MIB
     with pytest.raises(allocator.OutOfMemoryError):
         allocator.reserved(events, limit=30 * MIB - 1)
-    assert allocator.least(events, peak=30 * MIB) <= 30.3 * MIB
+    assert allocator.smallest_gpu(events, peak=30 * MIB) <= 30.3 * MIB
 
 
 def test_a_storage_that_is_resized_moves() -> None:

@@ -1,4 +1,4 @@
-"""The answer for made rehearsals: what fits, what is tried, and in which form it comes."""
+"""The answer for made-up rehearsals: what fits, what is tried, and the form of the answer."""
 
 from dataclasses import replace
 
@@ -15,15 +15,15 @@ TRAFFIC = Traffic(messages=4, hops=56, nbytes=7e9)  # 8 GPUs all-reduce 4 GB
 
 
 class Made:
-    """A stage whose script needs 2 GiB of weights, and a quarter of one for each sample."""
+    """A stage whose script needs 2 GiB for weights, and a quarter of a GiB for each sample."""
 
     def __init__(self, batch: int | None = 16) -> None:
         self.batch = batch
         self.requests: list[dict] = []
 
-    def together(self, wishes: list[tuple[int, dict]]) -> list[Rehearsal | NotFollowed]:
-        assert wishes
-        return [self._outcome(ranks, changes) for ranks, changes in wishes]
+    def together(self, setups: list[tuple[int, dict]]) -> list[Rehearsal | NotFollowed]:
+        assert setups
+        return [self._outcome(ranks, changes) for ranks, changes in setups]
 
     def _outcome(self, ranks: int, changes: dict) -> Rehearsal | NotFollowed:
         try:
@@ -123,7 +123,7 @@ def test_a_sharded_script_may_fit_on_more_gpus() -> None:
 
 def test_an_estimate_lies_between_all_messages_hidden_and_none() -> None:
     result = answer.answer(Made(), [8, 16], [80 * GIB])
-    result.alone = 0.25
+    result.one_gpu_s = 0.25
     near, far = [list(costs.forecasts(rehearsal, 0.25)) for rehearsal in result.rehearsals]
     seconds = {forecast.link: forecast.longest for forecast in near}
     assert seconds["NVLink"] == pytest.approx(0.25 + 7 / 432, rel=0.01)  # 432 GB/s, as fitted

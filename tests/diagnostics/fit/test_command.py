@@ -1,4 +1,4 @@
-"""The script of a command, and one sentence where there is none."""
+"""The script of a command, and one sentence if there is none."""
 
 from pathlib import Path
 

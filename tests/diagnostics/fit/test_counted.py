@@ -1,4 +1,4 @@
-"""A rehearsal counts what the real run on the CPU holds: the peak within 5 %, each kind within 3 %.
+"""A rehearsal counts as the real run on the CPU does: the peak within 5 %, each kind within 3 %.
 
 Both are counted by the same ledger, in processes that `tests/tools/count_bytes.py` forks.
 """
@@ -37,11 +37,11 @@ OTHERS = [
     )),
 ]  # fmt: skip
 PEAK, KIND = 0.05, 0.03
-SMALL = 0.003  # of the peak: a kind of no more need not be right
+SMALL = 0.003  # of the peak: a smaller kind need not be right
 
 
 def counted(ranks: str, commands: Sequence[Sequence[str | Path]]) -> list[dict]:
-    """What the tool prints of these scripts and their words."""
+    """Return what the tool counts for each of these scripts, given with their arguments."""
     env = clean_environment() | {"PYTHONPATH": f"{ROOT / 'tests'}:{ROOT}"}
     quoted = [shlex.join(map(str, words)) for words in commands]
     command = [sys.executable, "-W", "ignore", str(TOOL), ranks, *quoted]
@@ -50,7 +50,7 @@ def counted(ranks: str, commands: Sequence[Sequence[str | Path]]) -> list[dict]:
 
 
 def compare(count: dict) -> None:
-    """Raise if a rehearsal is not what was counted."""
+    """Fail unless the rehearsal has the bytes of the real run."""
     name = f"{Path(count['script']).stem} on {count['ranks']} ranks"
     assert "account" in count["rehearsed"], (name, count["rehearsed"])
     assert "account" in count["real"], (name, count["real"])

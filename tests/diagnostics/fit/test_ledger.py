@@ -1,4 +1,4 @@
-"""What a ledger notes of real tensors, and what its events add up to."""
+"""What a ledger records of real tensors, and what its events add up to."""
 
 import torch
 from torch import nn
@@ -11,7 +11,7 @@ MIB = 2**20
 
 
 def ledger() -> Ledger:
-    """A ledger that runs everything."""
+    """A ledger that runs every operation on real tensors."""
     return Ledger(Lines(__file__), lambda function, given, args, kwargs: function(*args, **kwargs))
 
 
@@ -39,7 +39,7 @@ def test_views_and_changes_in_place_are_no_memory() -> None:
 def test_a_kind_that_is_known_later_counts_from_the_first() -> None:
     with ledger() as book:
         weight = nn.Parameter(torch.zeros(MIB // 4))
-        book.begin("forward", "activations")
+        book.begin_moment("forward", "activations")
         product = weight * 2
         book.mark([weight], "weights")
         book.mark([weight], "optimizer")  # ranks lower

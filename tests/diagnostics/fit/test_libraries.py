@@ -1,4 +1,4 @@
-"""What a script imports of libraries is there before the fork, and the user's own is not."""
+"""A script's libraries are imported before the fork, and the user's own modules are not."""
 
 import json
 import subprocess

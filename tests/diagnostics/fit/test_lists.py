@@ -52,7 +52,7 @@ def made(placement: object) -> tuple[list[Tensor], list[Tensor]]:
 
 
 def forms(tensors: object) -> list[tuple]:
-    """All that can be seen of some tensors, but their values."""
+    """All that can be seen of some tensors, except their values."""
     return [(x.placements, x.shape, x.stride(), x.dtype, x.to_local().shape) for x in tensors]
 
 

@@ -1,4 +1,4 @@
-"""The tool that measures on a GPU, as far as it can be tried without one."""
+"""The tool that measures `fit` on a GPU, as far as it can be tried without one."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The command at its end: an answer for an unchanged script, and one sentence for a bad one."""
+"""The whole command `fit`: an answer for an unchanged script, and one sentence for a bad one."""
 
 import json
 from pathlib import Path

@@ -45,7 +45,7 @@ class Remembers(TorchDispatchMode):
 
 
 def form(result: object, x: Tensor) -> list[tuple]:
-    """All that can be seen of a result, and whether it has the memory of `x`."""
+    """All that can be seen of a result, and whether it shares the memory of `x`."""
     parts = ledger.tensors(result if isinstance(result, (list, tuple)) else [result])
     return [
         (part.shape, part.stride(), part.dtype, part.device, storage_of(part) == storage_of(x))

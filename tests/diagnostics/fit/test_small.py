@@ -147,7 +147,7 @@ rehearsal.main(sys.argv[1])
 
 
 def answer(script: Path, free: int) -> dict:
-    """What a process with so many MiB of free memory answers about one rank of a script."""
+    """Rehearse one rank of a script in a process that has `free` MiB of memory left."""
     request = {"script": str(script), "words": [], "ranks": 1}
     done = subprocess.run(
         [sys.executable, "-c", WITH_LITTLE_MEMORY, str(script), str(free)],
@@ -178,17 +178,18 @@ def test_layers_that_differ_are_not_left_out(script: Path) -> None:
 
 
 def test_each_moment_has_its_own_line_over_the_layers() -> None:
-    def of(count: int) -> Record:  # the first moment holds 100, the second 30 for each layer
+    def run(count: int) -> layers.Counted:  # first it holds 100, then 30 for each layer
         known = record([100, *[30] * count], "Aa" + "BCDEFGHIJ"[:count])
         known.moments = [(0, "forward"), (2, "backward")]
-        return known
+        return known, add_up(known)
 
-    account = layers.extrapolated({2: of(2), 3: of(3)}, [2, 3], 9)
+    account = layers.extrapolated({2: run(2), 3: run(3)}, [2, 3], 9)
     assert account is not None
-    assert (account.peak, account.moment) == (270, "backward") == (add_up(of(9)).peak, "backward")
+    assert (account.peak, account.moment) == (270, "backward") == (run(9)[1].peak, "backward")
 
 
 def test_runs_with_other_moments_are_not_compared() -> None:
-    records = {2: record([1, 2], "AB"), 4: record([1, 2], "AB")}
-    records[4].moments.append((1, "forward"))
-    assert layers.extrapolated(records, [2, 4], 8) is None
+    one, other = record([1, 2], "AB"), record([1, 2], "AB")
+    other.moments.append((1, "forward"))
+    runs = {2: (one, add_up(one)), 4: (other, add_up(other))}
+    assert layers.extrapolated(runs, [2, 4], 8) is None

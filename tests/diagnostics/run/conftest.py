@@ -12,7 +12,7 @@ from course.diagnostics import RunEnding, watched
 from course.launch import Run
 
 PLANTS = Path(__file__).with_name("plants")
-STANDS_S = 4.0  # of patience with a run that will never go on
+STANDS_S = 4.0  # the patience with a run that will never go on
 
 Judge = Callable[..., tuple[Run, RunEnding]]
 Typed = Callable[..., subprocess.CompletedProcess]
@@ -20,7 +20,7 @@ Typed = Callable[..., subprocess.CompletedProcess]
 
 @pytest.fixture
 def judge(warm_ranks: None) -> Judge:
-    """Run a planted script, and say what is said of it."""
+    """Run a planted script; return the run, and how it ended."""
 
     def ask(make: str, fault: str, count: int = 2, **how: float) -> tuple[Run, RunEnding]:
         ranks = ["torchrun", "--standalone", "--nproc-per-node", str(count)]
@@ -35,7 +35,7 @@ def judge(warm_ranks: None) -> Judge:
 
 @pytest.fixture
 def typed(tmp_path: Path) -> Typed:
-    """Type ``python -m course ...`` in a folder of its own."""
+    """Run ``python -m course ...`` in a folder of its own."""
 
     def run(*words: str, **env: str) -> subprocess.CompletedProcess:
         command = [sys.executable, "-m", "course", *words]

@@ -1,4 +1,4 @@
-"""Ranks that work for long are never accused, and not ended before a limit."""
+"""Ranks that work for a long time are never accused, and not ended before a limit."""
 
 from pathlib import Path
 

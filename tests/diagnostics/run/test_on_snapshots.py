@@ -1,4 +1,4 @@
-"""What is said of ranks that stand still or have failed, from made-up snapshots of them."""
+"""What `run` finds in made-up snapshots of ranks that stand still or have failed."""
 
 import pytest
 from support.made_snapshots import SCRIPT, backward, computes, rank, waits

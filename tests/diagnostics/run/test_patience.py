@@ -1,4 +1,4 @@
-"""When a run is ended: made-up snapshots, a made-up clock."""
+"""When a run is ended, tried with made-up snapshots and a made-up clock."""
 
 from pathlib import Path
 
@@ -22,7 +22,10 @@ class Run:
         monkeypatch.setattr(self.patience._reader, "ranks", lambda: self.ranks)
 
     def goes_on(self, seconds: float, stood: float = 0.0) -> bool:
-        """Until it is to be ended; `stood` is how long it has stood when it begins to."""
+        """Go on for some seconds, and return whether the run must be ended by then.
+
+        If `stood` is not 0, the run stands still, and already has for that many seconds.
+        """
         for _ in range(round(2 * seconds)):
             self.now += 0.5
             stood += 0.5 * bool(stood)
@@ -64,7 +67,7 @@ def test_a_run_that_used_to_stand_must_stand_for_longer(monkeypatch: pytest.Monk
     run = Run(monkeypatch, patience=60.0, limit=20.0)
     run.goes_on(6, stood=0.1)
     run.goes_on(1)
-    assert run.patience.enough == pytest.approx(2 * 6, abs=1)
+    assert run.patience.stuck_after_s == pytest.approx(2 * 6, abs=1)
     assert not run.goes_on(LATE_S - 20, stood=0.5)
 
 
@@ -74,7 +77,7 @@ def test_a_run_that_stands_for_as_long_as_the_user_is_told_of_it_stands(
     run = Run(monkeypatch, patience=600.0)
     run.goes_on(50, stood=0.1)
     run.goes_on(1)
-    assert run.patience.enough == TOLD_S
+    assert run.patience.stuck_after_s == TOLD_S
 
 
 def test_a_limit_spares_the_time_in_which_the_machine_was_busy(

@@ -12,7 +12,8 @@ from course.diagnostics.run.ending import ITSELF, STOOD
 PLANTS = Path(__file__).with_name("plants")
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
-# A run that stands: the script, its fault, the ranks; what is named, on which rank, at which text.
+# Runs that stand still: the script, its fault, the number of ranks; then the cause that is named,
+# its rank, and a part of its line.
 STANDING = [
     ("by_hand", "branch", 2, "different calls", None, "dist.barrier()"),
     ("by_hand", "finally", 2, "hidden error", 1, 'raise ValueError("a bad sample")'),
@@ -25,7 +26,7 @@ STANDING = [
     ("with_ddp", "no backward", 4, "different calls", None, ""),
     ("with_accelerate", "branch", 2, "different calls", None, ""),
 ]
-# A run that fails.
+# Runs that fail, in the same form.
 FAILING = [
     ("with_ddp", "error", 2, "error", 1, 'raise ValueError("a bad sample")'),
     ("with_ddp", "error", 4, "error", 3, 'raise ValueError("a bad sample")'),
@@ -40,7 +41,7 @@ FAILING = [
 
 
 def text_of(where: str) -> str:
-    """The line of a plant, such as ``with_ddp.py:30``."""
+    """The text of a line of a plant, given as ``with_ddp.py:30``."""
     file, _, line = where.partition(":")
     return (PLANTS / file).read_text().splitlines()[int(line) - 1]
 

@@ -1,4 +1,4 @@
-"""`run` as one types it: what passes through, what it says, its exit code and its JSON."""
+"""`run` as typed in a terminal: what passes through, what it says, its exit code and its JSON."""
 
 import json
 import os
@@ -78,7 +78,7 @@ def test_what_ends_a_script_that_raises_nothing_is_said(
 
 
 def test_a_hang_is_explained_to_people_and_programs(typed: object, tmp_path: Path) -> None:
-    """To people as its page shows it."""
+    """People see what how.md shows."""
     (tmp_path / "train.py").write_text((PLANTS / "readme.py").read_text())
     done = typed("run", "--patience", "5", "--json", "f.json", "--", *RANKS, "train.py")
     assert done.returncode == 3 and "\x1b" not in done.stderr
@@ -95,7 +95,7 @@ def test_a_hang_is_explained_to_people_and_programs(typed: object, tmp_path: Pat
 
 
 def is_at_barrier(ranks: list[RankState]) -> bool:
-    """Whether rank 0 waits for rank 1 there."""
+    """Whether rank 0 has reached the barrier, where it waits for rank 1."""
     calls = ranks[0].calls if len(ranks) == 2 else []
     return bool(calls) and calls[-1].name == "barrier"
 
@@ -161,7 +161,7 @@ def test_commands_of_one_rank_each_are_judged_together(tmp_path: Path) -> None:
 
 @pytest.mark.sampled
 def test_one_command_for_each_machine(tmp_path: Path) -> None:
-    """Two agents of torchrun, which meet at one port, and share a folder with another file."""
+    """Two agents of torchrun meet at one port, and share a folder that holds another file."""
     (tmp_path / "model.pt").write_text("weights")
     ranks = [
         sys.executable,

@@ -20,7 +20,7 @@ def test_an_answer_is_printed_again_only_if_the_run_went_on(
     ranks = same(*computed(), STEP, tail=2.0)
     args = argparse.Namespace(stop=False, quiet=False)
     question = terminal.Question("why", "profiling", lambda folder: WhyAnswer(ranks))
-    run = SimpleNamespace(folder=tmp_path, shared=None, is_whole=True, passes=26)
+    run = SimpleNamespace(folder=tmp_path, shared_folder=None, has_all_ranks=True, passes=26)
     early = terminal.EarlyAnswer(question, args)
     assert not early.is_enough(run) and lines == []
     for rank in ranks:

@@ -1,4 +1,4 @@
-"""Frozen weights with small trained factors beside them, as LoRA has it."""
+"""Frozen weights with small trained factors added to them, as in LoRA."""
 
 import torch
 import torch.distributed as dist

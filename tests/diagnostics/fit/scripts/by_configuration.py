@@ -1,6 +1,6 @@
-"""A model of Llama's form by its configuration alone, sharded by layers: `7` or `70` billion.
+"""A model built from a configuration like Llama's, sharded by layers: `7` or `70` billion weights.
 
-Without words it is small enough to run for real.
+Without an argument it is small enough to run for real.
 """
 
 import sys

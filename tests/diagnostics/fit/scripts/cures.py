@@ -1,6 +1,7 @@
-"""On `cpu` or `cuda`, one of the models `layers`, `bert` and `decoder`, below DDP or with cures.
+"""On `cpu` or `cuda`, one of the models `layers`, `bert` and `decoder`, inside DDP or with cures.
 
-The words are the device, the model and any cures. Without cures DDP stays; `offload` is for GPUs.
+Its arguments are the device, the model and any cures. Without `shard` or `offload`, DDP stays.
+`offload` is for `cuda` alone.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""An embedding without gradient, whose vectors a small network averages; no group at all."""
+"""An embedding without a gradient, averaged by a small network; there is no process group."""
 
 import torch
 from torch import nn

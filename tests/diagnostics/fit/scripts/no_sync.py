@@ -1,4 +1,4 @@
-"""Four passes for each step, of which DDP sends the last; AdamW without foreach."""
+"""Four backward passes per step, of which DDP sends only the last; AdamW without foreach."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""A loss of the tokens that a mask selects, and experts that take tokens by their places.
+"""A loss over the tokens that a mask selects, and experts that take tokens by their positions.
 
 Here both take all tokens, as a rehearsal assumes.
 """

@@ -1,4 +1,4 @@
-"""An embedding whose weight is that of the output, below DDP."""
+"""An embedding that shares its weight with the output layer, inside DDP."""
 
 import torch
 import torch.distributed as dist

@@ -1,4 +1,4 @@
-"""DDP of a model that looks up each of a batch's words once: how many depends on the data."""
+"""DDP of a model that looks up each word of a batch once: how many words depends on the data."""
 
 import torch
 import torch.distributed as dist

@@ -1,4 +1,4 @@
-"""Healthy: rank 0 is busy for much longer than the test's patience while the others wait for it."""
+"""Healthy: rank 0 is busy for much longer than the test's patience, and the others wait for it."""
 
 import subprocess
 import sys
