@@ -147,7 +147,7 @@ def smallest_gpu(events: list[tuple[int, int]], peak: int) -> int:
     reserve more. The result may be too high by 1 % of the peak.
     """
     low, high = peak, reserved(events)
-    while high - low > PRECISION * peak:
+    while high - low > max(1, PRECISION * peak):
         middle = (low + high) // 2
         try:
             high = reserved(events, middle)
