@@ -28,9 +28,12 @@ class TestMyClip:
 
     @hint("Below the limit there is nothing to do.")
     def test_small_gradients(self, ranks):
-        """Gradients whose norm is below the limit stay as they are."""
-        for *_, off in ranks(2, on_rank.clipped, 2.0):
+        """Gradients whose norm is below the limit stay as they are, and the norm is returned."""
+        for rank, (_, got, norm, off) in enumerate(ranks(2, on_rank.clipped, 2.0)):
             assert off < CLOSE, f"a gradient below the limit changed by {off:.2g}"
+            assert abs(got - norm) < CLOSE * norm, (
+                f"below the limit rank {rank} returns {got:.4g}, and the norm is {norm:.4g}"
+            )
 
     @hint("However small the norm is, the factor is between 0 and 1.")
     def test_tiny_gradients(self, ranks):
