@@ -127,14 +127,15 @@ def unused() -> dict[str, float]:
     """
     rank, off = dist.get_rank(), {}
     cases = {
-        "with a head that rank 1 does not use": ((0,), {}),
-        "with heads in another order on rank 1": ((1, 0), {}),
-        "with a head that rank 1 does not use, and groups=3": ((0,), {"groups": 3}),
-        "with a head that rank 1 does not use, and fp16": ((0,), {"compression": "fp16"}),
+        "with a head that rank 1 does not use": ((0, 1), (0,), {}),
+        "with heads in another order on rank 1": ((0, 1), (1, 0), {}),
+        "with a head that rank 1 does not use, and groups=3": ((0, 1), (0,), {"groups": 3}),
+        "with a head that rank 1 does not use, and fp16": ((0, 1), (0,), {"compression": "fp16"}),
+        "with another head on each rank": ((0,), (1,), {}),
     }
     with running_engine():
-        for case, (of_rank_1, options) in cases.items():
-            heads_of = {0: (0, 1), 1: of_rank_1}
+        for case, (of_rank_0, of_rank_1, options) in cases.items():
+            heads_of = {0: of_rank_0, 1: of_rank_1}
             model, alone = Small(seed=0), Small(seed=0)
             optimizer = distributed(model, **options)
             if rank == 1:

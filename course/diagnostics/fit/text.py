@@ -13,7 +13,7 @@ COUNTED = {
     "optimizer": "counted; what the optimizer itself has made",
     "activations": "counted; all that forward and backward have made",
     "buffers": "counted; the buckets of DDP, whole weights and messages of FSDP",
-    "other": "counted; batches, and what the script makes outside of its passes",
+    "other": "counted; batches, and what the script makes outside its passes",
 }
 LOST = "worked out by the rules of torch's allocator, at most 1 % of the peak too much"
 HOST = "counted; weights, gradients and optimizer there, at their most"
