@@ -19,21 +19,23 @@ class Classifier(nn.Module):
         torch.manual_seed(0)
         self.layer = nn.Linear(WIDTH, 3)
 
-    def forward(self, x: Tensor) -> SimpleNamespace:
-        """As a Hugging Face model returns them."""
+    def forward(self, x: Tensor, attention_mask: Tensor) -> SimpleNamespace:
+        """Return the logits as a Hugging Face model does; the mask changes nothing here."""
         return SimpleNamespace(logits=self.layer(x))
 
 
 def labelled(samples: int, tokens: int, ignored: int) -> dict[str, Tensor]:
     """A batch of `samples`, with `tokens` labels each (0: a single one).
 
-    The first `ignored` labels do not count.
+    The first `ignored` labels do not count. The mask is for five tokens of each sample, whatever
+    has a label.
     """
     draw = torch.Generator().manual_seed(samples + 10 * tokens)
     shape = (samples, tokens) if tokens else (samples,)
     labels = torch.randint(3, shape, generator=draw)
     labels.view(-1)[:ignored] = -100
-    return {"x": torch.randn(*shape, WIDTH, generator=draw), "labels": labels}
+    x = torch.randn(*shape, WIDTH, generator=draw)
+    return {"x": x, "attention_mask": torch.ones(samples, 5), "labels": labels}
 
 
 def gathered(model: nn.Module, whole: dict[str, Tensor], devices: int) -> object:
@@ -125,7 +127,7 @@ def _mean(model: nn.Module, whole: dict[str, Tensor], devices: int) -> Tensor:
 
 def _mean_alone(model: nn.Module, whole: dict[str, Tensor]) -> Tensor:
     """The loss that the model has alone."""
-    logits = model(whole["x"]).logits.flatten(0, -2)
+    logits = model(whole["x"], whole["attention_mask"]).logits.flatten(0, -2)
     return nn.functional.cross_entropy(logits, whole["labels"].flatten())
 
 

@@ -36,11 +36,7 @@ def script():
 
 
 def shares(steps: tuple[int, ...], size: int = SIZE) -> dict[int, list[int]]:
-    """The indices, out of `size` samples, that this rank takes in each of the steps.
-
-    Each rank is the only one of its node.
-    """
-    os.environ.update(LOCAL_RANK="0", LOCAL_WORLD_SIZE="1")
+    """The indices, out of `size` samples, that this rank takes in each of the steps."""
     share = script().share
     return {step: torch.as_tensor(share(step, size)).tolist() for step in steps}
 

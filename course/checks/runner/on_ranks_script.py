@@ -47,6 +47,8 @@ def main(folder: Path) -> None:
     sys.path.insert(0, src)
     function = getattr(load(module), name)
     if join:
+        # As if each rank had a node to itself, so that no script can take a local rank for a rank.
+        os.environ.update(LOCAL_RANK="0", LOCAL_WORLD_SIZE="1", GROUP_RANK=str(rank))
         dist.init_process_group("gloo")
     torch.manual_seed(rank)  # no verdict depends on chance
     result = function(*args, **kwargs)
