@@ -110,14 +110,14 @@ def _in_memory(content: bytes) -> str:
     return str(descriptor)
 
 
-def main(words: list[str]) -> None:
-    """Replace this process with the command in `words`."""
+def main(command: list[str]) -> None:
+    """Replace this process with `command`."""
     machine = MACHINES[platform.machine()]
     leave_keyring(machine)
-    begin, end = words.index("["), words.index("]")
-    options = [*words[begin + 1 : end], "--seccomp", _in_memory(seccomp_filter(machine))]
+    begin, end = command.index("["), command.index("]")
+    options = [*command[begin + 1 : end], "--seccomp", _in_memory(seccomp_filter(machine))]
     arguments = _in_memory("\0".join([*options, ""]).encode(errors="surrogateescape"))
-    os.execvp(words[0], [*words[:begin], "--args", arguments, *words[end + 1 :]])
+    os.execvp(command[0], [*command[:begin], "--args", arguments, *command[end + 1 :]])
 
 
 if __name__ == "__main__":

@@ -79,8 +79,8 @@ def test_another_system_is_refused(monkeypatch):
 def test_root_and_others_show_the_same(monkeypatch, user):
     """Root's command is an ordinary user's command, with a change of user before it."""
     monkeypatch.setattr(isolation.os, "getuid", lambda: user)
-    words = isolation.command(["true"], Path("/handed/in"), Path("/src"), [Path("/here/rank0")])
-    *before, inside = " ".join(words).split("bwrap ")[1:]
+    command = isolation.command(["true"], Path("/handed/in"), Path("/src"), [Path("/here/rank0")])
+    *before, inside = " ".join(command).split("bwrap ")[1:]
     assert ["setpriv --reuid" in part for part in before] == [True] * (user == 0)
     assert "--ro-bind /handed/in /submitted" in inside
     assert "--bind /here/rank0 /tmp/letters/rank0" in inside
@@ -126,8 +126,8 @@ def test_the_solutions_are_nowhere(way, tmp_path):
         brought = [path.name for path in tmp_path.glob("venv/share/*/solutions/*.ipynb")]
         assert any(name.endswith("_all_reduce.ipynb") for name in brought)
     (tmp_path / "handed_in").mkdir()
-    words = [python, "-c", OUTSIDE, str(tmp_path / "handed_in"), str(src), LOOK]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    command = [python, "-c", OUTSIDE, str(tmp_path / "handed_in"), str(src), LOOK]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     *lines, last = done.stdout.splitlines()
     root, code = last.split()
     assert (code, done.stderr) == ("0", "")
