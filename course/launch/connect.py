@@ -120,7 +120,7 @@ def warm_up() -> None:
             os.environ[SOCKET] = _warm.path
 
 
-def to_supervisor() -> Channel:
+def new_supervisor() -> Channel:
     """A channel to a new supervisor, which is forked if the warm server answers."""
     path = os.environ.get(SOCKET)
     if path and _warm is not None and not _warm.alive:
@@ -129,7 +129,7 @@ def to_supervisor() -> Channel:
     if path:
         with contextlib.suppress(OSError):
             return _connect(path)
-    return to_cold_supervisor()
+    return new_cold_supervisor()
 
 
 def _connect(path: str) -> Channel:
@@ -142,7 +142,7 @@ def _connect(path: str) -> Channel:
     return Channel(sock)
 
 
-def to_cold_supervisor() -> Channel:
+def new_cold_supervisor() -> Channel:
     """A channel to a supervisor that is a new process, whose ranks are new interpreters."""
     ours, theirs = socket.socketpair()
     with theirs:

@@ -220,4 +220,4 @@ def _prepare(ranks: Ranks, count: int) -> int:
 
 def main() -> None:
     """Be a launcher in a new interpreter, for which the supervisor left a channel open."""
-    serve(channel.inherited(CHANNEL), sys.argv[1:])
+    serve(channel.inherit(CHANNEL), sys.argv[1:])

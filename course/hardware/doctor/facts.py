@@ -88,7 +88,7 @@ def examine() -> Facts:
             "host": host,
             "host_error": host_error(host),
             "folders": {folder: write_error(folder) for folder in (SCRIPTS, LOGS)},
-            "disk_free": shutil.disk_usage(existing(SCRIPTS)).free,
+            "disk_free": shutil.disk_usage(nearest_existing(SCRIPTS)).free,
             "isolation_error": isolation.missing(),
             "environ": dict(os.environ),
         }
@@ -163,7 +163,7 @@ def loopback_error() -> str | None:
 def host_error(host: str) -> str | None:
     """What is wrong with the address of this host's own name, None if nothing is."""
     try:
-        address = within(LOOKUP_LIMIT_S, lambda: socket.gethostbyname(host))
+        address = call_with_timeout(LOOKUP_LIMIT_S, lambda: socket.gethostbyname(host))
     except TimeoutError:
         return f"takes more than {LOOKUP_LIMIT_S} s to look up"
     except OSError:
@@ -175,7 +175,7 @@ def host_error(host: str) -> str | None:
     return None
 
 
-def within(seconds: float, function: Callable[[], Any]) -> Any:
+def call_with_timeout(seconds: float, function: Callable[[], Any]) -> Any:
     """Or raise what `function` does; TimeoutError if it takes longer (then it runs on)."""
     result: list[Any] = []
     failure: list[OSError] = []
@@ -196,7 +196,7 @@ def within(seconds: float, function: Callable[[], Any]) -> Any:
     return result[0]
 
 
-def existing(folder: Path) -> Path:
+def nearest_existing(folder: Path) -> Path:
     """The folder itself, or the nearest one above it that exists."""
     return next(path for path in (folder, *folder.parents) if path.is_dir())
 
@@ -204,7 +204,7 @@ def existing(folder: Path) -> Path:
 def write_error(folder: Path) -> str | None:
     """Why `folder`, or the place where it will be, takes no file; None if it does."""
     try:
-        with tempfile.TemporaryFile(dir=existing(folder)) as file:
+        with tempfile.TemporaryFile(dir=nearest_existing(folder)) as file:
             file.write(b"x")
             file.flush()
     except OSError as error:
