@@ -258,7 +258,7 @@ def _place(info: Any) -> tuple[int, int, int] | None:
 
 
 def links_in_words(links: tuple[Link, ...]) -> str:
-    """A phrase on how the GPUs are connected; on a mixed box it counts the pairs of each kind."""
+    """A phrase on how the GPUs are connected; if it differs, with the pairs of each kind."""
     kinds = Counter(f"{link.words} ({link.kind})" for link in links)
     if len(kinds) == 1:
         pairs = "each pair" if len(links) > 1 else "the pair"

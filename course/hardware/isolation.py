@@ -89,11 +89,11 @@ def require() -> None:
 
 
 def missing() -> str | None:
-    """Why code cannot be isolated on this box, and what to do; None if it can."""
+    """Why code cannot be isolated on this machine, and what to do; None if it can."""
     if sys.platform != "linux":
         return "it needs Linux"
-    if platform.machine() not in confined.MACHINES:
-        return f"it needs a processor of these: {', '.join(confined.MACHINES)}"
+    if platform.machine() not in confined.PROCESSORS:
+        return f"it needs a processor of these: {', '.join(confined.PROCESSORS)}"
     for tool, package in TOOLS.items():
         if not shutil.which(tool):
             return f"{tool} is missing: `sudo apt-get install {package}` installs it"

@@ -37,7 +37,7 @@ class Sandbox:
     def around(cls, src: Path, letters: int) -> Iterator["Sandbox"]:
         """A sandbox with `letters` files, and with a copy of the learner's folder at `src`.
 
-        Raises `CourseError` if this box cannot isolate, or if `src` cannot be copied.
+        Raises `CourseError` if this machine cannot isolate, or if `src` cannot be copied.
         """
         isolation.require()
         _check_size(src)

@@ -1,4 +1,4 @@
-"""Whether code can be isolated on this box, and the message if it cannot."""
+"""Whether code can be isolated on this machine, and the message if it cannot."""
 
 import subprocess
 import sys
@@ -18,8 +18,8 @@ DENIED = "bwrap: setting up uid map: Permission denied"
 
 
 @pytest.fixture
-def box(monkeypatch, tmp_path):
-    """A box with all tools, on which bubblewrap fails with these words."""
+def machine(monkeypatch, tmp_path):
+    """A machine with all tools, on which bubblewrap fails with these words."""
 
     def make(stderr: str, apparmor: str | None = None) -> None:
         failed = subprocess.CompletedProcess([], 1, "", stderr + "\n")
@@ -42,8 +42,8 @@ def box(monkeypatch, tmp_path):
         ("bwrap: Unknown option --disable-userns", None, "0.8 or later is needed"),
     ],
 )
-def test_why_bubblewrap_does_not_work(box, stderr, apparmor, fix):
-    box(stderr, apparmor)
+def test_why_bubblewrap_does_not_work(machine, stderr, apparmor, fix):
+    machine(stderr, apparmor)
     assert isolation.missing().startswith(f"bubblewrap does not work here ({stderr}): ")
     assert fix in isolation.missing()
 

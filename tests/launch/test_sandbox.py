@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def possible(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend that this box can isolate; nothing is started here."""
+    """Pretend that this machine can isolate; nothing is started here."""
     monkeypatch.setattr(isolation, "missing", lambda: None)
 
 

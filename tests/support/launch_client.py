@@ -72,7 +72,7 @@ def run(request: dict, folder: str) -> dict:
 
     def watch(run: Run, event: Event) -> None:
         runs[:] = [run]
-        if not (isinstance(event, Note) and event.once):  # about this box, not about the run
+        if not (isinstance(event, Note) and event.once):  # about this machine, not about the run
             live(run, event)
         if isinstance(event, RankStarted):
             Path(folder, "started.json").write_text(

@@ -10,8 +10,8 @@ from course.hardware.doctor.findings import BROKEN, NOTE, Finding, broken, note,
 
 def cores(facts: Facts) -> Finding:
     """A core for each rank."""
-    has, ranks = words.plural(facts.box.cores, "core"), facts.box.ranks
-    if facts.box.cores < ranks:
+    has, ranks = words.plural(facts.machine.cores, "core"), facts.machine.ranks
+    if facts.machine.cores < ranks:
         return note(f"{ranks} ranks share {has}: all runs, but times say less here.")
     return ok(f"{has} for {ranks} ranks")
 
@@ -20,8 +20,8 @@ def idle(facts: Facts) -> Finding | None:
     """Cores that no other program keeps busy."""
     if facts.load is None:
         return None
-    has = words.plural(facts.box.cores, "core")
-    if facts.load > facts.box.cores:
+    has = words.plural(facts.machine.cores, "core")
+    if facts.load > facts.machine.cores:
         lead = f"About {facts.load:.0f} processes compete for {has}, so everything takes longer"
         return note(f"{lead} and times say less: `top` shows them.")
     return ok(f"{has}, of which other programs use {facts.load:.1f}")
@@ -29,7 +29,7 @@ def idle(facts: Facts) -> Finding | None:
 
 def memory(facts: Facts) -> Finding:
     """Memory for the ranks: torch and transformers take about a GiB in each."""
-    free, ranks = facts.box.memory_free, facts.box.ranks
+    free, ranks = facts.machine.memory_free, facts.machine.ranks
     if free < ranks * words.GIB:
         lead = f"{words.gib(free)} of memory is free; {ranks} ranks want {ranks} GiB"
         return Finding(NOTE if free >= words.GIB else BROKEN, f"{lead}: close other programs.")

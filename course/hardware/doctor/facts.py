@@ -21,8 +21,8 @@ from typing import Any
 
 from course.core import ROOT, RUNS
 from course.hardware import isolation
-from course.hardware.box import Box
 from course.hardware.doctor.requirements import COURSE, PACKAGES
+from course.hardware.machine import Machine
 
 TORCH_LIMIT_S = 90  # to import torch, from a slow network disk at worst, and try each GPU
 LOOKUP_LIMIT_S = 2  # to look up the host's own name; torch would wait as long at every start
@@ -54,7 +54,7 @@ class Facts:
     `load` is how many processes needed a core in the last minute, None if it is not known.
     """
 
-    box: Box
+    machine: Machine
     load: float | None
     torch: Torch
     system: str
@@ -77,7 +77,7 @@ def examine() -> Facts:
     try:
         host = socket.gethostname()
         facts = {
-            "box": Box.here(),
+            "machine": Machine.here(),
             "load": load(),
             "system": platform.system(),
             "python": sys.version_info[:2],

@@ -1,4 +1,4 @@
-"""While a run on one box goes on, no other box can reach any of it.
+"""While a run on one machine goes on, no other machine can reach any of it.
 
 In a terminal this is different, but a script cannot notice it.
 """
@@ -31,7 +31,7 @@ def listening(process: psutil.Process) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["standalone", "plain", "fixed port", "accelerate"])
-def test_a_run_on_one_box_listens_on_loopback_alone(client: Client, kind: str) -> None:
+def test_a_run_on_one_machine_listens_on_loopback_alone(client: Client, kind: str) -> None:
     command = {
         "standalone": torchrun(),
         "plain": ("torchrun", "--nproc-per-node", "2"),

@@ -1,4 +1,4 @@
-"""The box refuses: a port is taken, a folder is read-only, or a disk is full."""
+"""The machine refuses: a port is taken, a folder is read-only, or a disk is full."""
 
 import contextlib
 import socket
