@@ -83,12 +83,12 @@ def test_root_and_others_show_the_same(monkeypatch, user):
     *before, inside = " ".join(command).split("bwrap ")[1:]
     assert ["setpriv --reuid" in part for part in before] == [True] * (user == 0)
     assert "--ro-bind /handed/in /submitted" in inside
-    assert "--bind /here/rank0 /tmp/letters/rank0" in inside
+    assert "--bind /here/rank0 /tmp/results/rank0" in inside
     assert inside.endswith("/src true")
 
 
 def test_what_isolated_code_can_write_outside_is_limited_too():
-    """The letters of eight ranks, the most in a check, take no more than its other disks."""
+    """The result files of eight ranks, the most in a check, take no more than its other disks."""
     assert 8 * isolation.LARGEST_FILE <= isolation.DISK
 
 
