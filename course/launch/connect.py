@@ -112,8 +112,8 @@ def warm_up() -> None:
             _warm = None
             os.environ.pop(SOCKET, None)
             print(
-                "Each run will start some seconds later than it could, because the process that "
-                f"keeps the libraries in memory cannot be started: {error.strerror or error}.",
+                "Each run will take a few seconds longer to start, because the process that keeps "
+                f"the libraries in memory cannot be started: {error.strerror or error}.",
                 file=sys.stderr,
             )
         else:

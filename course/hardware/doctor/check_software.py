@@ -16,7 +16,7 @@ def system(facts: Facts) -> Finding:
         fix = "on Windows, `wsl --install` gives one; open the course in there"
         return broken(f"The labs need Linux: {fix}.")
     if facts.system != "Linux":
-        slower = "every launch takes some seconds longer: warm ranks need Linux"
+        slower = "every launch takes a few seconds longer: warm ranks need Linux"
         return note(f"On {facts.system} {slower}.")
     return ok("Linux")
 
