@@ -20,7 +20,7 @@ CUDA_FIXES = {  # what stands in torch's error -> what to do; the last fits ever
 
 
 def driver(facts: Facts) -> Finding:
-    """An NVIDIA driver that runs torch's CUDA."""
+    """Check that the NVIDIA driver runs torch's CUDA."""
     machine, nvidia = facts.machine, facts.machine.nvidia
     if machine.rocm:
         lead = f"torch {machine.torch_version} is built for AMD's GPUs, which the labs do not use"
@@ -45,7 +45,7 @@ def driver(facts: Facts) -> Finding:
 
 
 def visible(facts: Facts) -> Finding | None:
-    """A CUDA_VISIBLE_DEVICES that means what it says."""
+    """Check that CUDA_VISIBLE_DEVICES means what it says."""
     nvidia, value = facts.machine.nvidia, facts.environ.get(gpus.VARIABLE)
     if nvidia.hidden:
         return _idle(facts.machine, nvidia.hidden)
@@ -55,13 +55,13 @@ def visible(facts: Facts) -> Finding | None:
 
 
 def divided(facts: Facts) -> Finding | None:
-    """GPUs that are whole, or an instance of one (MIG) where one is all that there is."""
+    """Check for GPUs that MIG divides and the labs cannot use."""
     nvidia = facts.machine.nvidia
     return _idle(facts.machine, nvidia.divided) if nvidia.divided else None
 
 
 def alike(facts: Facts) -> Finding | None:
-    """GPUs of one kind, and how they are connected."""
+    """Check that the GPUs are of one kind, and tell how they are connected."""
     machine = facts.machine
     names = sorted({gpu.name for gpu in machine.gpus})
     if not names:
@@ -76,7 +76,7 @@ def alike(facts: Facts) -> Finding | None:
 
 
 def shared(facts: Facts) -> Finding | None:
-    """GPUs that let several processes in, where there are several GPUs."""
+    """Check that several GPUs each let several processes in."""
     exclusive = [gpu.index for gpu in facts.machine.gpus if gpu.exclusive]
     if not exclusive or len(facts.machine.gpus) < 2:
         return None
@@ -86,7 +86,7 @@ def shared(facts: Facts) -> Finding | None:
 
 
 def precision(facts: Facts) -> Finding | None:
-    """Products in float32 that are not rounded to TF32 by an image's setting."""
+    """Check that no setting of an image rounds float32 products to TF32."""
     if not facts.machine.gpus or facts.environ.get(TF32) != "1":
         return None
     return note(
@@ -96,7 +96,7 @@ def precision(facts: Facts) -> Finding | None:
 
 
 def room(facts: Facts) -> Finding | None:
-    """Free memory on each GPU."""
+    """Check the free memory of each GPU."""
     measured = [gpu for gpu in facts.machine.gpus if gpu.free is not None]
     if not measured:
         return None
@@ -112,7 +112,7 @@ def room(facts: Facts) -> Finding | None:
 
 
 def cuda(facts: Facts) -> Finding | None:
-    """A torch that computes on every GPU that the driver shows."""
+    """Check that torch computes on every GPU that the driver shows."""
     machine, torch = facts.machine, facts.torch
     if not machine.usable_gpus or torch.import_error:
         return None
@@ -127,7 +127,7 @@ def cuda(facts: Facts) -> Finding | None:
 
 
 def backend(facts: Facts) -> Finding | None:
-    """The libraries that carry the ranks' messages."""
+    """Check the libraries that carry the ranks' messages."""
     torch, missing = facts.torch, None
     if torch.import_error:
         return None
@@ -145,7 +145,7 @@ GPUS = (driver, visible, divided, alike, shared, precision, room, cuda, backend)
 
 
 def _idle(machine: Machine, text: str) -> Finding:
-    """A fault that keeps torch from the GPUs; it breaks the labs only where they would use them."""
+    """Why torch cannot use the GPUs; this breaks the labs only if they would use several."""
     return Finding(BROKEN if machine.nvidia.installed > 1 else NOTE, text)
 
 
