@@ -176,7 +176,10 @@ def host_error(host: str) -> str | None:
 
 
 def call_with_timeout(seconds: float, function: Callable[[], Any]) -> Any:
-    """Or raise what `function` does; TimeoutError if it takes longer (then it runs on)."""
+    """The result of `function()`, or the `OSError` that it raises.
+
+    Raises `TimeoutError` if it takes longer than `seconds`; the call then goes on in its thread.
+    """
     result: list[Any] = []
     failure: list[OSError] = []
 
