@@ -52,7 +52,7 @@ def command(
     """The command that runs `program` inside, with a copy of the folder `submitted` at `src`.
 
     The files `writable` are the only ones outside that it can change; inside they are in `RESULTS`.
-    All of these are open to any user of this machine whom their folders let in.
+    Any user who may enter their folders can read `submitted` and change the files `writable`.
     """
     writable = list(writable)
     inside = [
