@@ -132,7 +132,7 @@ class CourseMagics(Magics):
             stuck.print_last_pass(attempt)
         progress.record(report, script, attempt.src, seconds)
         later = exercise(attempt.name).later
-        return replace(report, passed=progress.passed(later, attempt.src))
+        return replace(report, passed_elsewhere=progress.passed(later, attempt.src))
 
     @line_magic
     def hint(self, line: str) -> stuck.Prose:
