@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     facts = examine()
     findings = [finding for check in CHECKS if (finding := check(facts))]
     if short:
-        print(Card(facts.box))
+        print(Card(facts.machine))
     for finding in findings:
         if finding.level != OK or not short:
             print(f"{finding.level:<8}{finding.text}")

@@ -86,11 +86,11 @@ def box(report: ReportFile) -> None:
         if finding := check(facts):
             report.item(f"{finding.level}: {finding.text}", fault=finding.level == BROKEN)
     report.add("")
-    report.output(repr(hardware.Card(facts.box)).splitlines())
+    report.output(repr(hardware.Card(facts.machine)).splitlines())
     report.item(f"{platform.platform()}, Python {platform.python_version()}")
     report.item(f"NCCL {facts.torch.nccl or 'is not in this torch'}")
     report.item(", ".join(f"{name} {version}" for name, version in facts.packages.items()))
-    for link in facts.box.links:
+    for link in facts.machine.links:
         report.item(f"GPU {link.first} and GPU {link.second}: {link.words} ({link.kind})")
     for command in report_facts.tools():
         result = report_terminal.run(command, ROOT, TOOL_LIMIT_S)

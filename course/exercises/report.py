@@ -18,13 +18,13 @@ class Report:
     """The verdict on one exercise; a notebook shows it as a table.
 
     `checks` are the names of all checks that were to run, `results` their results, in order, and
-    `passed` the other exercises that are known to have passed.
+    `passed_elsewhere` the other exercises that are known to have passed.
     """
 
     exercise: str
     checks: Sequence[str]
     results: Sequence[Result]
-    passed: Collection[str] = ()
+    passed_elsewhere: Collection[str] = ()
 
     @property
     def ok(self) -> bool:
@@ -102,7 +102,7 @@ class Report:
         """The verdict, and what comes next if all checks passed."""
         known = exercises()
         if self.ok and self.exercise in known:
-            return f"{self.verdict} {known[self.exercise].next(self.passed)}"
+            return f"{self.verdict} {known[self.exercise].next(self.passed_elsewhere)}"
         return self.verdict
 
     def _shown(self) -> Sequence[Result]:

@@ -1,10 +1,10 @@
-"""The hardware of this box, and the ranks, device and backend that the labs use on it.
+"""The hardware of this machine, and the ranks, device and backend that the labs use on it.
 
 Nothing here imports torch or touches CUDA, so a notebook's kernel may call it before it forks its
 ranks. The folder `doctor` judges whether the labs will run.
 """
 
-from course.hardware.box import Box, backend, cores, device, gpu_count, ranks
-from course.hardware.box_card import Card, card
+from course.hardware.machine import Machine, backend, cores, device, gpu_count, ranks
+from course.hardware.machine_card import Card, card
 
-__all__ = ["Box", "Card", "backend", "card", "cores", "device", "gpu_count", "ranks"]
+__all__ = ["Card", "Machine", "backend", "card", "cores", "device", "gpu_count", "ranks"]

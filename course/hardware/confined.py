@@ -61,21 +61,21 @@ JOIN_SESSION_KEYRING = 1  # a command of keyctl
 
 
 @dataclass(frozen=True)
-class Machine:
+class Processor:
     """A kind of processor: the kernel's number for it, and its column in the pairs above."""
 
     audit: int
     column: int
 
 
-MACHINES = {"x86_64": Machine(0xC000003E, 0), "aarch64": Machine(0xC00000B7, 1)}
+PROCESSORS = {"x86_64": Processor(0xC000003E, 0), "aarch64": Processor(0xC00000B7, 1)}
 
 
-def seccomp_filter(machine: Machine) -> bytes:
-    """The filter for a machine, as the kernel reads it."""
-    column = machine.column
+def seccomp_filter(processor: Processor) -> bytes:
+    """The filter for a processor, as the kernel reads it."""
+    column = processor.column
     lines = [
-        *((LOAD, ARCHITECTURE), (IF_EQUAL, machine.audit, 1, 0), (RETURN, REFUSE)),
+        *((LOAD, ARCHITECTURE), (IF_EQUAL, processor.audit, 1, 0), (RETURN, REFUSE)),
         *((LOAD, NUMBER), (IF_AT_LEAST, X32, 0, 1), (RETURN, REFUSE)),
     ]
     for numbers in REFUSED.values():
@@ -96,9 +96,9 @@ def _instruction(code: int, operand: int, skip_if_true: int = 0, skip_if_false: 
     return struct.pack("=HBBI", code, skip_if_true, skip_if_false, operand)
 
 
-def leave_keyring(machine: Machine) -> None:
+def leave_keyring(processor: Processor) -> None:
     """Give this process a new, empty session keyring, if the kernel has keyrings."""
-    call = REFUSED["keyctl"][machine.column]
+    call = REFUSED["keyctl"][processor.column]
     ctypes.CDLL(None).syscall(call, JOIN_SESSION_KEYRING, None)
 
 
@@ -110,14 +110,14 @@ def _in_memory(content: bytes) -> str:
     return str(descriptor)
 
 
-def main(words: list[str]) -> None:
-    """Replace this process with the command in `words`."""
-    machine = MACHINES[platform.machine()]
-    leave_keyring(machine)
-    begin, end = words.index("["), words.index("]")
-    options = [*words[begin + 1 : end], "--seccomp", _in_memory(seccomp_filter(machine))]
+def main(command: list[str]) -> None:
+    """Replace this process with `command`."""
+    processor = PROCESSORS[platform.machine()]
+    leave_keyring(processor)
+    begin, end = command.index("["), command.index("]")
+    options = [*command[begin + 1 : end], "--seccomp", _in_memory(seccomp_filter(processor))]
     arguments = _in_memory("\0".join([*options, ""]).encode(errors="surrogateescape"))
-    os.execvp(words[0], [*words[:begin], "--args", arguments, *words[end + 1 :]])
+    os.execvp(command[0], [*command[:begin], "--args", arguments, *command[end + 1 :]])
 
 
 if __name__ == "__main__":

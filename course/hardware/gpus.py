@@ -136,11 +136,13 @@ def _read(nvml: Any, variable: str | None) -> Gpus:
     handles = [nvml.nvmlDeviceGetHandleByIndex(number) for number in range(count)]
     ask, divided = _asker(nvml), None
     if variable and variable.strip().startswith("MIG-"):
-        shown, hidden = mig.named(variable, ask, nvml)
+        shown, hidden = mig.named_instance(variable, ask, nvml)
     else:
         uuids = [ask(nvml.nvmlDeviceGetUUID, handle) or "" for handle in handles]
         numbers, hidden = visible(variable, uuids)
-        shown, divided = mig.shown([(number, handles[number]) for number in numbers], ask, nvml)
+        shown, divided = mig.usable_gpus(
+            [(number, handles[number]) for number in numbers], ask, nvml
+        )
     cuda = ask(nvml.nvmlSystemGetCudaDriverVersion_v2)
     gpus = [_gpu(index, *numbered, ask, nvml) for index, numbered in enumerate(shown)]
     return Gpus(
@@ -256,7 +258,7 @@ def _place(info: Any) -> tuple[int, int, int] | None:
 
 
 def links_in_words(links: tuple[Link, ...]) -> str:
-    """A phrase on how the GPUs are connected; on a mixed box it counts the pairs of each kind."""
+    """A phrase on how the GPUs are connected; if it differs, with the pairs of each kind."""
     kinds = Counter(f"{link.words} ({link.kind})" for link in links)
     if len(kinds) == 1:
         pairs = "each pair" if len(links) > 1 else "the pair"

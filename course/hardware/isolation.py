@@ -19,7 +19,7 @@ from course.core import ROOT, CourseError, installed, words
 from course.hardware import confined
 
 HOME = "/tmp"  # inside: the home folder, the working folder, and where temporary files go
-LETTERS = f"{HOME}/letters"  # inside: where the writable files are
+RESULTS = f"{HOME}/results"  # inside: where the writable files are
 SUBMITTED = "/submitted"  # inside: the learner's folder as it was handed in, read-only
 # The whole environment of a process inside, the same on every machine.
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": HOME, "LANG": "C.UTF-8", "USER": "learner"}
@@ -33,7 +33,7 @@ MEMORY = 4 * words.GIB  # bytes that one process may allocate
 TOGETHER = 8 * words.GIB  # bytes of all processes together; `launch` checks four times a second
 ADDRESSES = 16 * words.GIB  # bytes that one process may map, for instance the code of libraries
 DISK = 512 * words.MIB  # bytes of temporary files, of shared memory, and of the learner's folder
-LARGEST_FILE = DISK // 8  # bytes; the letters of eight ranks are outside
+LARGEST_FILE = DISK // 8  # bytes; the result files of eight ranks are outside
 OPEN_FILES = 1024
 # What the warm server imports before it forks the first rank.
 IMPORTS = (
@@ -51,8 +51,8 @@ def command(
 ) -> list[str]:
     """The command that runs `program` inside, with a copy of the folder `submitted` at `src`.
 
-    The files `writable` are the only ones outside that it can change; inside they are in `LETTERS`.
-    All of these are open to any user of this machine whom their folders let in.
+    The files `writable` are the only ones outside that it can change; inside they are in `RESULTS`.
+    Any user who may enter their folders can read `submitted` and change the files `writable`.
     """
     writable = list(writable)
     inside = [
@@ -66,7 +66,7 @@ def command(
         *("--size", str(DISK), "--tmpfs", HOME),
         *_view(),
         *("--ro-bind", str(submitted), SUBMITTED, "--size", str(DISK), "--tmpfs", str(src)),
-        *(word for path in writable for word in ("--bind", str(path), f"{LETTERS}/{path.name}")),
+        *(word for path in writable for word in ("--bind", str(path), f"{RESULTS}/{path.name}")),
         *("--proc", "/proc", "--dev", "/dev", "--size", str(DISK), "--tmpfs", "/dev/shm"),
         *("--dev-bind", "/dev/null", "/dev/zero"),  # mapping /dev/zero gives memory without a limit
         # Anything could be written to these, without a limit.
@@ -89,11 +89,11 @@ def require() -> None:
 
 
 def missing() -> str | None:
-    """Why code cannot be isolated on this box, and what to do; None if it can."""
+    """Why code cannot be isolated on this machine, and what to do; None if it can."""
     if sys.platform != "linux":
         return "it needs Linux"
-    if platform.machine() not in confined.MACHINES:
-        return f"it needs a processor of these: {', '.join(confined.MACHINES)}"
+    if platform.machine() not in confined.PROCESSORS:
+        return f"it needs a processor of these: {', '.join(confined.PROCESSORS)}"
     for tool, package in TOOLS.items():
         if not shutil.which(tool):
             return f"{tool} is missing: `sudo apt-get install {package}` installs it"

@@ -14,7 +14,9 @@ ENABLED = 1  # NVML_DEVICE_MIG_ENABLE in nvml.h
 Numbered = tuple[int, Any]  # a GPU's number and its handle; an instance has the number of its GPU
 
 
-def named(variable: str, ask: Callable[..., Any], nvml: Any) -> tuple[list[Numbered], str | None]:
+def named_instance(
+    variable: str, ask: Callable[..., Any], nvml: Any
+) -> tuple[list[Numbered], str | None]:
     """The instance that CUDA_VISIBLE_DEVICES names, and a sentence if the variable is wrong."""
     first, *rest = variable.strip().split(",")
     handle = ask(nvml.nvmlDeviceGetHandleByUUID, first)
@@ -27,7 +29,7 @@ def named(variable: str, ask: Callable[..., Any], nvml: Any) -> tuple[list[Numbe
     return [(0, handle)], f"{count}, and the labs can use only one: name only that."
 
 
-def shown(
+def usable_gpus(
     gpus: list[Numbered], ask: Callable[..., Any], nvml: Any
 ) -> tuple[list[Numbered], str | None]:
     """The GPUs or instances that the labs use, and a sentence on what MIG keeps from them."""

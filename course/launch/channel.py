@@ -63,7 +63,7 @@ def pair() -> tuple[Channel, Channel]:
     return Channel(left), Channel(right)
 
 
-def inherited(descriptor: int) -> Channel:
+def inherit(descriptor: int) -> Channel:
     """The channel whose socket a parent process left open under this descriptor."""
     os.set_inheritable(descriptor, False)
     return Channel(socket.socket(fileno=descriptor))

@@ -42,7 +42,7 @@ Watch = Callable[[Run, Event], None]
 
 
 def launch(
-    words: list[str],
+    command: list[str],
     watch: Watch = lambda run, event: None,
     limit: float = 0.0,
     env: dict[str, str] | None = None,
@@ -62,14 +62,14 @@ def launch(
     `stop` does the same for a launch in a thread, which interrupts do not reach. Raises
     `CourseError` if nothing can be started.
     """
-    words = preflight.shorten(words)
-    preflight.check(words)
-    folder = run_folder.new(words)
+    command = preflight.shorten(command)
+    preflight.check(command)
+    folder = run_folder.new(command)
     metrics = run_folder.MetricsFile(folder)
     place = place or Here()
     request = StartRun(
-        kind=words[0],
-        argv=words[1:],
+        kind=command[0],
+        argv=command[1:],
         env={**DEFAULTS, **place.env(metrics.path), **(env or {})},
         cwd=place.cwd(),
         umask=_umask(),
@@ -79,7 +79,7 @@ def launch(
         patient=patient,
         module_folder=None if module_folder is None else str(module_folder),
     )
-    return _Launch(request, Run(words, folder), metrics, watch, stop, place).finish()
+    return _Launch(request, Run(command, folder), metrics, watch, stop, place).finish()
 
 
 class _Launch:

@@ -112,15 +112,15 @@ def warm_up() -> None:
             _warm = None
             os.environ.pop(SOCKET, None)
             print(
-                "Each run will start some seconds later than it could, because the process that "
-                f"keeps the libraries in memory cannot be started: {error.strerror or error}.",
+                "Each run will take a few seconds longer to start, because the process that keeps "
+                f"the libraries in memory cannot be started: {error.strerror or error}.",
                 file=sys.stderr,
             )
         else:
             os.environ[SOCKET] = _warm.path
 
 
-def to_supervisor() -> Channel:
+def new_supervisor() -> Channel:
     """A channel to a new supervisor, which is forked if the warm server answers."""
     path = os.environ.get(SOCKET)
     if path and _warm is not None and not _warm.alive:
@@ -129,7 +129,7 @@ def to_supervisor() -> Channel:
     if path:
         with contextlib.suppress(OSError):
             return _connect(path)
-    return to_cold_supervisor()
+    return new_cold_supervisor()
 
 
 def _connect(path: str) -> Channel:
@@ -142,7 +142,7 @@ def _connect(path: str) -> Channel:
     return Channel(sock)
 
 
-def to_cold_supervisor() -> Channel:
+def new_cold_supervisor() -> Channel:
     """A channel to a supervisor that is a new process, whose ranks are new interpreters."""
     ours, theirs = socket.socketpair()
     with theirs:

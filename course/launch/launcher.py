@@ -26,7 +26,7 @@ from course.launch.channel import Channel
 from course.launch.child import CHANNEL
 from course.launch.rank_handles import Process, Ranks
 
-POLL_S = 0.02  # how often the launcher of one box checks whether its ranks have ended
+POLL_S = 0.02  # how often the launcher of one machine checks whether its ranks have ended
 
 
 def serve(supervisor: Channel, argv: list[str]) -> None:
@@ -94,17 +94,17 @@ def _torchrun(ranks: Ranks, argv: list[str]) -> None:
     args.nproc_per_node = str(count)
     _prepare(ranks, count)
     if args.nnodes in ("1", "1:1"):
-        _rendezvous_on_this_box(args)
+        _rendezvous_on_this_machine(args)
     run.record(run.run)(args)
     if not ranks.started:
         raise insides.unknown(run, "starts ranks in another way than by SubprocessHandler._popen")
 
 
-def _rendezvous_on_this_box(args: Namespace) -> None:
-    """Have the ranks of one box meet on loopback, whatever its hostname, and without delay."""
+def _rendezvous_on_this_machine(args: Namespace) -> None:
+    """Have the ranks of one machine meet on loopback, whatever its hostname, and without delay."""
     args.local_addr = args.local_addr or "127.0.0.1"
     loopback.restrict_to_loopback()
-    # torch waits a random time, up to 0.3 s, in case many boxes meet at once. One box need not.
+    # torch waits a random time, up to 0.3 s, in case many machines meet at once. One need not.
     rendezvous = insides.module("torch.distributed.elastic.rendezvous.dynamic_rendezvous")
     insides.replace_if_there(rendezvous, "_delay", _skip_random_wait)
     # torch checks its ranks only every 0.1 s.
@@ -161,7 +161,7 @@ def _let_torch_choose_the_port() -> None:
 
     def standalone(args: Namespace) -> None:
         args.standalone = True
-        _rendezvous_on_this_box(args)
+        _rendezvous_on_this_machine(args)
         real(args)
 
     insides.replace(run, "run", standalone)
@@ -182,7 +182,7 @@ def _require_script(script: str) -> None:
 
 
 def _requested_gpus(nproc_per_node: str) -> int | None:
-    """The number of GPUs of this box if `--nproc-per-node` is ``gpu`` or ``cuda``, else None.
+    """The number of GPUs of this machine if `--nproc-per-node` is ``gpu`` or ``cuda``, else None.
 
     Ends the launch if GPUs are requested and there is none.
     """
@@ -198,26 +198,26 @@ def _requested_gpus(nproc_per_node: str) -> int | None:
 
 
 def _prepare(ranks: Ranks, count: int) -> int:
-    """Divide the box among `count` ranks; return how many GPUs they use, 0 for the CPU.
+    """Divide the machine among `count` ranks; return how many GPUs they use, 0 for the CPU.
 
     Either every rank gets a GPU or none does. Scripts that start from a terminal make the same
     choice. GPUs are hidden from ranks on the CPU, because accelerate would use any that it sees,
     and the driver may show GPUs that torch cannot use.
     """
-    box = hardware.Box.here()
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, box.cores // count)))
-    if box.usable_gpus >= count:
+    machine = hardware.Machine.here()
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, machine.cores // count)))
+    if machine.usable_gpus >= count:
         return count
-    if box.usable_gpus:
-        has = words.plural(box.usable_gpus, "GPU")
+    if machine.usable_gpus:
+        has = words.plural(machine.usable_gpus, "GPU")
         lead = f"{words.plural(count, 'rank')} on a box with {has}"
         why = "NCCL needs one for each, so they run on the CPU with Gloo."
         ranks.note(f"{lead}: {why}", once=True)
-    if box.nvidia.installed:
+    if machine.nvidia.installed:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     return 0
 
 
 def main() -> None:
     """Be a launcher in a new interpreter, for which the supervisor left a channel open."""
-    serve(channel.inherited(CHANNEL), sys.argv[1:])
+    serve(channel.inherit(CHANNEL), sys.argv[1:])

@@ -1,4 +1,4 @@
-"""In the launcher: make a run on one box listen on the loopback interface alone.
+"""In the launcher: make a run on one machine listen on the loopback interface alone.
 
 Ranks find one another through a store. torch's store binds its port on every interface, whatever
 host it is given (pytorch issue 173909), and requires no password. But it also accepts a socket that
@@ -26,10 +26,10 @@ INTERFACES = ("lo", "lo0")  # the loopback interface on Linux and on macOS
 
 
 def restrict_to_loopback() -> None:
-    """Keep other boxes from reaching the ranks of this one, through their store or Gloo.
+    """Keep other machines from reaching the ranks of this one, through their store or Gloo.
 
-    Gloo would otherwise look up this box's hostname, which a MacBook may fail to resolve. Raises
-    `CourseError` if this torch makes its stores in another way.
+    Gloo would otherwise look up the machine's hostname, which a MacBook may fail to resolve.
+    Raises `CourseError` if this torch makes its stores in another way.
     """
     bind_stores_to_loopback()
     there = {name for _, name in socket.if_nameindex()}
@@ -38,7 +38,7 @@ def restrict_to_loopback() -> None:
 
 
 def bind_stores_to_loopback() -> None:
-    """From now on, bind the stores that this process makes for its own box to loopback."""
+    """From now on, bind the stores that this process makes for its own machine to loopback."""
     ours = _loopback_store(insides.module("torch.distributed").TCPStore)
     for home in HOMES:
         insides.replace(insides.module(home), "TCPStore", ours)

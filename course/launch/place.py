@@ -63,11 +63,11 @@ class Here:
 
     def connect(self) -> Channel:
         """A channel to a supervisor that is forked from the warm server, or a new process."""
-        return connect.to_supervisor()
+        return connect.new_supervisor()
 
     def connect_again(self) -> Channel | None:
         """A channel to a supervisor that is a new process."""
-        return connect.to_cold_supervisor()
+        return connect.new_cold_supervisor()
 
     def end(self, supervisor: SupervisorStarted | None, run: Run) -> None:
         """Kill the supervisor and the ranks, unless other processes now have their ids."""

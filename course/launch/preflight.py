@@ -15,26 +15,26 @@ LAUNCHERS = {
 }
 
 
-def shorten(words: list[str]) -> list[str]:
+def shorten(command: list[str]) -> list[str]:
     """The same command by its short name: torchrun for `python3 -m torch.distributed.run`."""
-    match words:
+    match command:
         case ["python3" | sys.executable, *rest]:
             return shorten(["python", *rest])
         case ["python", "-m", module, *rest] if module in LAUNCHERS:
             return [*LAUNCHERS[module], *rest]
-    return words
+    return command
 
 
-def check(words: list[str]) -> None:
+def check(command: list[str]) -> None:
     """Raise `CourseError` for a command that cannot run, before it reaches a supervisor."""
-    if not words or words[0] not in PROGRAMS:
+    if not command or command[0] not in PROGRAMS:
         raise CourseError(
             f"A launch in a notebook begins with one of {', '.join(PROGRAMS)}, not with "
-            f"{words[0] if words else 'nothing'}. Type any other command in a terminal, after "
+            f"{command[0] if command else 'nothing'}. Type any other command in a terminal, after "
             "python -m course run --."
         )
-    if words[0] == "python":
-        script = words[1] if len(words) > 1 else ""
+    if command[0] == "python":
+        script = command[1] if len(command) > 1 else ""
         if not script:
             raise CourseError("%python runs a script: %python src/NAME.py ARGUMENTS.")
         if not script.startswith("-") and (why := missing(script)):

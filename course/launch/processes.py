@@ -42,8 +42,8 @@ class Processes:
         """Start the launcher, with a folder for its temporary files; return the channel to it."""
         self.channel, theirs = channel.pair()
         argv = (str(temporary), self._request.kind, *self._request.argv)
-        words = interpreter.command("launcher", *argv)
-        command = Command(tuple(words), self._request.env, *self._pipes.open(None))
+        python = interpreter.command("launcher", *argv)
+        command = Command(tuple(python), self._request.env, *self._pipes.open(None))
         if self._warm is None:
             self.launcher = command.spawn(theirs.fileno())
         else:

@@ -41,7 +41,7 @@ class Line:
 
 @dataclass
 class Run:
-    """The record of one launch of the command `words`, filled in while it runs.
+    """The record of one launch of a command, filled in while it runs.
 
     `log_dir` holds every byte that the ranks wrote, and `wall_s` is the duration in seconds.
     `left_behind` counts processes that outlived the run and were killed. `processes` has each
@@ -50,7 +50,7 @@ class Run:
     `memory_kills` counts processes that the system killed during the run because memory ran out.
     """
 
-    words: list[str]
+    command: list[str]
     log_dir: Path
     lines: list[Line] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -69,12 +69,12 @@ class Run:
     @property
     def kind(self) -> str:
         """The program that was run: torchrun, accelerate or python."""
-        return self.words[0]
+        return self.command[0]
 
     @property
-    def command(self) -> str:
+    def command_line(self) -> str:
         """The command as you would type it."""
-        return shlex.join(self.words)
+        return shlex.join(self.command)
 
     @property
     def exit_codes(self) -> dict[int, int]:
@@ -185,4 +185,4 @@ class Run:
     def __repr__(self) -> str:
         ranks = words.plural(len(self.processes), "rank")
         verdict = "ok" if self.ok else "failed"
-        return f"<Run: {self.command}: {ranks}, {verdict}, {self.wall_s:.1f} s>"
+        return f"<Run: {self.command_line}: {ranks}, {verdict}, {self.wall_s:.1f} s>"

@@ -22,13 +22,13 @@ NAME = re.compile(r"run-\d{8}-\d{6}-[\w.-]+-[a-z0-9_]{8}")
 FILES = re.compile(rf"{FINISHED}|{re.escape(METRICS)}|launcher\.log|rank\d+\.log")
 
 
-def new(words: Sequence[str]) -> Path:
+def new(command: Sequence[str]) -> Path:
     """Make a folder in RUNS for the command, or a temporary one if RUNS cannot be written.
 
     Raises `CourseError` if neither is possible.
     """
-    script = next((Path(word).stem for word in words if word.endswith(".py")), words[0])
-    name = time.strftime("run-%Y%m%d-%H%M%S-") + re.sub(r"[^\w.-]", "_", script)
+    scripts = (Path(part).stem for part in command if part.endswith(".py"))
+    name = time.strftime("run-%Y%m%d-%H%M%S-") + re.sub(r"[^\w.-]", "_", next(scripts, command[0]))
     try:
         RUNS.mkdir(exist_ok=True)
         _prune()

@@ -25,7 +25,7 @@ class Sandbox:
     the folder `outside`. Apart from printed output, these files are the only way out.
     """
 
-    inside = Path(isolation.LETTERS)
+    inside = Path(isolation.RESULTS)
     host: None = None
 
     def __init__(self, outside: Path, within: Sequence[str]) -> None:
@@ -34,16 +34,16 @@ class Sandbox:
 
     @classmethod
     @contextmanager
-    def around(cls, src: Path, letters: int) -> Iterator["Sandbox"]:
-        """A sandbox with `letters` files, and with a copy of the learner's folder at `src`.
+    def around(cls, src: Path, results: int) -> Iterator["Sandbox"]:
+        """A sandbox with `results` result files, and a copy of the learner's folder at `src`.
 
-        Raises `CourseError` if this box cannot isolate, or if `src` cannot be copied.
+        Raises `CourseError` if this machine cannot isolate, or if `src` cannot be copied.
         """
         isolation.require()
         _check_size(src)
-        with tempfile.TemporaryDirectory(prefix="course-letters-") as folder:
+        with tempfile.TemporaryDirectory(prefix="course-results-") as folder:
             outside = Path(folder)  # only this user may enter
-            files = [outside / f"rank{rank}" for rank in range(letters)]
+            files = [outside / f"rank{rank}" for rank in range(results)]
             for file in files:
                 file.touch()
                 file.chmod(0o666)  # the user inside may be another one

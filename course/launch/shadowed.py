@@ -58,7 +58,7 @@ def note_on_variables(names: list[str]) -> str:
     are = "is" if len(names) == 1 else "are"
     return (
         f"{', '.join(names)} {are} not as when the course was loaded. So the ranks of this run "
-        "start as new processes, as in a terminal, which takes some seconds more. Restart the "
+        "start as new processes, as in a terminal, which takes a few seconds more. Restart the "
         "kernel with the new value, and they start faster."
     )
 
@@ -68,5 +68,5 @@ def note_on_file(file: str) -> str:
     return (
         f"{file.removeprefix(os.getcwd() + os.sep)} has the name of a module that ranks usually "
         "find in memory. So the ranks of this run start as new processes, as in a terminal, which "
-        "takes some seconds more. With another name they would start faster."
+        "takes a few seconds more. With another name they would start faster."
     )

@@ -273,4 +273,4 @@ class Supervisor:
 
 def main() -> None:
     """Serve the client at the other end of standard input, with new interpreters as children."""
-    Supervisor(channel.inherited(os.dup(0))).run()
+    Supervisor(channel.inherit(os.dup(0))).run()

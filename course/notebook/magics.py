@@ -132,7 +132,7 @@ class CourseMagics(Magics):
             stuck.print_last_pass(attempt)
         progress.record(report, script, attempt.src, seconds)
         later = exercise(attempt.name).later
-        return replace(report, passed=progress.passed(later, attempt.src))
+        return replace(report, passed_elsewhere=progress.passed(later, attempt.src))
 
     @line_magic
     def hint(self, line: str) -> stuck.Prose:
@@ -218,7 +218,7 @@ def _launch(words: list[str], limit: float | None = None) -> Run:
         run = session.run(words, Live(display=CurvesDisplay(), explain=session.ending), limit)
     if run.ok or run.unfinished or (limit and run.reason == Reason.LIMIT):
         return run
-    raise CourseError(f"{run.command} failed; the message above says why.")
+    raise CourseError(f"{run.command_line} failed; the message above says why.")
 
 
 def _launch_and_judge(
@@ -234,7 +234,7 @@ def _launch_and_judge(
         report.write(args.json, tool, args.command, answer.findings, **more)
     if answer or run.unfinished:
         return answer
-    raise CourseError(f"{run.command} failed; the message above says why.")
+    raise CourseError(f"{run.command_line} failed; the message above says why.")
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Pretended GPUs for a box without any: a process can switch them on, so that GPU code runs there.
+"""Pretended GPUs, which a process can switch on where there are none, so that GPU code runs.
 
 The tensors are CPU tensors that remember a pretended device. Anything that CUDA or NCCL would
 refuse raises an error; anything that is only slow or wrong on GPUs gives a warning. Streams,

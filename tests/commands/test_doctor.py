@@ -1,23 +1,23 @@
-"""``python -m course doctor``: its verdict, its exit code, and how it ends on this box."""
+"""``python -m course doctor``: its verdict, its exit code, and how it ends on this machine."""
 
 import subprocess
 import sys
 
 import pytest
-from support.boxes import box, eight_gpus, facts
 from support.fake_nvml import FakeNvml
+from support.machines import eight_gpus, facts, machine
 
 from course.commands import doctor
 from course.core.words import GIB
-from course.hardware.box_card import Card
+from course.hardware.machine_card import Card
 
 
 @pytest.mark.parametrize(
     ("sick", "code", "notes", "verdict"),
     [
         (facts(), 0, 0, "The labs run here."),
-        (facts(box(eight_gpus())), 0, 0, "The labs run here."),
-        (facts(box(FakeNvml("A"))), 0, 0, "The labs run here."),
+        (facts(machine(eight_gpus())), 0, 0, "The labs run here."),
+        (facts(machine(FakeNvml("A"))), 0, 0, "The labs run here."),
         (
             facts(open_files=9, disk_free=GIB),
             0,
@@ -26,7 +26,7 @@ from course.hardware.box_card import Card
         ),
         (facts(open_files=9), 0, 1, "The labs run here. 1 note above may be worth a look."),
         (
-            facts(box(eight_gpus(cuda=12020))),
+            facts(machine(eight_gpus(cuda=12020))),
             1,
             0,
             "1 thing is broken: see the lines above for the fix.",
@@ -48,13 +48,13 @@ def test_exit_code_and_verdict(monkeypatch, capsys, sick, code, notes, verdict):
 
 
 @pytest.mark.parametrize(
-    ("sick", "beyond"), [(facts(box(eight_gpus())), []), (facts(open_files=9), ["note"])]
+    ("sick", "beyond"), [(facts(machine(eight_gpus())), []), (facts(open_files=9), ["note"])]
 )
 def test_short_is_the_card_and_what_is_not_ok(monkeypatch, capsys, sick, beyond):
     monkeypatch.setattr(doctor, "examine", lambda: sick)
     assert doctor.main(["--short"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "\n".join(lines[:5]) == repr(Card(sick.box))
+    assert "\n".join(lines[:5]) == repr(Card(sick.machine))
     assert [line.split()[0] for line in lines[5:]] == beyond
 
 

@@ -49,7 +49,7 @@ def test_what_comes_next_has_not_passed_yet():
 
 def next_step(name: str, *passed: str) -> str:
     """The words in a terminal after the verdict that all checks hold."""
-    known = replace(report(name, Outcome.PASSED), passed=passed)
+    known = replace(report(name, Outcome.PASSED), passed_elsewhere=passed)
     verdict, _, step = repr(known).splitlines()[0].partition(" hold. ")
     assert verdict == f"{name}: 1 of 1 checks"
     return step

@@ -50,8 +50,8 @@ def rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     Path("rounds.py").write_text(ROUNDS)
 
     def run(first: str, limit: float) -> Run:
-        words = ["torchrun", "--standalone", "--nproc-per-node", "2", "rounds.py", first]
-        return launch(words, limit=limit)
+        command = ["torchrun", "--standalone", "--nproc-per-node", "2", "rounds.py", first]
+        return launch(command, limit=limit)
 
     return run
 

@@ -1,13 +1,13 @@
-"""On any box, the course, its launcher, torch and a script agree where each rank computes."""
+"""On any machine, the course, its launcher, torch and a script agree where each rank computes."""
 
 import os
 import sys
 
 import pytest
 import torch
-from support.boxes import H100, Notes
 from support.fake_nvml import FakeNvml
 from support.gpu_rules import THE_TEST
+from support.machines import H100, Notes
 
 from course import hardware
 from course.clusters.nodes import nodes
@@ -15,8 +15,8 @@ from course.hardware import gpus
 from course.hardware.gpus import VARIABLE
 from course.launch import launcher
 
-# How many GPUs the box has, which of them its user may see, and as how many they count.
-BOXES = [
+# How many GPUs the machine has, which of them its user may see, and as how many they count.
+MACHINES = [
     (0, None, 0),
     (0, "0", 0),
     (1, None, 1),
@@ -45,16 +45,16 @@ DIVIDED = [{0: 1, 1: 1}, {0: 2, 1: 0}, {1: 3}]
 
 
 def uuids(count: int) -> list[str]:
-    """The names of the GPUs of a box."""
+    """The names of the GPUs of a machine."""
     return [FakeNvml().nvmlDeviceGetUUID(number) for number in range(count)]
 
 
 def enter(
     monkeypatch: pytest.MonkeyPatch, count: int, variable: str | None, mig: dict | None = None
 ) -> None:
-    """Pretend to be on this box, with a torch built for CUDA that counts the GPUs itself."""
+    """Pretend to be on this machine, with a torch built for CUDA that counts the GPUs itself."""
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(*[H100] * count, mig=mig))
-    monkeypatch.setattr(hardware.box, "torch_build", lambda: ("2.13.0", "13.0"))
+    monkeypatch.setattr(hardware.machine, "torch_build", lambda: ("2.13.0", "13.0"))
     monkeypatch.setattr(torch.cuda, "_is_compiled", lambda: True)
     monkeypatch.setattr(torch.cuda, "_raw_device_count_nvml", lambda: count)
     monkeypatch.setattr(torch.cuda, "_raw_device_uuid_nvml", lambda: uuids(count))
@@ -72,7 +72,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch, ranks: int) -> str:
     return "cuda" if eval(THE_TEST, {"os": os, "torch": torch}) else "cpu"
 
 
-@pytest.mark.parametrize(("count", "variable", "seen"), BOXES)
+@pytest.mark.parametrize(("count", "variable", "seen"), MACHINES)
 def test_all_count_the_same_gpus(monkeypatch, count, variable, seen):
     enter(monkeypatch, count, variable)
     assert hardware.gpu_count() == torch.cuda.device_count() == seen
@@ -82,7 +82,7 @@ def test_all_count_the_same_gpus(monkeypatch, count, variable, seen):
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
-@pytest.mark.parametrize(("count", "variable", "seen"), BOXES)
+@pytest.mark.parametrize(("count", "variable", "seen"), MACHINES)
 def test_a_cell_and_a_terminal_choose_the_same(monkeypatch, count, variable, seen, ranks):
     enter(monkeypatch, count, variable)
     in_terminal = chosen(monkeypatch, ranks)
@@ -93,7 +93,7 @@ def test_a_cell_and_a_terminal_choose_the_same(monkeypatch, count, variable, see
     assert len(notes) == (0 < seen < ranks)
 
 
-@pytest.mark.parametrize(("count", "variable", "seen"), BOXES)
+@pytest.mark.parametrize(("count", "variable", "seen"), MACHINES)
 def test_where_the_labs_start_ranks_on_gpus_the_scripts_use_them(
     monkeypatch, count, variable, seen
 ):
@@ -106,7 +106,7 @@ def test_where_the_labs_start_ranks_on_gpus_the_scripts_use_them(
 def test_a_cell_knows_of_mig_and_a_terminal_once_an_instance_is_named(monkeypatch, mig):
     enter(monkeypatch, 2, None, mig)
     assert hardware.gpu_count() == 1 and chosen(monkeypatch, 2) == "cuda"  # the cards are counted
-    assert "from a terminal" in hardware.Box.here().nvidia.divided
+    assert "from a terminal" in hardware.Machine.here().nvidia.divided
     assert launcher._prepare(Notes(), 2) == 0 and chosen(monkeypatch, 2) == "cpu"
     enter(monkeypatch, 2, "MIG-aa", mig)
     assert hardware.gpu_count() == torch.cuda.device_count() == 1
@@ -114,7 +114,7 @@ def test_a_cell_knows_of_mig_and_a_terminal_once_an_instance_is_named(monkeypatc
 
 
 @pytest.mark.parametrize("nodes_count", [2, 4])
-@pytest.mark.parametrize(("count", "variable", "seen"), BOXES)
+@pytest.mark.parametrize(("count", "variable", "seen"), MACHINES)
 def test_practice_nodes_share_the_gpus_that_their_user_may_see(
     monkeypatch, count, variable, seen, nodes_count
 ):

@@ -17,15 +17,15 @@ HEADERS = {
 }
 REFUSED = 0x50000 | errno.EPERM
 ALLOWED = 0x7FFF0000
-BOTH = pytest.mark.parametrize("name", confined.MACHINES)
+BOTH = pytest.mark.parametrize("name", confined.PROCESSORS)
 
 
 def verdict(name: str, number: int, *arguments: int, audit: int | None = None) -> int:
-    """The verdict of the filter for a machine on a call."""
-    machine = confined.MACHINES[name]
+    """The verdict of the filter for a processor on a call."""
+    processor = confined.PROCESSORS[name]
     numbers = [*arguments, *[0] * 6][:6]
-    call = struct.pack("=IIQ6Q", number, machine.audit if audit is None else audit, 0, *numbers)
-    lines = list(struct.iter_unpack("=HBBI", confined.seccomp_filter(machine)))
+    call = struct.pack("=IIQ6Q", number, processor.audit if audit is None else audit, 0, *numbers)
+    lines = list(struct.iter_unpack("=HBBI", confined.seccomp_filter(processor)))
     at = register = 0
     while True:
         code, if_so, if_not, operand = lines[at]
@@ -45,7 +45,7 @@ def verdict(name: str, number: int, *arguments: int, audit: int | None = None) -
 
 @BOTH
 def test_what_is_refused_and_nothing_else(name):
-    column = confined.MACHINES[name].column
+    column = confined.PROCESSORS[name].column
     numbers = {pair[column] for pair in confined.REFUSED.values()}
     assert {number for number in range(500) if verdict(name, number) == REFUSED} == numbers | {
         confined.SOCKET[column]  # of family 0, which does not exist
@@ -55,7 +55,7 @@ def test_what_is_refused_and_nothing_else(name):
 
 @BOTH
 def test_sockets_of_the_usual_families(name):
-    call = confined.SOCKET[confined.MACHINES[name].column]
+    call = confined.SOCKET[confined.PROCESSORS[name].column]
     usual = {socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK}
     assert {family for family in range(60) if verdict(name, call, family) == ALLOWED} == usual
     assert verdict(name, call, 2**32 + 40) == REFUSED  # the kernel looks at 32 bits
@@ -72,7 +72,7 @@ def test_sockets_of_the_usual_families(name):
     ],
 )
 def test_memory_that_is_shared_by_no_file(name, flags, reason):
-    call = confined.MMAP[confined.MACHINES[name].column]
+    call = confined.MMAP[confined.PROCESSORS[name].column]
     assert verdict(name, call, 0, 4096, 3, flags) == reason
 
 
@@ -85,7 +85,7 @@ def test_other_ways_into_the_kernel(name):
 
 @BOTH
 def test_the_numbers_are_those_of_the_system(name):
-    header, column = HEADERS[name], confined.MACHINES[name].column
+    header, column = HEADERS[name], confined.PROCESSORS[name].column
     if not header.is_file():
         pytest.skip(f"this system has no {header}")
     numbers = dict(re.findall(r"^#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text(), re.M))

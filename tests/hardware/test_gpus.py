@@ -1,21 +1,21 @@
-"""The GPUs of a box, their links and what hides them, as NVML reports them."""
+"""The GPUs of a machine, their links and what hides them, as NVML reports them."""
 
 import pynvml
 import pytest
 import torch
-from support.boxes import H100, NO_GPU, box, put
 from support.fake_nvml import FakeNvml
+from support.machines import H100, NO_GPU, machine, put
 
 from course.core.words import GIB
 from course.hardware import gpus
-from course.hardware.box_card import Card
+from course.hardware.machine_card import Card
 
 UUIDS = ["GPU-00aa", "GPU-00bb", "GPU-cc"]
 
 
 def test_eight_gpus_on_a_switch():
     nvml = FakeNvml(*[H100] * 8, switched=18)
-    here = box(nvml)
+    here = machine(nvml)
     assert [link.kind for link in here.links] == ["NV18"] * 28
     assert (here.nvidia.driver, here.nvidia.driver_cuda) == ("580.65.06", (13, 0))
     assert here.gpus[7] == gpus.Gpu(7, 7, H100, 80 * GIB, 79 * GIB)
@@ -27,9 +27,9 @@ def test_eight_gpus_on_a_switch():
     assert repr(Card(here)).endswith("Here the labs use 8 ranks, one per GPU, with NCCL.")
 
 
-def test_links_of_a_mixed_box():
+def test_links_of_a_mixed_machine():
     levels = {(0, 1): 10, (0, 2): 20, (0, 3): 30, (1, 2): 40, (1, 3): 50}
-    here = box(FakeNvml(*["A"] * 4, wires={(2, 3): 4}, levels=levels))
+    here = machine(FakeNvml(*["A"] * 4, wires={(2, 3): 4}, levels=levels))
     kinds = {(link.first, link.second): link.kind for link in here.links}
     assert kinds == {
         (0, 1): "PIX",
@@ -49,7 +49,7 @@ def test_a_driver_that_knows_little_still_shows_its_gpus():
     calls = [
         name for name in dir(FakeNvml) if name.startswith("nvmlDeviceGet") and "Count" not in name
     ]
-    here = box(
+    here = machine(
         FakeNvml("A", "A", unsupported=[name for name in calls if "HandleByIndex" not in name])
     )
     assert [link.kind for link in here.links] == ["?"]
@@ -60,7 +60,7 @@ def test_a_driver_that_knows_little_still_shows_its_gpus():
 
 
 def test_numbers_of_visible_gpus_are_those_of_cuda():
-    here = box(FakeNvml(*"ABCD", wires={(1, 3): 2}), visible="3,1")
+    here = machine(FakeNvml(*"ABCD", wires={(1, 3): 2}), visible="3,1")
     assert [(gpu.index, gpu.nvml_index, gpu.name) for gpu in here.gpus] == [
         (0, 3, "D"),
         (1, 1, "B"),
@@ -116,11 +116,11 @@ def torch_counts(monkeypatch, variable):
 
 
 def test_mig_instances():
-    one = box(FakeNvml("A MIG 1g.10gb"), visible="MIG-aa,MIG-bb").nvidia
+    one = machine(FakeNvml("A MIG 1g.10gb"), visible="MIG-aa,MIG-bb").nvidia
     assert len(one.gpus) == 1 and "2 MIG instances, and the labs can use only one" in one.hidden
-    none = box(FakeNvml("A"), visible="MIG-zz").nvidia
+    none = machine(FakeNvml("A"), visible="MIG-zz").nvidia
     assert none.gpus == () and "MIG-zz names no MIG instance" in none.hidden
-    assert box(FakeNvml("A"), visible="MIG-aa").nvidia.hidden is None
+    assert machine(FakeNvml("A"), visible="MIG-aa").nvidia.hidden is None
 
 
 ONE_OF_THEM = "the labs can use only one of the instances: `export CUDA_VISIBLE_DEVICES=MIG-"
@@ -144,14 +144,14 @@ NO_INSTANCE = (
     ],
 )
 def test_the_labs_use_one_instance_of_divided_gpus_and_nothing_beside_it(mig, visible, shown, says):
-    here = box(FakeNvml("A", "B", mig=mig), visible=visible)
+    here = machine(FakeNvml("A", "B", mig=mig), visible=visible)
     assert [gpu.name for gpu in here.gpus] == shown and here.usable_gpus == len(shown)
     assert here.nvidia.hidden is None and here.nvidia.installed == 2
     assert here.nvidia.divided is None if says is None else says in here.nvidia.divided
 
 
-def test_a_box_whose_divided_gpus_show_nothing_says_so():
-    here = box(FakeNvml("A", mig={0: 0}))
+def test_a_machine_whose_divided_gpus_show_nothing_says_so():
+    here = machine(FakeNvml("A", mig={0: 0}))
     assert repr(Card(here)).endswith("Gloo (MIG is on and has no instance to compute on).")
 
 
@@ -172,7 +172,7 @@ def test_why_the_driver_does_not_answer(tmp_path, code, says):
     }.items():
         put(tmp_path, f"sys/bus/pci/devices/{card}/vendor", "0x10de\n")
         put(tmp_path, f"sys/bus/pci/devices/{card}/class", f"{kind}\n")
-    here = box(FakeNvml(refusal=code), root=tmp_path)
+    here = machine(FakeNvml(refusal=code), root=tmp_path)
     assert says in here.nvidia.failure and here.nvidia.installed == 2
     assert "2 installed, none to use" in repr(Card(here))
     assert repr(Card(here)).endswith(
@@ -181,12 +181,12 @@ def test_why_the_driver_does_not_answer(tmp_path, code, says):
 
 
 def test_no_gpu_is_no_fault():
-    here = box(FakeNvml(**NO_GPU))
+    here = machine(FakeNvml(**NO_GPU))
     assert here.nvidia == gpus.Gpus()
     assert repr(Card(here)).endswith("Here the labs use 4 ranks on the CPU with Gloo.")
 
 
 def test_an_error_while_reading_is_reported_and_nvml_closed():
     nvml = FakeNvml("A", unsupported=["nvmlDeviceGetCount"])
-    assert "`nvidia-smi` should say more" in box(nvml).nvidia.failure
+    assert "`nvidia-smi` should say more" in machine(nvml).nvidia.failure
     assert nvml.open == 0

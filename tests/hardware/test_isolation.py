@@ -1,4 +1,4 @@
-"""Whether code can be isolated on this box, and the message if it cannot."""
+"""Whether code can be isolated on this machine, and the message if it cannot."""
 
 import subprocess
 import sys
@@ -18,8 +18,8 @@ DENIED = "bwrap: setting up uid map: Permission denied"
 
 
 @pytest.fixture
-def box(monkeypatch, tmp_path):
-    """A box with all tools, on which bubblewrap fails with these words."""
+def machine(monkeypatch, tmp_path):
+    """A machine with all tools, on which bubblewrap fails with these words."""
 
     def make(stderr: str, apparmor: str | None = None) -> None:
         failed = subprocess.CompletedProcess([], 1, "", stderr + "\n")
@@ -42,8 +42,8 @@ def box(monkeypatch, tmp_path):
         ("bwrap: Unknown option --disable-userns", None, "0.8 or later is needed"),
     ],
 )
-def test_why_bubblewrap_does_not_work(box, stderr, apparmor, fix):
-    box(stderr, apparmor)
+def test_why_bubblewrap_does_not_work(machine, stderr, apparmor, fix):
+    machine(stderr, apparmor)
     assert isolation.missing().startswith(f"bubblewrap does not work here ({stderr}): ")
     assert fix in isolation.missing()
 
@@ -79,16 +79,16 @@ def test_another_system_is_refused(monkeypatch):
 def test_root_and_others_show_the_same(monkeypatch, user):
     """Root's command is an ordinary user's command, with a change of user before it."""
     monkeypatch.setattr(isolation.os, "getuid", lambda: user)
-    words = isolation.command(["true"], Path("/handed/in"), Path("/src"), [Path("/here/rank0")])
-    *before, inside = " ".join(words).split("bwrap ")[1:]
+    command = isolation.command(["true"], Path("/handed/in"), Path("/src"), [Path("/here/rank0")])
+    *before, inside = " ".join(command).split("bwrap ")[1:]
     assert ["setpriv --reuid" in part for part in before] == [True] * (user == 0)
     assert "--ro-bind /handed/in /submitted" in inside
-    assert "--bind /here/rank0 /tmp/letters/rank0" in inside
+    assert "--bind /here/rank0 /tmp/results/rank0" in inside
     assert inside.endswith("/src true")
 
 
 def test_what_isolated_code_can_write_outside_is_limited_too():
-    """The letters of eight ranks, the most in a check, take no more than its other disks."""
+    """The result files of eight ranks, the most in a check, take no more than its other disks."""
     assert 8 * isolation.LARGEST_FILE <= isolation.DISK
 
 
@@ -126,8 +126,8 @@ def test_the_solutions_are_nowhere(way, tmp_path):
         brought = [path.name for path in tmp_path.glob("venv/share/*/solutions/*.ipynb")]
         assert any(name.endswith("_all_reduce.ipynb") for name in brought)
     (tmp_path / "handed_in").mkdir()
-    words = [python, "-c", OUTSIDE, str(tmp_path / "handed_in"), str(src), LOOK]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    command = [python, "-c", OUTSIDE, str(tmp_path / "handed_in"), str(src), LOOK]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     *lines, last = done.stdout.splitlines()
     root, code = last.split()
     assert (code, done.stderr) == ("0", "")

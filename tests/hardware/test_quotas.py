@@ -2,7 +2,7 @@
 
 import psutil
 import pytest
-from support.boxes import put
+from support.machines import put
 
 from course.core.words import GIB
 from course.hardware import quotas

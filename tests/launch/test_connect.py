@@ -46,9 +46,9 @@ def test_no_process_for_it(tmp_path, monkeypatch, capsys) -> None:
     def refuse(*args: object, **kwargs: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    with monkeypatch.context() as box:
-        box.setattr(tempfile, "tempdir", str(tmp_path))
-        box.setattr(subprocess, "Popen", refuse)
+    with monkeypatch.context() as machine:
+        machine.setattr(tempfile, "tempdir", str(tmp_path))
+        machine.setattr(subprocess, "Popen", refuse)
         connect.warm_up()
         with pytest.raises(CourseError, match=r"isolated .*: Resource temporarily"):
             Sandbox(tmp_path, []).connect()

@@ -72,8 +72,8 @@ def test_python_runs_one_process(client: Client) -> None:
 
 def test_python_runs_modules_and_code_and_launchers_that_are_modules(client: Client) -> None:
     client.script("alone", "import os, sys\nprint(os.environ.get('RANK'), sys.argv[1:])")
-    for words in (["-m", "alone"], ["-u", "alone.py"], ["-c", "print(None, [])"]):
-        answer = client.run("python", *words)
+    for command in (["-m", "alone"], ["-u", "alone.py"], ["-c", "print(None, [])"]):
+        answer = client.run("python", *command)
         assert (answer["stdout"][0], answer["codes"]) == ("None []", {0: 0})
     ranks = ["--standalone", "--nproc-per-node", "2", "alone.py"]
     answer = client.run("python3", "-m", "torch.distributed.run", *ranks)
@@ -91,7 +91,7 @@ def test_what_the_launcher_prints_is_shown(client: Client) -> None:
 
 @once
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("command", "sentence"),
     [
         (["torchrun", "--standalone", "nothing.py"], "There is no script nothing.py in"),
         (["python", "nothing.py"], "There is no script nothing.py in"),
@@ -102,9 +102,11 @@ def test_what_the_launcher_prints_is_shown(client: Client) -> None:
         (["accelerate", "launch", "--cpu", "nothing.py"], "There is no script nothing.py in"),
     ],
 )
-def test_what_cannot_start_is_one_sentence(client: Client, words: list[str], sentence: str) -> None:
+def test_what_cannot_start_is_one_sentence(
+    client: Client, command: list[str], sentence: str
+) -> None:
     client.script("script", "print('ran')")
-    answer = client.run(*words)
+    answer = client.run(*command)
     message = (answer["refused"] or answer["shown"]).strip()
     assert sentence in message and "\n" not in message
     assert not answer.get("ok")
@@ -142,11 +144,11 @@ def test_a_hundred_launches_in_a_row(tmp_path: Path) -> None:
     def burst(number: int) -> list[float]:
         took = []
         for i in range(number):
-            words = torchrun() if i % EACH_TORCHRUN == 0 else ("python",)
-            answer = client.run(*words, "short.py")
+            command = torchrun() if i % EACH_TORCHRUN == 0 else ("python",)
+            answer = client.run(*command, "short.py")
             assert answer["ok"], answer
-            assert answer["stdout"][0] == ("rank 0" if len(words) > 1 else "rank none")
-            if len(words) > 1:
+            assert answer["stdout"][0] == ("rank 0" if len(command) > 1 else "rank none")
+            if len(command) > 1:
                 took.append(answer["wall_s"])
         return took
 

@@ -9,8 +9,8 @@ from argparse import Namespace
 from types import SimpleNamespace
 
 import pytest
-from support.boxes import Notes, box
 from support.fake_nvml import FakeNvml
+from support.machines import Notes, machine
 from torch.distributed import run as torchrun
 from torch.distributed.elastic.multiprocessing.subprocess_handler import SubprocessHandler
 from torch.distributed.elastic.rendezvous import dynamic_rendezvous
@@ -31,9 +31,9 @@ def threads_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def on(monkeypatch: pytest.MonkeyPatch, gpus: int, visible: str | None = None, **others) -> None:
-    """Have the launcher run on a box of 8 cores with that many GPUs."""
-    here = box(FakeNvml(*["A"] * gpus), visible, cores=8, **others)
-    monkeypatch.setattr(hardware.Box, "here", lambda: here)
+    """Have the launcher run on a machine of 8 cores with that many GPUs."""
+    here = machine(FakeNvml(*["A"] * gpus), visible, cores=8, **others)
+    monkeypatch.setattr(hardware.Machine, "here", lambda: here)
     monkeypatch.setenv(VARIABLE, "as it was" if visible is None else visible)
 
 

@@ -1,14 +1,10 @@
-"""The protocol of a run: the messages between its processes, and which process runs which file."""
+"""The protocol of a run: the messages between its processes."""
 
-import ast
-import re
 import socket
 import threading
-from pathlib import Path
 
 import pytest
 
-import course.launch
 from course.launch.channel import LONGEST, Channel
 from course.launch.messages import (
     MESSAGES,
@@ -62,11 +58,6 @@ SAMPLES = [
     ProcessRefused("no such program"),
     ProcessEnded(4711, 3),
 ]
-MODULES = sorted(
-    path for path in Path(course.launch.__file__).parent.glob("*.py") if path.name != "__init__.py"
-)
-PROCESSES = r"(every process|client|warm server|supervisor|launcher|forked launcher or rank)"
-DIRECTION = re.compile(r"(Client|Supervisor|Launcher) to (itself|client|supervisor|launcher)\b")
 
 
 def test_every_message_has_a_sample() -> None:
@@ -133,17 +124,3 @@ def test_what_is_no_message_ends_the_conversation(sent: bytes) -> None:
     writer.join()
     sender.close()
     channel.close()
-
-
-@pytest.mark.parametrize("kind", MESSAGES.values(), ids=MESSAGES)
-def test_message_says_who_tells_whom(kind: type) -> None:
-    assert DIRECTION.match(kind.__doc__)
-
-
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
-def test_file_says_which_process_runs_it(module: Path) -> None:
-    """Its docstring begins with it: "In the supervisor: ...", "In client and launcher: ..."."""
-    where = ast.get_docstring(ast.parse(module.read_text())).partition(":")[0]
-    names = re.split(r", | and ", where.removeprefix("In ").removeprefix("the ").removeprefix("a "))
-    assert where.startswith("In ")
-    assert all(re.fullmatch(PROCESSES, name) for name in names), where

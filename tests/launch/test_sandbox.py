@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def possible(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend that this box can isolate; nothing is started here."""
+    """Pretend that this machine can isolate; nothing is started here."""
     monkeypatch.setattr(isolation, "missing", lambda: None)
 
 
@@ -24,7 +24,7 @@ def test_a_copy_has_the_files_and_no_links(tmp_path: Path) -> None:
     (src / "ring.py").symlink_to(src / "parts" / "ring.py")
     (src / "everything").symlink_to("/")
     src.chmod(0o700)
-    with Sandbox.around(src, letters=2) as sandbox:
+    with Sandbox.around(src, results=2) as sandbox:
         copied = sandbox.outside / "submitted"
         names = [str(path.relative_to(copied)) for path in sorted(copied.rglob("*"))]
         assert names == ["parts", "parts/ring.py"]
@@ -38,5 +38,5 @@ def test_a_folder_that_is_too_large_is_not_copied(tmp_path: Path, monkeypatch) -
     with (tmp_path / "weights.pt").open("wb") as file:
         file.truncate(2**40)
     reason = "holds more than 10 B: keep only the scripts there"
-    with pytest.raises(CourseError, match=reason), Sandbox.around(tmp_path, letters=1):
+    with pytest.raises(CourseError, match=reason), Sandbox.around(tmp_path, results=1):
         pass

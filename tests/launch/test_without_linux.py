@@ -69,8 +69,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 def test_there_are_no_warm_ranks_and_ranks_run(client: Client) -> None:
     client.ask(warm=True)
     assert set(marked(client.mark)) == {client.process.pid}
-    source = "import os, sys\nfrom course.hardware import Box\nprint(Box.here().cores > 0)\n"
-    source += "from course.launch import forked\nprint(forked.possible())\n"
+    source = "import os, sys\nfrom course.hardware import Machine\n"
+    source += "print(Machine.here().cores > 0)\nfrom course.launch import forked\n"
+    source += "print(forked.possible())\n"
     answer = client.ranks(source + JOINING)
     assert answer["ok"], answer["shown"]
     assert answer["stdout"] == {None: "", 0: "True\nFalse\n2", 1: "True\nFalse\n2"}

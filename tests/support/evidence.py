@@ -79,7 +79,7 @@ def _sections(item: pytest.Item) -> Iterator[tuple[str, str]]:
             stream: {rank: run.text(rank, stream) for rank in ranks}
             for stream in ("stdout", "stderr")
         }
-        yield run.command, describe_launch(end, run.exit_codes, written)
+        yield run.command_line, describe_launch(end, run.exit_codes, written)
     for title, text in _sources:
         yield title, text()
     outputs = getattr(item, "test_outputs", None)  # of a notebook's cell

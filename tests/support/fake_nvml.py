@@ -1,4 +1,4 @@
-"""A stand-in for the module `pynvml` on another box; it raises pynvml's own errors."""
+"""A stand-in for the module `pynvml` on another machine; it raises pynvml's own errors."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,7 @@ import pynvml
 
 
 class FakeNvml:
-    """A box whose GPUs are called `names`.
+    """A machine whose GPUs are called `names`.
 
     `wires` maps (a, b) to their number of direct NVLinks; `switched` NVLinks of each GPU lead to a
     switch. `levels` maps (a, b) to a PCIe level as in nvml.h (by default 50, across sockets).

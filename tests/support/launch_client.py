@@ -28,7 +28,7 @@ def serve() -> None:
     folder = os.getcwd()
     tempfile.gettempdir()  # cached now, while the folder exists
     for request in requests():
-        if "words" in request:
+        if "command" in request:
             answer = run(request, folder)
         elif "warm" in request:
             connect.warm_up()
@@ -72,7 +72,7 @@ def run(request: dict, folder: str) -> dict:
 
     def watch(run: Run, event: Event) -> None:
         runs[:] = [run]
-        if not (isinstance(event, Note) and event.once):  # about this box, not about the run
+        if not (isinstance(event, Note) and event.once):  # about this machine, not about the run
             live(run, event)
         if isinstance(event, RankStarted):
             Path(folder, "started.json").write_text(
@@ -82,7 +82,7 @@ def run(request: dict, folder: str) -> dict:
     os.chdir(request["cwd"])
     answer = {"interrupted": False, "refused": ""}
     try:
-        launch(request["words"], watch, request["limit"], request["env"])
+        launch(request["command"], watch, request["limit"], request["env"])
     except Interrupted:
         answer["interrupted"] = True
     except CourseError as error:

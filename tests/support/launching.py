@@ -87,17 +87,17 @@ class Client:
 
     def start(
         self,
-        *words: str,
+        *command: str,
         limit: float = PATIENCE_S,
         env: dict | None = None,
         cwd: Path | None = None,
     ) -> None:
         """Begin a run; `result` waits for its end."""
-        self._send(words=words, limit=limit, env=env or {}, cwd=str(cwd or self.folder))
+        self._send(command=command, limit=limit, env=env or {}, cwd=str(cwd or self.folder))
 
-    def run(self, *words: str, **settings: object) -> dict:
+    def run(self, *command: str, **settings: object) -> dict:
         """One run from start to end."""
-        self.start(*words, **settings)
+        self.start(*command, **settings)
         return self.result()
 
     def ranks(self, source: str, *args: str, count: int = 2, **settings: object) -> dict:

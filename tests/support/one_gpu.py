@@ -1,4 +1,4 @@
-"""Runs several ranks over NCCL that share the one GPU of a box.
+"""Runs several ranks over NCCL that share the one GPU of a machine.
 
 Each rank claims a host of its own, so that NCCL lets several share a GPU (up to 2.29; later
 releases need NCCL_MULTI_RANK_GPU_ENABLE). They communicate over loopback. NVIDIA does not support

@@ -1,4 +1,4 @@
-"""A box without Slurm, and a wait that is gentle to a box with it."""
+"""A machine without Slurm, and a wait that is gentle to a machine with it."""
 
 import functools
 
@@ -9,7 +9,7 @@ until = functools.partial(patience.until, every=0.25)  # each check starts a Slu
 
 
 class NoSlurm(Commands):
-    """A box without Slurm."""
+    """A machine without Slurm."""
 
     def __init__(self) -> None:
         super().__init__()

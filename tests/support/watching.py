@@ -7,7 +7,7 @@ from course.launch import Run
 STEPS = 20  # of each rank that are watched, after a warm-up
 
 
-def watch_ranks(words: list[str]) -> tuple[Run, list[RankReport]]:
+def watch_ranks(command: list[str]) -> tuple[Run, list[RankReport]]:
     """Run a command to its end; return the run and the reports of its ranks."""
     with watched(STEPS) as watched_run:
-        return watched_run.run(words), reports(watched_run.folder)
+        return watched_run.run(command), reports(watched_run.folder)

@@ -33,7 +33,7 @@ class NodeEnvironment:
 
 
 class RunningOnNodes:
-    """The run of the command `words` on the nodes `on`, with one launch per node.
+    """The run of `command` on the nodes `on`, with one launch per node.
 
     The output is shown while one of these methods waits. `run` records all launches as one run,
     since torchrun numbers the ranks of all nodes together. Nodes that share this machine's loopback
@@ -42,13 +42,13 @@ class RunningOnNodes:
 
     def __init__(
         self,
-        words: list[str],
+        command: list[str],
         places: dict[int, NodeEnvironment],
         on: list[int],
         limit: float,
         port: int | None = None,
     ) -> None:
-        self.run = Run(words, RUNS)  # in which each node's launch has a folder of its own
+        self.run = Run(command, RUNS)  # in which each node's launch has a folder of its own
         self.launches: dict[int, Run] = {}  # by node
         self._places, self._limit = places, limit
         self._events: queue.Queue[Event] = queue.Queue()
@@ -113,7 +113,7 @@ class RunningOnNodes:
         if self.run.ok or may_fail or self.run.unfinished:
             return self.run
         raise CourseError(
-            f"{self.run.command} failed on one of the nodes; the reason is shown above."
+            f"{self.run.command_line} failed on one of the nodes; the reason is shown above."
         )
 
     def _conclude(self) -> None:
@@ -159,7 +159,7 @@ class RunningOnNodes:
         place = self._places[node]
         try:
             self.launches[node] = launch(
-                self.run.words, watch, self._limit, place.env, self._stop, place=Here(place.host)
+                self.run.command, watch, self._limit, place.env, self._stop, place=Here(place.host)
             )
         except Interrupted:
             pass

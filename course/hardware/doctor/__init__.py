@@ -1,4 +1,4 @@
-"""Checks of whether this box is ready for the labs, made on facts that are read once.
+"""Checks of whether this machine is ready for the labs, made on facts that are read once.
 
 A check takes the `Facts` and returns one `Finding`, or None if there is nothing to check.
 """

@@ -2,10 +2,10 @@
 
 from course.core import words
 from course.hardware import gpus
-from course.hardware.box import Box
 from course.hardware.doctor.facts import Facts
 from course.hardware.doctor.findings import BROKEN, NOTE, Finding, broken, note, ok
 from course.hardware.doctor.requirements import PACKAGES
+from course.hardware.machine import Machine
 
 TF32 = "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"  # set in some of NVIDIA's containers
 CUDA_FIXES = {  # what stands in torch's error -> what to do; the last fits every error
@@ -20,48 +20,50 @@ CUDA_FIXES = {  # what stands in torch's error -> what to do; the last fits ever
 
 
 def driver(facts: Facts) -> Finding:
-    """An NVIDIA driver that runs torch's CUDA."""
-    box, nvidia = facts.box, facts.box.nvidia
-    if box.rocm:
-        lead = f"torch {box.torch_version} is built for AMD's GPUs, which the labs do not use"
+    """Check that the NVIDIA driver runs torch's CUDA."""
+    machine, nvidia = facts.machine, facts.machine.nvidia
+    if machine.rocm:
+        lead = f"torch {machine.torch_version} is built for AMD's GPUs, which the labs do not use"
         hide = "`export CUDA_VISIBLE_DEVICES= HIP_VISIBLE_DEVICES=` keeps their scripts on the CPU"
         return note(f"{lead}: {hide}, with Gloo.")
     if nvidia.failure:
-        return _idle(box, f"{nvidia.failure} Until then the labs run on the CPU.")
+        return _idle(machine, f"{nvidia.failure} Until then the labs run on the CPU.")
     if not nvidia.installed:
         return ok("no NVIDIA GPU: the labs run on the CPU with Gloo")
-    if box.torch_version and box.torch_cuda is None:
-        lead = f"torch {box.torch_version} is built for the CPU only and cannot use the GPU here"
-        return _idle(box, f"{lead}: {_install_torch(box)} installs one that can.")
+    if machine.torch_version and machine.torch_cuda is None:
+        lead = (
+            f"torch {machine.torch_version} is built for the CPU only and cannot use the GPU here"
+        )
+        return _idle(machine, f"{lead}: {_install_torch(machine)} installs one that can.")
     runs = f"NVIDIA driver {nvidia.driver} runs {nvidia.driver_cuda_text}"
-    if box.driver_too_old:
+    if machine.driver_too_old:
         fix = "update the driver to 580 or later"
         if nvidia.driver_cuda >= (12, 0):
-            fix += f", or {_install_torch(box)}"
-        return _idle(box, f"{runs} and torch is built for CUDA {box.torch_cuda}: {fix}.")
+            fix += f", or {_install_torch(machine)}"
+        return _idle(machine, f"{runs} and torch is built for CUDA {machine.torch_cuda}: {fix}.")
     return ok(runs)
 
 
 def visible(facts: Facts) -> Finding | None:
-    """A CUDA_VISIBLE_DEVICES that means what it says."""
-    nvidia, value = facts.box.nvidia, facts.environ.get(gpus.VARIABLE)
+    """Check that CUDA_VISIBLE_DEVICES means what it says."""
+    nvidia, value = facts.machine.nvidia, facts.environ.get(gpus.VARIABLE)
     if nvidia.hidden:
-        return _idle(facts.box, nvidia.hidden)
+        return _idle(facts.machine, nvidia.hidden)
     if value is None or not nvidia.installed:
         return None
     return ok(f"{gpus.VARIABLE}={value} shows {len(nvidia.gpus)} of {nvidia.installed} GPUs")
 
 
 def divided(facts: Facts) -> Finding | None:
-    """GPUs that are whole, or an instance of one (MIG) where one is all that there is."""
-    nvidia = facts.box.nvidia
-    return _idle(facts.box, nvidia.divided) if nvidia.divided else None
+    """Check for GPUs that MIG divides and the labs cannot use."""
+    nvidia = facts.machine.nvidia
+    return _idle(facts.machine, nvidia.divided) if nvidia.divided else None
 
 
 def alike(facts: Facts) -> Finding | None:
-    """GPUs of one kind, and how they are connected."""
-    box = facts.box
-    names = sorted({gpu.name for gpu in box.gpus})
+    """Check that the GPUs are of one kind, and tell how they are connected."""
+    machine = facts.machine
+    names = sorted({gpu.name for gpu in machine.gpus})
     if not names:
         return None
     if len(names) > 1:
@@ -69,14 +71,14 @@ def alike(facts: Facts) -> Finding | None:
         return note(
             f"{lead}; `export CUDA_DEVICE_ORDER=PCI_BUS_ID` numbers them as nvidia-smi does."
         )
-    links = f", {gpus.links_in_words(box.links)}" if box.links else ""
-    return ok(f"{len(box.gpus)} × {names[0]}{links}")
+    links = f", {gpus.links_in_words(machine.links)}" if machine.links else ""
+    return ok(f"{len(machine.gpus)} × {names[0]}{links}")
 
 
 def shared(facts: Facts) -> Finding | None:
-    """GPUs that let several processes in, where there are several GPUs."""
-    exclusive = [gpu.index for gpu in facts.box.gpus if gpu.exclusive]
-    if not exclusive or len(facts.box.gpus) < 2:
+    """Check that several GPUs each let several processes in."""
+    exclusive = [gpu.index for gpu in facts.machine.gpus if gpu.exclusive]
+    if not exclusive or len(facts.machine.gpus) < 2:
         return None
     lead = f"One process at a time may use {_numbered(exclusive)} (mode EXCLUSIVE_PROCESS)"
     races = 'the races of labs 01 and 07, where one process uses all GPUs, fail as "busy"'
@@ -84,8 +86,8 @@ def shared(facts: Facts) -> Finding | None:
 
 
 def precision(facts: Facts) -> Finding | None:
-    """Products in float32 that are not rounded to TF32 by an image's setting."""
-    if not facts.box.gpus or facts.environ.get(TF32) != "1":
+    """Check that no setting of an image rounds float32 products to TF32."""
+    if not facts.machine.gpus or facts.environ.get(TF32) != "1":
         return None
     return note(
         f"{TF32}=1 rounds float32 products to TF32, so weights that labs compare may differ: "
@@ -94,8 +96,8 @@ def precision(facts: Facts) -> Finding | None:
 
 
 def room(facts: Facts) -> Finding | None:
-    """Free memory on each GPU."""
-    measured = [gpu for gpu in facts.box.gpus if gpu.free is not None]
+    """Check the free memory of each GPU."""
+    measured = [gpu for gpu in facts.machine.gpus if gpu.free is not None]
     if not measured:
         return None
     full = [
@@ -110,28 +112,28 @@ def room(facts: Facts) -> Finding | None:
 
 
 def cuda(facts: Facts) -> Finding | None:
-    """A torch that computes on every GPU that the driver shows."""
-    box, torch = facts.box, facts.torch
-    if not box.usable_gpus or torch.import_error:
+    """Check that torch computes on every GPU that the driver shows."""
+    machine, torch = facts.machine, facts.torch
+    if not machine.usable_gpus or torch.import_error:
         return None
     if torch.faults:
-        return _idle(box, _cannot_compute(facts))
-    if torch.gpus != box.usable_gpus:
-        lead = f"The driver shows {words.plural(box.usable_gpus, 'GPU')} and CUDA {torch.gpus}"
-        return _idle(box, f"{lead}: `nvidia-smi` should say which one CUDA leaves out.")
+        return _idle(machine, _cannot_compute(facts))
+    if torch.gpus != machine.usable_gpus:
+        lead = f"The driver shows {words.plural(machine.usable_gpus, 'GPU')} and CUDA {torch.gpus}"
+        return _idle(machine, f"{lead}: `nvidia-smi` should say which one CUDA leaves out.")
     return ok(
         "torch computes on " + ("the GPU" if torch.gpus == 1 else f"each of {torch.gpus} GPUs")
     )
 
 
 def backend(facts: Facts) -> Finding | None:
-    """The libraries that carry the ranks' messages."""
+    """Check the libraries that carry the ranks' messages."""
     torch, missing = facts.torch, None
     if torch.import_error:
         return None
     if not torch.gloo:
         missing = "Gloo, which ranks on the CPU talk over"
-    elif facts.box.device == "cuda" and torch.nccl is None:
+    elif facts.machine.device == "cuda" and torch.nccl is None:
         missing = "NCCL, which ranks on GPUs talk over"
     if missing:
         fix = "install a build from pytorch.org"
@@ -142,9 +144,9 @@ def backend(facts: Facts) -> Finding | None:
 GPUS = (driver, visible, divided, alike, shared, precision, room, cuda, backend)
 
 
-def _idle(box: Box, text: str) -> Finding:
-    """A fault that keeps torch from the GPUs; it breaks the labs only where they would use them."""
-    return Finding(BROKEN if box.nvidia.installed > 1 else NOTE, text)
+def _idle(machine: Machine, text: str) -> Finding:
+    """Why torch cannot use the GPUs; this breaks the labs only if they would use several."""
+    return Finding(BROKEN if machine.nvidia.installed > 1 else NOTE, text)
 
 
 def _cannot_compute(facts: Facts) -> str:
@@ -166,9 +168,9 @@ def _numbered(numbers: list[int]) -> str:
     return f"{noun} {', '.join(map(str, numbers))}"
 
 
-def _install_torch(box: Box) -> str:
+def _install_torch(machine: Machine) -> str:
     """The command that installs a torch that this driver runs."""
-    build = "cu130" if (box.nvidia.driver_cuda or (0, 0)) >= (13, 0) else "cu126"
+    build = "cu130" if (machine.nvidia.driver_cuda or (0, 0)) >= (13, 0) else "cu126"
     return (
         f'`python -m pip install --force-reinstall "torch>={PACKAGES["torch"]}" '
         f"--index-url https://download.pytorch.org/whl/{build}`"

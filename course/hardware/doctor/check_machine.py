@@ -9,27 +9,27 @@ from course.hardware.doctor.findings import BROKEN, NOTE, Finding, broken, note,
 
 
 def cores(facts: Facts) -> Finding:
-    """A core for each rank."""
-    has, ranks = words.plural(facts.box.cores, "core"), facts.box.ranks
-    if facts.box.cores < ranks:
+    """Check that there is a core for each rank."""
+    has, ranks = words.plural(facts.machine.cores, "core"), facts.machine.ranks
+    if facts.machine.cores < ranks:
         return note(f"{ranks} ranks share {has}: all runs, but times say less here.")
     return ok(f"{has} for {ranks} ranks")
 
 
 def idle(facts: Facts) -> Finding | None:
-    """Cores that no other program keeps busy."""
+    """Check that no other program keeps the cores busy."""
     if facts.load is None:
         return None
-    has = words.plural(facts.box.cores, "core")
-    if facts.load > facts.box.cores:
+    has = words.plural(facts.machine.cores, "core")
+    if facts.load > facts.machine.cores:
         lead = f"About {facts.load:.0f} processes compete for {has}, so everything takes longer"
         return note(f"{lead} and times say less: `top` shows them.")
     return ok(f"{has}, of which other programs use {facts.load:.1f}")
 
 
 def memory(facts: Facts) -> Finding:
-    """Memory for the ranks: torch and transformers take about a GiB in each."""
-    free, ranks = facts.box.memory_free, facts.box.ranks
+    """Check the free memory: torch and transformers take about a GiB in each."""
+    free, ranks = facts.machine.memory_free, facts.machine.ranks
     if free < ranks * words.GIB:
         lead = f"{words.gib(free)} of memory is free; {ranks} ranks want {ranks} GiB"
         return Finding(NOTE if free >= words.GIB else BROKEN, f"{lead}: close other programs.")
@@ -37,7 +37,7 @@ def memory(facts: Facts) -> Finding:
 
 
 def shared_memory(facts: Facts) -> Finding | None:
-    """Room in /dev/shm, where NCCL and DataLoader workers pass data; Docker gives 64 MiB."""
+    """Check /dev/shm, where NCCL and DataLoader workers pass data; Docker gives it 64 MiB."""
     if facts.shm is None:
         return None
     total, free = map(words.gib, facts.shm)
@@ -49,7 +49,7 @@ def shared_memory(facts: Facts) -> Finding | None:
 
 
 def open_files(facts: Facts) -> Finding:
-    """Room for open files and sockets."""
+    """Check how many files and sockets a process may open."""
     limit = facts.open_files
     if limit is None:
         return ok("a process may open any number of files")
@@ -60,7 +60,7 @@ def open_files(facts: Facts) -> Finding:
 
 
 def loopback(facts: Facts) -> Finding:
-    """A free port on which this machine reaches itself."""
+    """Check that this machine can reach itself on a port."""
     if facts.loopback_error:
         lead = f"The ranks cannot meet on a port of localhost ({facts.loopback_error})"
         fix = "let a firewall or sandbox allow it, and have /etc/hosts say `127.0.0.1 localhost`"
@@ -69,7 +69,7 @@ def loopback(facts: Facts) -> Finding:
 
 
 def host_name(facts: Facts) -> Finding:
-    """A host name that leads back to this machine."""
+    """Check that the host name leads back to this machine."""
     if facts.host_error:
         lead = f"The host name {facts.host} {facts.host_error}: the labs use loopback instead"
         return note(f"{lead}; for a plain torchrun add `127.0.1.1 {facts.host}` to /etc/hosts.")
@@ -77,7 +77,7 @@ def host_name(facts: Facts) -> Finding:
 
 
 def proxy(facts: Facts) -> Finding:
-    """No proxy that would catch what a browser or a script sends to this machine itself."""
+    """Check for a proxy that would catch what is sent to this machine itself."""
     settings = {name.lower(): value for name, value in facts.environ.items() if value}
     proxies = [name for name in ("http_proxy", "https_proxy", "all_proxy") if name in settings]
     bypass = {"no": settings.get("no_proxy", "")}
@@ -89,17 +89,17 @@ def proxy(facts: Facts) -> Finding:
 
 
 def scripts(facts: Facts) -> Finding:
-    """A folder into which the notebooks' scripts can be written."""
+    """Check that the notebooks' scripts can be written."""
     return _writable(SCRIPTS, facts, BROKEN, "copy the course to a folder that is yours")
 
 
 def logs(facts: Facts) -> Finding:
-    """A folder for what the runs print."""
+    """Check that the logs of runs can be written."""
     return _writable(LOGS, facts, NOTE, "until it can, logs go to a temporary folder")
 
 
 def disk(facts: Facts) -> Finding:
-    """Room on the disk for scripts, logs, checkpoints and traces."""
+    """Check the room on the disk for scripts, logs, checkpoints and traces."""
     free = facts.disk_free
     if free < 2 * words.GIB:
         lead = f"Only {words.gib(free)} is free on the disk of {SCRIPTS.parent}"
@@ -109,7 +109,7 @@ def disk(facts: Facts) -> Finding:
 
 
 def isolation(facts: Facts) -> Finding:
-    """A place for code that a teacher does not trust. The labs do without, so all is well."""
+    """Check whether untrusted code can be isolated; all is well if not, as no lab needs it."""
     if facts.isolation_error:
         return ok(f"Checks cannot isolate the code of others here: {facts.isolation_error}.")
     return ok("checks can isolate code of others: `python -m course check --isolated`")

@@ -16,7 +16,7 @@ def system(facts: Facts) -> Finding:
         fix = "on Windows, `wsl --install` gives one; open the course in there"
         return broken(f"The labs need Linux: {fix}.")
     if facts.system != "Linux":
-        slower = "every launch takes some seconds longer: warm ranks need Linux"
+        slower = "every launch takes a few seconds longer: warm ranks need Linux"
         return note(f"On {facts.system} {slower}.")
     return ok("Linux")
 
@@ -46,7 +46,7 @@ def packages(facts: Facts) -> Finding:
 
 def torch(facts: Facts) -> Finding:
     """Check that torch is new enough, can be imported, and was tried with the course."""
-    has, wants, failure = facts.box.torch_version, PACKAGES["torch"], facts.torch.import_error
+    has, wants, failure = facts.machine.torch_version, PACKAGES["torch"], facts.torch.import_error
     if _too_old(has, wants):
         fix = f'`python -m pip install -U "torch>={wants}"`'
         return broken(f"torch {has or 'is missing'}; the course needs {wants} or later: {fix}.")
@@ -60,7 +60,7 @@ def torch(facts: Facts) -> Finding:
     if not _too_old(has, UNTRIED_TORCH):
         fix = f'`python -m pip install "torch<{UNTRIED_TORCH}"` brings one that was'
         return note(f"torch {has} is newer than any that the course was tried with: {fix}.")
-    build = f"CUDA {facts.box.torch_cuda}" if facts.box.torch_cuda else "the CPU only"
+    build = f"CUDA {facts.machine.torch_cuda}" if facts.machine.torch_cuda else "the CPU only"
     return ok(f"torch {has}, built for {build}")
 
 

@@ -21,8 +21,8 @@ from typing import Any
 
 from course.core import ROOT, RUNS
 from course.hardware import isolation
-from course.hardware.box import Box
 from course.hardware.doctor.requirements import COURSE, PACKAGES
+from course.hardware.machine import Machine
 
 TORCH_LIMIT_S = 90  # to import torch, from a slow network disk at worst, and try each GPU
 LOOKUP_LIMIT_S = 2  # to look up the host's own name; torch would wait as long at every start
@@ -54,7 +54,7 @@ class Facts:
     `load` is how many processes needed a core in the last minute, None if it is not known.
     """
 
-    box: Box
+    machine: Machine
     load: float | None
     torch: Torch
     system: str
@@ -77,7 +77,7 @@ def examine() -> Facts:
     try:
         host = socket.gethostname()
         facts = {
-            "box": Box.here(),
+            "machine": Machine.here(),
             "load": load(),
             "system": platform.system(),
             "python": sys.version_info[:2],
@@ -88,7 +88,7 @@ def examine() -> Facts:
             "host": host,
             "host_error": host_error(host),
             "folders": {folder: write_error(folder) for folder in (SCRIPTS, LOGS)},
-            "disk_free": shutil.disk_usage(existing(SCRIPTS)).free,
+            "disk_free": shutil.disk_usage(nearest_existing(SCRIPTS)).free,
             "isolation_error": isolation.missing(),
             "environ": dict(os.environ),
         }
@@ -163,7 +163,7 @@ def loopback_error() -> str | None:
 def host_error(host: str) -> str | None:
     """What is wrong with the address of this host's own name, None if nothing is."""
     try:
-        address = within(LOOKUP_LIMIT_S, lambda: socket.gethostbyname(host))
+        address = call_with_timeout(LOOKUP_LIMIT_S, lambda: socket.gethostbyname(host))
     except TimeoutError:
         return f"takes more than {LOOKUP_LIMIT_S} s to look up"
     except OSError:
@@ -175,8 +175,11 @@ def host_error(host: str) -> str | None:
     return None
 
 
-def within(seconds: float, function: Callable[[], Any]) -> Any:
-    """Or raise what `function` does; TimeoutError if it takes longer (then it runs on)."""
+def call_with_timeout(seconds: float, function: Callable[[], Any]) -> Any:
+    """The result of `function()`, or the `OSError` that it raises.
+
+    Raises `TimeoutError` if it takes longer than `seconds`; the call then goes on in its thread.
+    """
     result: list[Any] = []
     failure: list[OSError] = []
 
@@ -196,7 +199,7 @@ def within(seconds: float, function: Callable[[], Any]) -> Any:
     return result[0]
 
 
-def existing(folder: Path) -> Path:
+def nearest_existing(folder: Path) -> Path:
     """The folder itself, or the nearest one above it that exists."""
     return next(path for path in (folder, *folder.parents) if path.is_dir())
 
@@ -204,7 +207,7 @@ def existing(folder: Path) -> Path:
 def write_error(folder: Path) -> str | None:
     """Why `folder`, or the place where it will be, takes no file; None if it does."""
     try:
-        with tempfile.TemporaryFile(dir=existing(folder)) as file:
+        with tempfile.TemporaryFile(dir=nearest_existing(folder)) as file:
             file.write(b"x")
             file.flush()
     except OSError as error:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from support.boxes import box
 from support.fake_nvml import FakeNvml
+from support.machines import machine
 from support.patience import PATIENCE_S, runs, until
 
 from course import hardware
@@ -210,8 +210,8 @@ def test_an_interrupt_ends_the_ranks_of_all_nodes(two, monkeypatch):
 def test_the_nodes_divide_the_gpus_that_this_process_may_use(
     start_nodes, monkeypatch, gpus, visible, count, shares
 ):
-    here = box(FakeNvml(*["A"] * gpus), visible)
-    monkeypatch.setattr(hardware.Box, "here", lambda: here)
+    here = machine(FakeNvml(*["A"] * gpus), visible)
+    monkeypatch.setattr(hardware.Machine, "here", lambda: here)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)

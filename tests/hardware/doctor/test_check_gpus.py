@@ -3,18 +3,18 @@
 from dataclasses import replace
 
 import pytest
-from support.boxes import (
+from support.fake_nvml import FakeNvml
+from support.machines import (
     CPU_BUILD,
     H100,
     ROCM_BUILD,
     assert_finds,
     assert_passes,
-    box,
     case_names,
     eight_gpus,
     facts,
+    machine,
 )
-from support.fake_nvml import FakeNvml
 
 from course.core.words import GIB
 from course.hardware.doctor import check_gpus as gpus
@@ -32,98 +32,98 @@ def says_no(faults, **others):
     """Eight GPUs, of which torch cannot compute on some; on all, if only one reason is given."""
     faults = dict.fromkeys(range(8), faults) if isinstance(faults, str) else faults
     torch = Torch(gloo=True, nccl="2.27.5", gpus=8, faults=faults)
-    return facts(box(EIGHT), torch=torch, **others)
+    return facts(machine(EIGHT), torch=torch, **others)
 
 
 SICK = [  # check, facts, level, what the sentence says
     (
         gpus.driver,
-        facts(box(nvidia=ON_BUS)),
+        facts(machine(nvidia=ON_BUS)),
         BROKEN,
         "not loaded. Until then the labs run on the CPU.",
     ),
     (
         gpus.driver,
-        facts(box(nvidia=replace(ON_BUS, installed=1))),
+        facts(machine(nvidia=replace(ON_BUS, installed=1))),
         NOTE,
         "Until then the labs run on the CPU.",
     ),
     (
         gpus.driver,
-        facts(box(EIGHT_OLD)),
+        facts(machine(EIGHT_OLD)),
         BROKEN,
         "runs CUDA up to 12.2 and torch is built for CUDA 13.0: update the driver",
     ),
     (
         gpus.driver,
-        facts(box(EIGHT_OLD)),
+        facts(machine(EIGHT_OLD)),
         BROKEN,
         '"torch>=2.11" --index-url https://download.pytorch.org/whl/cu126`.',
     ),
     (
         gpus.driver,
-        facts(box(FakeNvml("A", cuda=12020))),
+        facts(machine(FakeNvml("A", cuda=12020))),
         NOTE,
         "update the driver to 580 or later, or `python",
     ),
     (
         gpus.driver,
-        facts(box(FakeNvml("A", cuda=11080))),
+        facts(machine(FakeNvml("A", cuda=11080))),
         NOTE,
         "update the driver to 580 or later.",
     ),
     (
         gpus.driver,
-        facts(box(EIGHT, **CPU_BUILD)),
+        facts(machine(EIGHT, **CPU_BUILD)),
         BROKEN,
         "torch 2.13.0+cpu is built for the CPU only",
     ),
     (
         gpus.driver,
-        facts(box(EIGHT, **CPU_BUILD)),
+        facts(machine(EIGHT, **CPU_BUILD)),
         BROKEN,
         "https://download.pytorch.org/whl/cu130` installs one",
     ),
     (
         gpus.driver,
-        facts(box(EIGHT_OLD, **CPU_BUILD)),
+        facts(machine(EIGHT_OLD, **CPU_BUILD)),
         BROKEN,
         "https://download.pytorch.org/whl/cu126` installs one",
     ),
-    (gpus.driver, facts(box(FakeNvml("A"), **CPU_BUILD)), NOTE, "is built for the CPU only"),
+    (gpus.driver, facts(machine(FakeNvml("A"), **CPU_BUILD)), NOTE, "is built for the CPU only"),
     (
         gpus.visible,
-        facts(box(EIGHT, "0,9")),
+        facts(machine(EIGHT, "0,9")),
         BROKEN,
         "CUDA ignores '9' and all entries after it",
     ),
     (
         gpus.visible,
-        facts(box(FakeNvml("A"), "1")),
+        facts(machine(FakeNvml("A"), "1")),
         NOTE,
         "this machine has only GPU 0, so CUDA ignores '1'",
     ),
     (
         gpus.divided,
-        facts(box(FakeNvml("A", "A", mig={0: 2, 1: 2}))),
+        facts(machine(FakeNvml("A", "A", mig={0: 2, 1: 2}))),
         BROKEN,
         "MIG is on, and the labs can use only one of the instances",
     ),
     (
         gpus.divided,
-        facts(box(FakeNvml("A", mig={0: 0}))),
+        facts(machine(FakeNvml("A", mig={0: 0}))),
         NOTE,
         "MIG is on and there is no instance to compute on",
     ),
     (
         gpus.alike,
-        facts(box(FakeNvml("A", "B"))),
+        facts(machine(FakeNvml("A", "B"))),
         NOTE,
         "The GPUs differ (A, B), so each step waits for the slowest",
     ),
     (
         gpus.room,
-        facts(box(TWO_FULL)),
+        facts(machine(TWO_FULL)),
         NOTE,
         "free on GPU 0 (3 GiB of 80 GiB), GPU 1 (3 GiB of 80 GiB): `nvidia-smi`",
     ),
@@ -165,7 +165,7 @@ SICK = [  # check, facts, level, what the sentence says
     ),
     (
         gpus.cuda,
-        facts(box(EIGHT), torch=Torch(gloo=True, nccl="2.27.5", gpus=7)),
+        facts(machine(EIGHT), torch=Torch(gloo=True, nccl="2.27.5", gpus=7)),
         BROKEN,
         "The driver shows 8 GPUs and CUDA 7",
     ),
@@ -175,57 +175,62 @@ SICK = [  # check, facts, level, what the sentence says
         BROKEN,
         "built without Gloo",
     ),
-    (gpus.backend, facts(box(EIGHT), torch=Torch(True, gpus=8)), BROKEN, "built without NCCL"),
+    (gpus.backend, facts(machine(EIGHT), torch=Torch(True, gpus=8)), BROKEN, "built without NCCL"),
     (
         gpus.driver,
-        facts(box(**ROCM_BUILD)),
+        facts(machine(**ROCM_BUILD)),
         NOTE,
         "built for AMD's GPUs, which the labs do not use",
     ),
     (
         gpus.divided,
-        facts(box(FakeNvml("A", "A", mig={0: 1, 1: 2}))),
+        facts(machine(FakeNvml("A", "A", mig={0: 1, 1: 2}))),
         BROKEN,
         "and do so before you start scripts from a terminal",
     ),
     (
         gpus.shared,
-        facts(box(FakeNvml("A", "A", exclusive=(1,)))),
+        facts(machine(FakeNvml("A", "A", exclusive=(1,)))),
         NOTE,
         "One process at a time may use GPU 1 (mode EXCLUSIVE_PROCESS)",
     ),
-    (gpus.precision, facts(box(EIGHT), environ={gpus.TF32: "1"}), NOTE, "rounds float32 products"),
+    (
+        gpus.precision,
+        facts(machine(EIGHT), environ={gpus.TF32: "1"}),
+        NOTE,
+        "rounds float32 products",
+    ),
 ]
 WELL = [  # check, facts, what the sentence says; None: nothing to look at
     (gpus.driver, facts(), "no NVIDIA GPU: the labs run on the CPU with Gloo"),
-    (gpus.driver, facts(box(EIGHT)), "NVIDIA driver 580.65.06 runs CUDA up to 13.0"),
+    (gpus.driver, facts(machine(EIGHT)), "NVIDIA driver 580.65.06 runs CUDA up to 13.0"),
     (
         gpus.driver,
-        facts(box(EIGHT_OLD, torch_cuda="12.6")),
+        facts(machine(EIGHT_OLD, torch_cuda="12.6")),
         "NVIDIA driver 580.65.06 runs CUDA up to 12.2",
     ),
     (gpus.visible, facts(), None),
     (
         gpus.visible,
-        facts(box(EIGHT, "2,3"), environ={VARIABLE: "2,3"}),
+        facts(machine(EIGHT, "2,3"), environ={VARIABLE: "2,3"}),
         "CUDA_VISIBLE_DEVICES=2,3 shows 2 of 8 GPUs",
     ),
-    (gpus.divided, facts(box(EIGHT)), None),
-    (gpus.divided, facts(box(FakeNvml("A", mig={0: 1}))), None),
-    (gpus.shared, facts(box(EIGHT)), None),
-    (gpus.shared, facts(box(FakeNvml("A", exclusive=(0,)))), None),
-    (gpus.precision, facts(box(EIGHT), environ={gpus.TF32: "0"}), None),
+    (gpus.divided, facts(machine(EIGHT)), None),
+    (gpus.divided, facts(machine(FakeNvml("A", mig={0: 1}))), None),
+    (gpus.shared, facts(machine(EIGHT)), None),
+    (gpus.shared, facts(machine(FakeNvml("A", exclusive=(0,)))), None),
+    (gpus.precision, facts(machine(EIGHT), environ={gpus.TF32: "0"}), None),
     (gpus.precision, facts(environ={gpus.TF32: "1"}), None),
     (gpus.alike, facts(), None),
-    (gpus.alike, facts(box(FakeNvml("A"))), "1 × A"),
-    (gpus.alike, facts(box(EIGHT)), f"8 × {H100}, each pair connected by NVLink (NV18)"),
+    (gpus.alike, facts(machine(FakeNvml("A"))), "1 × A"),
+    (gpus.alike, facts(machine(EIGHT)), f"8 × {H100}, each pair connected by NVLink (NV18)"),
     (gpus.room, facts(), None),
-    (gpus.room, facts(box(EIGHT)), "at least 79 GiB free on each GPU"),
-    (gpus.cuda, facts(box(EIGHT, **CPU_BUILD)), None),
-    (gpus.cuda, facts(box(EIGHT), torch=Torch(import_error="it took more than 90 s")), None),
-    (gpus.cuda, facts(box(EIGHT)), "torch computes on each of 8 GPUs"),
-    (gpus.cuda, facts(box(FakeNvml("A"))), "torch computes on the GPU"),
-    (gpus.backend, facts(box(EIGHT)), "NCCL 2.27.5 and Gloo"),
+    (gpus.room, facts(machine(EIGHT)), "at least 79 GiB free on each GPU"),
+    (gpus.cuda, facts(machine(EIGHT, **CPU_BUILD)), None),
+    (gpus.cuda, facts(machine(EIGHT), torch=Torch(import_error="it took more than 90 s")), None),
+    (gpus.cuda, facts(machine(EIGHT)), "torch computes on each of 8 GPUs"),
+    (gpus.cuda, facts(machine(FakeNvml("A"))), "torch computes on the GPU"),
+    (gpus.backend, facts(machine(EIGHT)), "NCCL 2.27.5 and Gloo"),
     (gpus.backend, facts(torch=Torch(gloo=True)), "Gloo"),
     (gpus.backend, facts(torch=Torch(import_error="no")), None),
 ]
@@ -237,7 +242,7 @@ def test_a_check_finds_its_fault_and_no_other_check_does(check, facts, level, wo
 
 
 @pytest.mark.parametrize(("check", "facts", "words"), WELL, ids=case_names(WELL))
-def test_a_check_lets_a_sound_box_pass(check, facts, words):
+def test_a_check_lets_a_sound_machine_pass(check, facts, words):
     assert_passes(check(facts), words)
 
 

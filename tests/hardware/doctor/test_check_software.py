@@ -1,7 +1,15 @@
 """The checks of the doctor on the system, Python and the packages, sick and well."""
 
 import pytest
-from support.boxes import CPU_BUILD, assert_finds, assert_passes, box, case_names, facts, installed
+from support.machines import (
+    CPU_BUILD,
+    assert_finds,
+    assert_passes,
+    case_names,
+    facts,
+    installed,
+    machine,
+)
 
 from course.hardware.doctor import check_software as software
 from course.hardware.doctor.facts import Torch
@@ -37,13 +45,13 @@ SICK = [  # check, facts, level, what the sentence says
     ),
     (
         software.torch,
-        facts(box(torch_version=None)),
+        facts(machine(torch_version=None)),
         BROKEN,
         "torch is missing; the course needs 2.11 or later: `python -m pip",
     ),
     (
         software.torch,
-        facts(box(torch_version="2.9.1+cu128")),
+        facts(machine(torch_version="2.9.1+cu128")),
         BROKEN,
         'pip install -U "torch>=2.11"`',
     ),
@@ -61,7 +69,7 @@ SICK = [  # check, facts, level, what the sentence says
     ),
     (
         software.torch,
-        facts(box(torch_version="2.16.0+cu130")),
+        facts(machine(torch_version="2.16.0+cu130")),
         NOTE,
         'newer than any that the course was tried with: `python -m pip install "torch<2.16"`',
     ),
@@ -77,10 +85,10 @@ WELL = [  # check, facts, what the sentence says; None: nothing to look at
     ),
     (
         software.torch,
-        facts(box(torch_version="2.11.0a0+git1")),
+        facts(machine(torch_version="2.11.0a0+git1")),
         "torch 2.11.0a0+git1, built for CUDA 13.0",
     ),
-    (software.torch, facts(box(**CPU_BUILD)), "torch 2.13.0+cpu, built for the CPU only"),
+    (software.torch, facts(machine(**CPU_BUILD)), "torch 2.13.0+cpu, built for the CPU only"),
 ]
 
 
@@ -90,7 +98,7 @@ def test_a_check_finds_its_fault_and_no_other_check_does(check, facts, level, wo
 
 
 @pytest.mark.parametrize(("check", "facts", "words"), WELL, ids=case_names(WELL))
-def test_a_check_lets_a_sound_box_pass(check, facts, words):
+def test_a_check_lets_a_sound_machine_pass(check, facts, words):
     assert_passes(check(facts), words)
 
 

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.boxes import put
+from support.machines import put
 from support.patience import PATIENCE_S
 
 from course.hardware.doctor import facts
@@ -111,7 +111,7 @@ def test_a_cuda_that_does_not_start_is_told_for_every_gpu(tmp_path, monkeypatch,
 
 
 def fake_torch(folder, monkeypatch, gpus, computing="return self.total", starting="pass"):
-    """A module `torch` for a box with GPUs, as the driver and as CUDA count them."""
+    """A module `torch` for a machine with GPUs, as the driver and as CUDA count them."""
     in_driver, in_cuda = gpus
     code = FAKE_TORCH.format(
         computing=computing, starting=starting, in_driver=in_driver, in_cuda=in_cuda

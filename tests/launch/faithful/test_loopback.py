@@ -1,4 +1,4 @@
-"""While a run on one box goes on, no other box can reach any of it.
+"""While a run on one machine goes on, no other machine can reach any of it.
 
 In a terminal this is different, but a script cannot notice it.
 """
@@ -31,8 +31,8 @@ def listening(process: psutil.Process) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["standalone", "plain", "fixed port", "accelerate"])
-def test_a_run_on_one_box_listens_on_loopback_alone(client: Client, kind: str) -> None:
-    words = {
+def test_a_run_on_one_machine_listens_on_loopback_alone(client: Client, kind: str) -> None:
+    command = {
         "standalone": torchrun(),
         "plain": ("torchrun", "--nproc-per-node", "2"),
         "fixed port": (*FIXED, str(free_port())),
@@ -41,7 +41,7 @@ def test_a_run_on_one_box_listens_on_loopback_alone(client: Client, kind: str) -
     for file in client.folder.glob("ready*"):
         file.unlink()
     client.script("script", HUNG)
-    client.start(*words, "script.py", str(client.folder))
+    client.start(*command, "script.py", str(client.folder))
     until(lambda: len(list(client.folder.glob("ready*"))) == 2)
     by_process = [listening(process) for process in client.others().values()]
     client.rank(1).kill()
@@ -69,8 +69,8 @@ for each in psutil.Process().net_connections(kind="tcp"):
 
 def stores(host: str, port: int) -> subprocess.CompletedProcess:
     """Run a process that makes a store, reaches it twice, and prints where it listens."""
-    words = [sys.executable, "-c", STORES, host, str(port)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
+    command = [sys.executable, "-c", STORES, host, str(port)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
 
 
 @pytest.mark.parametrize(("host", "fixed"), [("127.0.0.1", True), ("localhost", False)])

@@ -14,9 +14,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.rest]
 def test_two_clients_at_once(client: Client, tmp_path: Path) -> None:
     other = Client(tmp_path / "other", warm=False)
     with_accelerate = ("accelerate", "launch", "--cpu", "--num_processes", "2")
-    for one, words in ((client, torchrun()), (other, with_accelerate)):
+    for one, command in ((client, torchrun()), (other, with_accelerate)):
         one.script("joining", JOINING)
-        one.start(*words, "joining.py")
+        one.start(*command, "joining.py")
     for one in (client, other):
         answer = one.result()
         assert answer["ok"] and answer["stdout"][0] == answer["stdout"][1] == "2"

@@ -1,4 +1,4 @@
-"""The facts of a box, and how the labs use it, for this box and for others."""
+"""The facts of a machine, and how the labs use it, for this machine and for others."""
 
 import os
 import subprocess
@@ -6,21 +6,21 @@ import sys
 
 import psutil
 import pytest
-from support.boxes import H100, box, put
 from support.fake_nvml import FakeNvml
+from support.machines import H100, machine, put
 
-from course.hardware import box as hardware_box
-from course.hardware.box import Box
-from course.hardware.box_card import Card
+from course import hardware
+from course.hardware.machine import Machine
+from course.hardware.machine_card import Card
 
 
-def test_this_box_agrees_with_the_operating_system():
-    here = Box.here()
-    assert 1 <= here.physical <= here.cores <= len(os.sched_getaffinity(0)) <= here.machine_cores
+def test_this_machine_agrees_with_the_operating_system():
+    here = Machine.here()
+    assert 1 <= here.physical <= here.cores <= len(os.sched_getaffinity(0)) <= here.all_cores
     assert 0 < here.memory_free <= here.memory <= psutil.virtual_memory().total
-    assert hardware_box.cores() == here.cores and hardware_box.ranks() == here.ranks
-    assert hardware_box.device() == here.device and hardware_box.backend() == here.backend
-    assert hardware_box.gpu_count() == here.usable_gpus
+    assert hardware.cores() == here.cores and hardware.ranks() == here.ranks
+    assert hardware.device() == here.device and hardware.backend() == here.backend
+    assert hardware.gpu_count() == here.usable_gpus
 
 
 def test_asking_imports_no_torch():
@@ -41,7 +41,7 @@ def test_torch_build_is_what_torch_says():
     says = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert list(map(str, hardware_box.torch_build())) == says
+    assert list(map(str, hardware.machine.torch_build())) == says
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_torch_build_is_what_torch_says():
     ],
 )
 def test_what_the_labs_use(gpu_count, torch_cuda, cores, ranks, device, backend):
-    here = box(FakeNvml(*[H100] * gpu_count), torch_cuda=torch_cuda, cores=cores)
+    here = machine(FakeNvml(*[H100] * gpu_count), torch_cuda=torch_cuda, cores=cores)
     assert (here.ranks, here.device, here.backend) == (ranks, device, backend)
 
 
@@ -67,7 +67,7 @@ def test_what_the_labs_use(gpu_count, torch_cuda, cores, ranks, device, backend)
     [("13.0", 12080, True), ("12.6", 12020, False), ("12.6", 13000, False)],
 )
 def test_driver_runs_every_build_of_its_major_version_and_of_earlier_ones(built, driver, old):
-    here = box(FakeNvml(H100, H100, cuda=driver), torch_cuda=built)
+    here = machine(FakeNvml(H100, H100, cuda=driver), torch_cuda=built)
     assert here.driver_too_old is old
     assert here.usable_gpus == (0 if old else 2)
     assert ("built for CUDA 13.0 and the driver runs CUDA up to 12.8" in repr(Card(here))) is old
@@ -76,4 +76,4 @@ def test_driver_runs_every_build_of_its_major_version_and_of_earlier_ones(built,
 def test_quota_limits_the_cores(tmp_path):
     put(tmp_path, "proc/self/cgroup", "0::/\n")
     put(tmp_path, "sys/fs/cgroup/cpu.max", "50000 100000\n")
-    assert Box.here(FakeNvml(), {}, tmp_path).cores == 1
+    assert Machine.here(FakeNvml(), {}, tmp_path).cores == 1

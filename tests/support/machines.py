@@ -1,4 +1,4 @@
-"""Made-up boxes, and what the doctor reads there: all is sound except what a test names."""
+"""Made-up machines, and what the doctor reads there: all is sound except what a test names."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,11 +8,11 @@ import pynvml
 
 from course.core.words import GIB
 from course.hardware import gpus
-from course.hardware.box import Box
 from course.hardware.doctor import CHECKS
 from course.hardware.doctor.facts import LOGS, SCRIPTS, Facts, Torch
 from course.hardware.doctor.findings import OK, Finding
 from course.hardware.doctor.requirements import COURSE, PACKAGES
+from course.hardware.machine import Machine
 from support.fake_nvml import FakeNvml
 
 H100 = "NVIDIA H100 80GB HBM3"
@@ -21,20 +21,20 @@ ROCM_BUILD = {"torch_cuda": None, "torch_version": "2.13.0+rocm6.4"}
 CPU_BUILD = {"torch_cuda": None, "torch_version": "2.13.0+cpu"}
 
 
-def box(nvml=None, visible=None, root=Path("/nowhere"), cores=16, **others) -> Box:
-    """A sound box with the GPUs of `nvml` (none by default) and this CUDA_VISIBLE_DEVICES."""
+def machine(nvml=None, visible=None, root=Path("/nowhere"), cores=16, **others) -> Machine:
+    """A sound machine with the GPUs of `nvml` (none by default) and this CUDA_VISIBLE_DEVICES."""
     environ = {} if visible is None else {gpus.VARIABLE: visible}
     sound = {
         "cpu": "Test CPU",
         "cores": cores,
         "physical": cores,
-        "machine_cores": cores,
+        "all_cores": cores,
         "memory": 64 * GIB,
         "memory_free": 60 * GIB,
         "torch_version": "2.13.0",
         "torch_cuda": "13.0",
     }
-    return replace(Box.here(nvml or FakeNvml(**NO_GPU), environ, root), **(sound | others))
+    return replace(Machine.here(nvml or FakeNvml(**NO_GPU), environ, root), **(sound | others))
 
 
 def eight_gpus(**others) -> FakeNvml:
@@ -55,9 +55,9 @@ def installed(**versions) -> dict:
 
 def facts(here=None, **others) -> Facts:
     """What the doctor reads on a sound machine."""
-    here = here or box()
+    here = here or machine()
     sound = {
-        "box": here,
+        "machine": here,
         "load": 0.5,
         "torch": Torch(gloo=True, nccl="2.27.5", gpus=here.usable_gpus),
         "system": "Linux",

@@ -1,4 +1,4 @@
-"""The facts of this box, and the ranks, device and backend that the labs derive from them.
+"""The facts of this machine, and the ranks, device and backend that the labs derive from them.
 
 Nothing here imports torch or touches CUDA, so a notebook kernel may call it before it forks its
 ranks.
@@ -22,11 +22,11 @@ NVIDIA, DISPLAY = "0x10de", "0x03"  # PCI vendor; PCI class of graphics and comp
 
 
 @dataclass(frozen=True)
-class Box:
+class Machine:
     """The facts of one machine; memory in bytes.
 
     `cores` is the number of logical cores that this process may use, given its affinity and the
-    container's quota; `physical` counts the physical cores behind them, and `machine_cores` all
+    container's quota; `physical` counts the physical cores behind them, and `all_cores` all
     logical cores of the machine. `torch_cuda` is the CUDA version that torch was built with, None
     for a CPU-only build.
     """
@@ -34,7 +34,7 @@ class Box:
     cpu: str
     cores: int
     physical: int
-    machine_cores: int
+    all_cores: int
     memory: int
     memory_free: int
     nvidia: Gpus
@@ -44,7 +44,7 @@ class Box:
     @classmethod
     def here(
         cls, nvml: Any = None, environ: Mapping[str, str] = os.environ, root: Path = Path("/")
-    ) -> "Box":
+    ) -> "Machine":
         """Read the facts of this machine.
 
         `nvml` can stand in for pynvml, and `root` for the folder that holds /proc and /sys.
@@ -57,7 +57,7 @@ class Box:
             cpu=quotas.cpu_name(root),
             cores=cores,
             physical=min(cores, quotas.physical_cores(root, usable)),
-            machine_cores=os.cpu_count() or cores,
+            all_cores=os.cpu_count() or cores,
             memory=total,
             memory_free=free,
             nvidia=gpus.here(environ, nvidia_on_bus(root), nvml),
@@ -136,8 +136,8 @@ class Box:
 
 
 def ranks() -> int:
-    """The number of ranks in the labs on this box; on GPUs, one for each of `gpu_count()`."""
-    return Box.here().ranks
+    """The number of ranks in the labs on this machine; on GPUs, one for each of `gpu_count()`."""
+    return Machine.here().ranks
 
 
 def gpu_count() -> int:
@@ -147,28 +147,28 @@ def gpu_count() -> int:
     GPUs at all because it is built for the CPU only or the driver is too old for it. Up to this
     many ranks run on GPUs; if more are started, all of them run on the CPU.
     """
-    return Box.here().usable_gpus
+    return Machine.here().usable_gpus
 
 
 def cores() -> int:
     """The number of logical cores that this process may use."""
-    return Box.here().cores
+    return Machine.here().cores
 
 
 def device() -> str:
-    """The device on which the labs' ranks compute on this box: 'cuda' or 'cpu'.
+    """The device on which the labs' ranks compute on this machine: 'cuda' or 'cpu'.
 
-    'cuda' promises a GPU to each rank of a run with two to `ranks()` ranks. It takes two GPUs: on a
-    box with one, this is 'cpu', although a script of one process could use the GPU. So pass it to
-    a script whose figures are compared with those of ranks, to make it compute on their device:
+    'cuda' promises a GPU to each rank of a run with two to `ranks()` ranks. It takes two GPUs: with
+    one, this is 'cpu', although a script of one process could use the GPU. So pass it to a script
+    whose figures are compared with those of ranks, to make it compute on their device:
     ``%python src/single.py --device {hardware.device()}``.
     """
-    return Box.here().device
+    return Machine.here().device
 
 
 def backend() -> str:
-    """The backend of the labs' ranks on this box: 'nccl' if `device()` is 'cuda', else 'gloo'."""
-    return Box.here().backend
+    """The backend of the labs' ranks here: 'nccl' if `device()` is 'cuda', else 'gloo'."""
+    return Machine.here().backend
 
 
 def nvidia_on_bus(root: Path) -> int:

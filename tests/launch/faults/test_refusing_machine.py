@@ -1,4 +1,4 @@
-"""The box refuses: a port is taken, a folder is read-only, or a disk is full."""
+"""The machine refuses: a port is taken, a folder is read-only, or a disk is full."""
 
 import contextlib
 import socket
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 @once
 @pytest.mark.parametrize(
-    "words",
+    "command",
     [
         ("torchrun", "--standalone", "--nproc-per-node", "2"),
         ("torchrun", "--nproc-per-node", "2"),
@@ -27,13 +27,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.rest]
     ],
     ids=["standalone", "plain", "accelerate"],
 )
-def test_usual_port_is_taken(client: Client, words: tuple[str, ...]) -> None:
+def test_usual_port_is_taken(client: Client, command: tuple[str, ...]) -> None:
     client.script("joining", JOINING)
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         until(lambda: _listens(taken, 29500))  # another test may have it for a while
-        answer = client.run(*words, "joining.py")
-    if words[0] == "torchrun" and "--standalone" not in words and torch.__version__ < (2, 13):
+        answer = client.run(*command, "joining.py")
+    if command[0] == "torchrun" and "--standalone" not in command and torch.__version__ < (2, 13):
         assert not answer["ok"] and "EADDRINUSE" in str(answer)  # later ones take another port
         return
     assert answer["ok"], answer

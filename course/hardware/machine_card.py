@@ -1,4 +1,4 @@
-"""The card of a box: its hardware and how the labs use it, at a glance."""
+"""The card of a machine: its hardware and how the labs use it, at a glance."""
 
 import html
 from collections import Counter
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from course.core import words
 from course.drawing import html_card, palette
 from course.hardware import gpus
-from course.hardware.box import Box
+from course.hardware.machine import Machine
 
 
 @dataclass(frozen=True)
 class Card:
-    """The box at a glance: a white card in a notebook, plain lines in a terminal."""
+    """The machine at a glance: a white card in a notebook, plain lines in a terminal."""
 
-    box: Box
+    machine: Machine
 
     @property
     def lines(self) -> dict[str, str]:
         """The texts of the card, by topic."""
         topics = {"CPU": _cores, "Memory": _memory, "GPUs": _gpus, "torch": _torch, "Labs": _labs}
-        return {topic: text(self.box) for topic, text in topics.items()}
+        return {topic: text(self.machine) for topic, text in topics.items()}
 
     def __repr__(self) -> str:
         return "\n".join(f"{topic:<8}{text}" for topic, text in self.lines.items())
@@ -31,14 +31,14 @@ class Card:
         table = "margin:0 0 8px;border-collapse:collapse;font-size:14px"
         return html_card.card(
             f'<table style="{table};color:{palette.INK}">{rows}</table>'
-            f"{_dots(self.box.ranks)}{html.escape(labs)}",
+            f"{_dots(self.machine.ranks)}{html.escape(labs)}",
             f"display:inline-block;font:14px/1.7 {palette.FONT};padding:12px 18px",
         )
 
 
 def card() -> Card:
-    """The card of this box."""
-    return Card(Box.here())
+    """The card of this machine."""
+    return Card(Machine.here())
 
 
 def _row(topic: str, text: str) -> str:
@@ -58,52 +58,52 @@ def _dots(count: int) -> str:
     )
 
 
-def _cores(box: Box) -> str:
-    count = words.plural(box.cores, "core")
-    if box.physical < box.cores:
-        count = f"{box.cores} hardware threads on {words.plural(box.physical, 'core')}"
-    if box.cores < box.machine_cores:
-        count += f" of the machine's {box.machine_cores}"
-    return f"{box.cpu}, {count}"
+def _cores(machine: Machine) -> str:
+    count = words.plural(machine.cores, "core")
+    if machine.physical < machine.cores:
+        count = f"{machine.cores} hardware threads on {words.plural(machine.physical, 'core')}"
+    if machine.cores < machine.all_cores:
+        count += f" of the machine's {machine.all_cores}"
+    return f"{machine.cpu}, {count}"
 
 
-def _memory(box: Box) -> str:
-    return f"{words.gib(box.memory)}, {words.gib(box.memory_free)} free"
+def _memory(machine: Machine) -> str:
+    return f"{words.gib(machine.memory)}, {words.gib(machine.memory_free)} free"
 
 
-def _gpus(box: Box) -> str:
-    if not box.gpus:
-        installed = box.nvidia.installed
+def _gpus(machine: Machine) -> str:
+    if not machine.gpus:
+        installed = machine.nvidia.installed
         return f"{installed} installed, none to use" if installed else "none"
-    kinds = Counter((gpu.name, gpu.memory) for gpu in box.gpus)
+    kinds = Counter((gpu.name, gpu.memory) for gpu in machine.gpus)
     phrases = []
     for (name, memory), count in kinds.items():
         size = f" ({words.gib(memory)})" if memory else ""
         phrases.append(f"{count} × {name}{size}")
-    if box.links:
-        phrases.append(gpus.links_in_words(box.links))
+    if machine.links:
+        phrases.append(gpus.links_in_words(machine.links))
     return ", ".join(phrases)
 
 
-def _torch(box: Box) -> str:
-    if box.torch_version is None:
+def _torch(machine: Machine) -> str:
+    if machine.torch_version is None:
         return "not installed"
-    phrases = [box.torch_version]
-    without_cuda = "built for AMD's GPUs" if box.rocm else "built for the CPU only"
-    phrases.append(f"built for CUDA {box.torch_cuda}" if box.torch_cuda else without_cuda)
-    if box.nvidia.driver:
-        phrases.append(f"NVIDIA driver {box.nvidia.driver}")
-    if box.nvidia.driver_cuda:
-        phrases.append(f"which runs {box.nvidia.driver_cuda_text}")
+    phrases = [machine.torch_version]
+    without_cuda = "built for AMD's GPUs" if machine.rocm else "built for the CPU only"
+    phrases.append(f"built for CUDA {machine.torch_cuda}" if machine.torch_cuda else without_cuda)
+    if machine.nvidia.driver:
+        phrases.append(f"NVIDIA driver {machine.nvidia.driver}")
+    if machine.nvidia.driver_cuda:
+        phrases.append(f"which runs {machine.nvidia.driver_cuda_text}")
     return ", ".join(phrases)
 
 
-def _labs(box: Box) -> str:
-    if box.device == "cuda":
-        return f"Here the labs use {box.ranks} ranks, one per GPU, with NCCL."
+def _labs(machine: Machine) -> str:
+    if machine.device == "cuda":
+        return f"Here the labs use {machine.ranks} ranks, one per GPU, with NCCL."
     why = ""
-    if box.usable_gpus == 1:
+    if machine.usable_gpus == 1:
         why = " (ranks over NCCL need a GPU each, and there is one)"
-    elif box.gpus or box.nvidia.installed:
-        why = f" ({box.obstacle})"
-    return f"Here the labs use {box.ranks} ranks on the CPU with Gloo{why}."
+    elif machine.gpus or machine.nvidia.installed:
+        why = f" ({machine.obstacle})"
+    return f"Here the labs use {machine.ranks} ranks on the CPU with Gloo{why}."
