@@ -26,9 +26,9 @@ test: install            # checks this machine and the course; ARGS="labs" runs 
 test-rest: install       # all that `make test` leaves out
 	.venv/bin/python -m pytest --nbval $(SMALL) -m "rest or sampled" $(ARGS)
 
-quick: lint              # for the edit loop: style, built files, every test that is not slow
+quick: lint              # for the edit loop: style, built files, and the fast tests of `make test`
 	.venv/bin/python -m course build --check
-	.venv/bin/python -m pytest tests -m "not slow" $(ARGS)
+	.venv/bin/python -m pytest tests -m "not slow and not rest and not sampled" $(ARGS)
 
 # `notebooks`, `prose` and `scripts` replace files; your changes in labs/ are kept in labs/src/kept.
 notebooks: install       # labs/, solutions/ and images/ from the lessons; ARGS="02_all_reduce" builds one
