@@ -40,7 +40,7 @@ exercise: install        # the skeleton of a new exercise, or a new lab: NAME=my
 changes: install         # slightly changed solutions that a check accepts: NAME=my_barrier takes minutes, all take hours
 	PYTHONPATH=tests .venv/bin/python tests/tools/change_solutions.py build/changes $(NAME) $(ARGS)
 
-prose: base              # the same after a change of prose only: seconds, runs nothing
+prose: base              # the same after a change to prose only: seconds, runs nothing
 	.venv/bin/python -m course build --prose $(ARGS)
 
 scripts: base            # only the scripts that the notebooks write
