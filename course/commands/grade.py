@@ -212,8 +212,8 @@ def _write(out: Path, book: Gradebook) -> None:
     print(f"The class is in {out / 'index.html'}, its points in {out / 'grades.csv'}.")
     if missing := sum(len(line.not_judged) for line in book.lines):
         print(
-            f"{words.plural(missing, 'exercise')} not judged: start the command again, and it "
-            "asks only what is missing."
+            f"{words.plural(missing, 'exercise')} not judged: run the command again, and it "
+            "checks only what has not been judged."
         )
 
 

@@ -171,7 +171,7 @@ def test_when_the_minutes_of_a_learner_are_over_the_rest_is_not_judged(
     assert run(folder, "--minutes", "1", "--jobs", "1") == NOT_JUDGED
     rows = table(folder)
     assert (rows["ada"]["not judged"], rows["bob"]["not judged"]) == ("ring", "")
-    assert "the 1 minutes of this learner were over" in page(folder, "feedback/ada.html")
+    assert "this learner&#x27;s 1 minutes are up" in page(folder, "feedback/ada.html")
 
 
 def test_a_script_that_equals_another_or_the_solution_is_pointed_out(tmp_path, judged):

@@ -63,8 +63,8 @@ def index(book: Gradebook) -> str:
     )
     unjudged = sum(len(line.not_judged) for line in book.lines)
     warning = (
-        f"<p><b>{words.plural(unjudged, 'exercise')} not judged.</b> Start the command again: it "
-        "asks only what is not judged yet.</p>"
+        f"<p><b>{words.plural(unjudged, 'exercise')} not judged.</b> Run the command again: it "
+        "checks only what has not been judged.</p>"
     )
     max_points = words.significant(book.max_points, 4)
     return (

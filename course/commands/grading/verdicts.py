@@ -77,7 +77,7 @@ class Judge:
         learner = submission.learner
         left = self.minutes * 60 - self._spent.get(learner, 0.0)
         if left <= 0:
-            over = f"the {self.minutes:g} minutes of this learner were over"
+            over = f"this learner's {self.minutes:g} minutes are up"
             return _not_judged(name, f"{over}: `--minutes` gives more")
         start = time.monotonic()
         try:
