@@ -11,7 +11,7 @@ from course.commands.check import NOT_JUDGED
 from course.commands.grading import comments, expected, feedback, pages, roster
 from course.commands.grading.alike import Group, alike
 from course.commands.grading.gradebook import NO_COMMENT, Gradebook, GradebookLine, days_late
-from course.commands.grading.names import slug
+from course.commands.grading.names import file_name
 from course.commands.grading.roster import Roster
 from course.commands.grading.submissions import MARK, Submission, collect
 from course.commands.grading.suspicions import suspicions
@@ -205,7 +205,7 @@ def _write(out: Path, book: Gradebook) -> None:
     write_atomically(out / "index.html", pages.index(book))
     write_atomically(out / "grades.csv", feedback.csv(book))
     for line in book.lines:
-        name = slug(line.learner)
+        name = file_name(line.learner)
         write_atomically(out / "feedback" / f"{name}.html", feedback.page(line))
         junit = check_formats.junit(line.reports.values(), line.learner)
         write_atomically(out / "junit" / f"{name}.xml", junit)

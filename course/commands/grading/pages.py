@@ -4,7 +4,7 @@ from html import escape
 from urllib.parse import quote
 
 from course.commands.grading.gradebook import Gradebook, GradebookLine
-from course.commands.grading.names import slug
+from course.commands.grading.names import file_name
 from course.core import words
 from course.drawing import palette
 from course.exercises import Report
@@ -106,7 +106,7 @@ def _table(book: Gradebook) -> str:
 
 
 def _row(line: GradebookLine, with_sections: bool) -> str:
-    link = f"feedback/{quote(slug(line.learner))}.html"
+    link = f"feedback/{quote(file_name(line.learner))}.html"
     cells = "".join(
         cell(line.reports.get(name), line.comment.points.get(name)) for name in line.weights
     )

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from course.commands.grading.names import Owner, plain
+from course.commands.grading.names import Owner, comparable
 from course.core import CourseError
 
 NUMBERS = ("id", "identifier")  # columns whose numbers Moodle or Canvas puts into file names
@@ -87,18 +87,21 @@ class Roster:
         for key in {match[0] for match in numbers if match}:  # 123 of "Participant 123"
             self._numbers.setdefault(key, []).append(person)
         logins = [address.partition("@")[0] for address in ids]
-        for key in {plain(text) for text in (*ids, *logins)} - {""}:
+        for key in {comparable(text) for text in (*ids, *logins)} - {""}:
             self._ids.setdefault(key, []).append(person)
-        for key in {plain(spelling) for name in names for spelling in (name, _swap(name))} - {""}:
+        for key in {comparable(spelling) for name in names for spelling in (name, _swap(name))} - {
+            ""
+        }:
             self._names.setdefault(key, []).append(person)
 
     def find(self, owner: Owner) -> Person | None:
         """The person who owns a submission; None if that is not certain."""
-        name = plain(owner.learner)
+        name = comparable(owner.learner)
         numbered = [
             person
             for person in self._numbers.get(owner.number, [])
-            if self._has_numbered_files or all(plain(word) in name for word in person.name.split())
+            if self._has_numbered_files
+            or all(comparable(word) in name for word in person.name.split())
         ]
         by_ending = self._with_id_at_end(owner.learner) if owner.is_clone else []
         for people in (numbered, self._ids.get(name, []), self._names.get(name, []), by_ending):
@@ -115,7 +118,7 @@ class Roster:
         """The people whose id ends a repository's name; the longest such id counts."""
         parts = name.split("-")
         for first in range(1, len(parts)):
-            if people := self._ids.get(plain("".join(parts[first:])), []):
+            if people := self._ids.get(comparable("".join(parts[first:])), []):
                 return people
         return []
 

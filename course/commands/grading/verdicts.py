@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 
 from course.checks import check, digest
-from course.commands.grading.names import slug
+from course.commands.grading.names import file_name
 from course.commands.grading.submissions import Submission
 from course.core import CourseError, Interrupted, todo, words, write_atomically
 from course.exercises import Outcome, Report, Result, exercises
@@ -57,7 +57,7 @@ class Judge:
         return verdicts
 
     def _path(self, submission: Submission, name: str) -> Path:
-        return self.folder / slug(submission.learner) / f"{name}.json"
+        return self.folder / file_name(submission.learner) / f"{name}.json"
 
     def _inputs(self, submission: Submission) -> dict:
         """Everything that a verdict depends on."""
