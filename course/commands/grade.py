@@ -8,7 +8,7 @@ from pathlib import Path
 
 from course.commands import check_formats
 from course.commands.check import NOT_JUDGED
-from course.commands.grading import comments, expected, feedback, pages, roster
+from course.commands.grading import comments, feedback, guesses_page, pages, roster
 from course.commands.grading.alike import Group, alike
 from course.commands.grading.gradebook import NO_COMMENT, Gradebook, GradebookLine, days_late
 from course.commands.grading.names import file_name
@@ -196,7 +196,7 @@ def _alike(submissions: Sequence[Submission], names: Sequence[str]) -> list[Grou
 
 def _write_guesses(path: Path, submissions: Sequence[Submission], labs: Sequence[str]) -> None:
     """Write the page of guesses; it needs no checks, so a class can look at it meanwhile."""
-    write_atomically(path, expected.page(submissions, labs))
+    write_atomically(path, guesses_page.page(submissions, labs))
     print(f"What the room expected and measured is in {path}. Now come the checks.", flush=True)
 
 
