@@ -10,6 +10,7 @@ from course.commands import check_formats
 from course.commands.check import NOT_JUDGED
 from course.commands.grading import comments, feedback, guesses_page, pages, roster
 from course.commands.grading.alike import Group, alike
+from course.commands.grading.formats import read_time
 from course.commands.grading.gradebook import NO_COMMENT, Gradebook, GradebookLine, days_late
 from course.commands.grading.names import file_name
 from course.commands.grading.roster import Roster
@@ -37,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
     _refuse(args)
     names = selected(args.lab, args.names)
     points = weights(args.weights, names)
-    due = roster.time_of(args.due or "")
+    due = read_time(args.due or "")
     known = roster.read(args.roster) if args.roster else None
     submissions = collect(args.submissions, args.out / WORK, known)
     learners = [submission.learner for submission in submissions]
@@ -203,7 +204,7 @@ def _write_guesses(path: Path, submissions: Sequence[Submission], labs: Sequence
 def _write(out: Path, book: Gradebook) -> None:
     """Write the pages and tables, and say where they are."""
     write_atomically(out / "index.html", pages.index(book))
-    write_atomically(out / "grades.csv", feedback.csv(book))
+    write_atomically(out / "grades.csv", book.as_csv())
     for line in book.lines:
         name = file_name(line.learner)
         write_atomically(out / "feedback" / f"{name}.html", feedback.page(line))

@@ -1,15 +1,14 @@
-"""Write feedback for learners, as pages, and the points of a class for spreadsheets, as CSV."""
+"""The page with the feedback for one learner."""
 
 from html import escape
 
 from course.commands.grading import pages
-from course.commands.grading.gradebook import Gradebook, GradebookLine
-from course.commands.grading.roster import table
+from course.commands.grading.gradebook import GradebookLine
 from course.core import words
 
 
 def page(line: GradebookLine) -> str:
-    """The page for one learner."""
+    """The page as HTML."""
     sentences = [line.submission.problem, *line.submission.notes]
     if line.late:
         lost = f", which takes {line.percent:g} % of the points a day" if line.percent else ""
@@ -47,23 +46,3 @@ def _points(line: GradebookLine) -> str:
         )
         + "<br>"
     )
-
-
-def csv(book: Gradebook) -> str:
-    """The class as CSV: a row for each learner, with all points and notes."""
-    rows = [["learner", "id", "section", "points", "late", "not judged", *book.weights, "to know"]]
-    for line in book.lines:
-        person = line.submission.person
-        rows.append(
-            [
-                line.learner,
-                person.id if person else "",
-                line.section,
-                round(line.total, 4),
-                round(line.late, 2),
-                " ".join(line.not_judged),
-                *(round(line.points(name), 4) for name in book.weights),
-                "; ".join(line.notes),
-            ]
-        )
-    return table(rows)

@@ -17,11 +17,12 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from course.commands.grading.formats import csv_text, read_time
 from course.commands.grading.names import Owner, comparable
 from course.core import CourseError
 
@@ -30,7 +31,6 @@ IDS = (*NUMBERS, "username", "sis user id", "sis login id", "email", "email addr
 NAMES = ("name", "full name", "student")
 GRADE = "Grade"  # Moodle's title of the column of points
 POINTS = "points"  # our title
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of a cell that a spreadsheet computes
 TRUE_WORDS = ("yes", "true", "1", "late")
 
 
@@ -79,7 +79,7 @@ class Roster:
             name=(names or ids)[0],
             id=(ids or [""])[0],
             section=cells.get("section", ""),
-            due=time_of(cells.get("due", "")),
+            due=read_time(cells.get("due", "")),
             late=cells.get("late", "").casefold() in TRUE_WORDS,
         )
         self.people.append(person)
@@ -137,7 +137,7 @@ class Roster:
             if number in points:
                 cells[index] = f"{points[number]:g}"
             rows.append(cells)
-        return table([header, *rows], self._delimiter)
+        return csv_text([header, *rows], self._delimiter)
 
 
 def _swap(name: str) -> str:
@@ -166,37 +166,3 @@ def read(path: Path) -> Roster:
     if duplicates:
         raise CourseError(f"The roster {path} has two columns {duplicates[0]!r}.")
     return Roster(path, header, rest, delimiter)
-
-
-def time_of(text: str) -> datetime | None:
-    """Read a time such as ``2026-11-20 18:00``, in this machine's zone if it names none.
-
-    Returns None for "", and raises `CourseError` for any other text that is not a time.
-    """
-    if not text:
-        return None
-    try:
-        return datetime.fromisoformat(text).astimezone()
-    except ValueError:
-        raise CourseError(
-            f"{text!r} is not a time: write it as 2026-11-20, or as 2026-11-20 18:00."
-        ) from None
-
-
-def table(rows: Iterable[Iterable[object]], delimiter: str = ",") -> str:
-    """Rows as CSV, in which a spreadsheet finds no formula."""
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-    writer.writerows([_safe(cell) for cell in row] for row in rows)
-    return text.getvalue()
-
-
-def _safe(cell: object) -> object:
-    """A cell that a spreadsheet reads as text, even if it looks like a formula; numbers stay."""
-    if not isinstance(cell, str) or not cell.startswith(FORMULA_STARTS) or len(cell) == 1:
-        return cell
-    try:
-        float(cell)
-    except ValueError:
-        return f"'{cell}"
-    return cell
