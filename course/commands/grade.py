@@ -8,7 +8,7 @@ from pathlib import Path
 
 from course.commands import check_formats
 from course.commands.check import NOT_JUDGED
-from course.commands.grading import comments, feedback, guesses_page, pages, roster
+from course.commands.grading import class_page, comments, feedback, guesses_page, roster
 from course.commands.grading.alike import Group, alike
 from course.commands.grading.formats import read_time
 from course.commands.grading.gradebook import NO_COMMENT, Gradebook, GradebookLine, days_late
@@ -203,7 +203,7 @@ def _write_guesses(path: Path, submissions: Sequence[Submission], labs: Sequence
 
 def _write(out: Path, book: Gradebook) -> None:
     """Write the pages and tables, and say where they are."""
-    write_atomically(out / "index.html", pages.index(book))
+    write_atomically(out / "index.html", class_page.page(book))
     write_atomically(out / "grades.csv", book.as_csv())
     for line in book.lines:
         name = file_name(line.learner)

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from course.commands.grading import pages
+from course.commands.grading import html_parts
 from course.commands.grading.gradebook import GradebookLine
 from course.core import words
 
@@ -15,7 +15,7 @@ def page(line: GradebookLine) -> str:
         sentences.append(f"handed in late by {words.plural(int(line.late), 'day')}{lost}")
     remark = f"<p><b>{escape(line.comment.remark)}</b></p>" if line.comment.remark else ""
     return (
-        pages.head(f"Feedback for {line.learner}")
+        html_parts.head(f"Feedback for {line.learner}")
         + remark
         + "".join(
             f"<p>{escape(sentence[0].upper() + sentence[1:])}.</p>"
@@ -30,14 +30,14 @@ def page(line: GradebookLine) -> str:
 
 def _points(line: GradebookLine) -> str:
     rows = "".join(
-        f"<tr><th scope=row>{escape(name)}</th>{pages.cell(line.reports.get(name))}"
+        f"<tr><th scope=row>{escape(name)}</th>{html_parts.cell(line.reports.get(name))}"
         f'<td class="number">{words.significant(line.points(name), 3)} of {most:g}</td></tr>'
         for name, most in line.weights.items()
     )
-    together = f"{pages.total(line)} of {sum(line.weights.values()):g}"
+    together = f"{html_parts.total(line)} of {sum(line.weights.values()):g}"
     return (
         '<p class="note">The points of an exercise are shared by its checks.</p>'
-        + pages.wide(
+        + html_parts.wide(
             "<thead><tr><th scope=col>exercise</th><th scope=col>checks</th>"
             f'<th scope=col class="number">points</th></tr></thead><tbody>{rows}</tbody>'
             "<tfoot><tr><th scope=row>together</th><td></td>"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 from course.charts import guesses
-from course.commands.grading import pages
+from course.commands.grading import html_parts
 from course.commands.grading.submissions import Guess, Submission
 from course.core import ROOT, words
 from course.lessons import labs
@@ -30,7 +30,7 @@ def page(submissions: Sequence[Submission], numbers: Sequence[str] = ()) -> str:
         if pictures := "".join(answered):
             sections.append(f"<h2>{lab.number} · {escape(lab.title)}</h2>{pictures}")
     body = "".join(sections) or NO_GUESSES
-    return f"{pages.head('What the room expected, and what it measured')}{body}</body></html>"
+    return f"{html_parts.head('What the room expected, and what it measured')}{body}</body></html>"
 
 
 def _question(answers: Sequence[Guess]) -> str:
