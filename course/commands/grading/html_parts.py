@@ -4,7 +4,7 @@ from html import escape
 
 from course.commands.grading.gradebook import GradebookLine
 from course.core import words
-from course.drawing import palette
+from course.drawing import html_page, palette
 from course.exercises import Report
 
 RIGHT = palette.tint(palette.GOOD, 0.72)
@@ -35,12 +35,9 @@ STYLE = (
 
 
 def head(title: str) -> str:
-    """The beginning of a page; `title` is plain text."""
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><h1>{escape(title)}</h1>"
-    )
+    """The beginning of a page with a heading; `title` is plain text."""
+    title = escape(title)
+    return f"{html_page.head(title, STYLE)}<h1>{title}</h1>"
 
 
 def wide(table: str, caption: str) -> str:
