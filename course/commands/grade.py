@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+from course.checks import digest
 from course.commands import check_formats
 from course.commands.check import NOT_JUDGED
 from course.commands.grading import class_page, comments, feedback, guesses_page, roster
@@ -46,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     _write_guesses(args.out / "guesses.html", submissions, args.lab)
     if args.trust:
         warm_up()
-    judge = Judge(args.out / "verdicts", not args.trust, args.minutes)
+    judge = Judge(args.out / "verdicts", digest(), not args.trust, args.minutes)
     verdicts = judge.judge(submissions, names, args.jobs)
     lines = []
     for submission in submissions:

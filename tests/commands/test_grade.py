@@ -9,6 +9,7 @@ from support.grading import HALF, hand_in, page, run, table
 from support.handed_in import RING
 from support.patience import PATIENCE_S
 
+from course.commands import grade
 from course.commands.check import NOT_JUDGED
 from course.commands.grading import verdicts
 from course.core import Interrupted
@@ -63,7 +64,7 @@ def test_only_what_has_changed_is_asked_again(tmp_path, judged, monkeypatch):
     hand_in(tmp_path, ada__ring="a = 2")
     run(folder)
     assert judged["requests"][2:] == [("ring", "ada")]
-    monkeypatch.setattr(verdicts, "digest", lambda: "other checks")
+    monkeypatch.setattr(grade, "digest", lambda: "other checks")
     run(folder)
     assert len(judged["requests"]) == 5
 
