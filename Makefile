@@ -26,9 +26,9 @@ test: install            # checks this machine and the course; ARGS="labs" runs 
 test-rest: install       # all that `make test` leaves out
 	.venv/bin/python -m pytest --nbval $(SMALL) -m "rest or sampled" $(ARGS)
 
-quick: lint              # for the edit loop: style, built files, every test that is not slow
+quick: lint              # for the edit loop: style, built files, and the fast tests of `make test`
 	.venv/bin/python -m course build --check
-	.venv/bin/python -m pytest tests -m "not slow" $(ARGS)
+	.venv/bin/python -m pytest tests -m "not slow and not rest and not sampled" $(ARGS)
 
 # `notebooks`, `prose` and `scripts` replace files; your changes in labs/ are kept in labs/src/kept.
 notebooks: install       # labs/, solutions/ and images/ from the lessons; ARGS="02_all_reduce" builds one
@@ -40,7 +40,7 @@ exercise: install        # the skeleton of a new exercise, or a new lab: NAME=my
 changes: install         # slightly changed solutions that a check accepts: NAME=my_barrier takes minutes, all take hours
 	PYTHONPATH=tests .venv/bin/python tests/tools/change_solutions.py build/changes $(NAME) $(ARGS)
 
-prose: base              # the same after a change of prose only: seconds, runs nothing
+prose: base              # the same after a change to prose only: seconds, runs nothing
 	.venv/bin/python -m course build --prose $(ARGS)
 
 scripts: base            # only the scripts that the notebooks write

@@ -1,7 +1,7 @@
 """How tests and notebooks run: limits, workers, what `make test` leaves to `make test-rest`.
 
-A test file says next to its imports what it is: `slow` (`make quick` leaves it out), `rest` (left
-to `make test-rest` and CI), or `sampled`: left to them as well, and CI runs another part each day.
+`make quick` runs what has no mark, and `make test` also what is `slow`. `rest` and `sampled` are
+left to `make test-rest` and CI, which runs another part of what is `sampled` each day.
 Solved labs outside the core are `rest`, blank labs `sampled`.
 """
 

@@ -12,7 +12,6 @@ def bandwidth(
     predicted: Mapping[str, Points] | None = None,
     *,
     title: str = "",
-    subtitle: str = "",
 ) -> Picture:
     """Draw a dot per measurement and a line per algorithm; the lines of a model are dashed.
 
@@ -41,7 +40,7 @@ def bandwidth(
         CARD_HEIGHT,
         title or f"{best.capitalize()} is fastest for the largest buffer",
         parts,
-        subtitle=subtitle or _subtitle(bool(predicted)),
+        subtitle=_subtitle(bool(predicted)),
         alt=_alt_text(measured),
     )
 

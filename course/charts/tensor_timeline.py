@@ -11,6 +11,7 @@ from course.drawing import Picture, palette, svg
 BLUE = palette.rank_colour(0)
 LEFT, RIGHT = 168, svg.WIDTH - svg.MARGIN
 TOP, ROW, BAR = 104, 26, 18  # pixels
+MAX_ROWS = 14
 LABEL = 21  # the most characters of a tensor's name
 
 
@@ -62,10 +63,10 @@ def _row(name: str, events: list[dict]) -> TensorRow:
     return TensorRow(name, tuple(sorted(phases, key=lambda phase: phase[1])), tuple(ready))
 
 
-def tensor_timeline(path: str | Path, rows: int = 14) -> Picture:
-    """Draw the first `rows` tensors of the timeline in the file `path`, on one time axis."""
+def tensor_timeline(path: str | Path) -> Picture:
+    """Draw the first `MAX_ROWS` tensors of the timeline in the file `path`, on one time axis."""
     tensors = read(path)
-    shown = tensors[:rows]
+    shown = tensors[:MAX_ROWS]
     first = min(row.phases[0][1] for row in shown)
     top = max(row.phases[-1][2] for row in shown) - first
     bottom = TOP + ROW * len(shown) + 4

@@ -6,12 +6,14 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+from course.checks import digest
 from course.commands import check_formats
 from course.commands.check import NOT_JUDGED
-from course.commands.grading import comments, expected, feedback, pages, roster
+from course.commands.grading import class_page, comments, feedback, guesses_page, roster
 from course.commands.grading.alike import Group, alike
+from course.commands.grading.formats import read_time
 from course.commands.grading.gradebook import NO_COMMENT, Gradebook, GradebookLine, days_late
-from course.commands.grading.names import slug
+from course.commands.grading.names import file_name
 from course.commands.grading.roster import Roster
 from course.commands.grading.submissions import MARK, Submission, collect
 from course.commands.grading.suspicions import suspicions
@@ -37,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
     _refuse(args)
     names = selected(args.lab, args.names)
     points = weights(args.weights, names)
-    due = roster.time_of(args.due or "")
+    due = read_time(args.due or "")
     known = roster.read(args.roster) if args.roster else None
     submissions = collect(args.submissions, args.out / WORK, known)
     learners = [submission.learner for submission in submissions]
@@ -45,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     _write_guesses(args.out / "guesses.html", submissions, args.lab)
     if args.trust:
         warm_up()
-    judge = Judge(args.out / "verdicts", not args.trust, args.minutes)
+    judge = Judge(args.out / "verdicts", digest(), not args.trust, args.minutes)
     verdicts = judge.judge(submissions, names, args.jobs)
     lines = []
     for submission in submissions:
@@ -196,24 +198,24 @@ def _alike(submissions: Sequence[Submission], names: Sequence[str]) -> list[Grou
 
 def _write_guesses(path: Path, submissions: Sequence[Submission], labs: Sequence[str]) -> None:
     """Write the page of guesses; it needs no checks, so a class can look at it meanwhile."""
-    write_atomically(path, expected.page(submissions, labs))
+    write_atomically(path, guesses_page.page(submissions, labs))
     print(f"What the room expected and measured is in {path}. Now come the checks.", flush=True)
 
 
 def _write(out: Path, book: Gradebook) -> None:
     """Write the pages and tables, and say where they are."""
-    write_atomically(out / "index.html", pages.index(book))
-    write_atomically(out / "grades.csv", feedback.csv(book))
+    write_atomically(out / "index.html", class_page.page(book))
+    write_atomically(out / "grades.csv", book.as_csv())
     for line in book.lines:
-        name = slug(line.learner)
+        name = file_name(line.learner)
         write_atomically(out / "feedback" / f"{name}.html", feedback.page(line))
         junit = check_formats.junit(line.reports.values(), line.learner)
         write_atomically(out / "junit" / f"{name}.xml", junit)
     print(f"The class is in {out / 'index.html'}, its points in {out / 'grades.csv'}.")
     if missing := sum(len(line.not_judged) for line in book.lines):
         print(
-            f"{words.plural(missing, 'exercise')} not judged: start the command again, and it "
-            "asks only what is missing."
+            f"{words.plural(missing, 'exercise')} not judged: run the command again, and it "
+            "checks only what has not been judged."
         )
 
 

@@ -3,7 +3,8 @@
 python -m course report                      every part; one file to attach to an issue
 python -m course report --only box links     some parts
 
-The file is written line by line, so an interrupt or a failing part loses nothing.
+The file is in course-runs/. It is written line by line, so an interrupt or a failing part loses
+nothing.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from course import hardware
 from course.commands import report_facts, report_scripts, report_speed, report_terminal
-from course.core import ROOT, CourseError, words
+from course.core import ROOT, RUNS, CourseError, words
 from course.hardware.doctor import BROKEN, CHECKS, examine
 from course.launch import warm_up
 
@@ -204,7 +205,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--only", nargs="+", choices=PARTS, metavar="PART", help=" ".join(PARTS))
     chosen = parser.parse_args(argv).only or PARTS
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # from a scheduler
-    path = ROOT / "runs" / f"report-{time.strftime('%Y-%m-%d-%H%M%S')}.md"
+    path = Path.cwd() / RUNS / f"report-{time.strftime('%Y-%m-%d-%H%M%S')}.md"
     report, tried, interrupted = ReportFile(path), [], False
     report.add(f"# The course on this box, {time.strftime('%Y-%m-%d %H:%M')}\n")
     report.add(_version_and_gpus())

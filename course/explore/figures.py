@@ -4,12 +4,23 @@ from functools import cache
 
 from course.core import ROOT
 from course.drawing import Picture
-from course.explore import stills
 from course.explore.factory import EXPLORABLES
 from course.explore.models.pipeline import ONE_F_ONE_B
 from course.explore.models.ring_attention import ZIGZAG
 from course.explore.models.sharding import LARGEST
 from course.explore.models.strategies import CENTRAL, MIRRORED, SERVER, WORKERS
+from course.explore.stills import (
+    by_name,
+    collectives,
+    ddp,
+    dp_step,
+    hierarchy,
+    no_dead_stops,
+    nodes,
+    outer_step,
+    snapshot,
+    why,
+)
 
 
 def figures() -> dict[str, str]:
@@ -17,30 +28,30 @@ def figures() -> dict[str, str]:
     return {
         "all_reduce_ring.svg": _still("all_reduce", step=3),
         "buckets_off.svg": _still("buckets", overlap=False),
-        "by_name.svg": stills.by_name.by_name(),
-        "collectives.svg": stills.collectives.overview(),
-        "ddp_constructor.svg": stills.ddp.constructor(),
-        "ddp_step.svg": stills.ddp.step(),
-        "dp_step.svg": stills.dp_step.step(),
+        "by_name.svg": by_name.by_name(),
+        "collectives.svg": collectives.overview(),
+        "ddp_constructor.svg": ddp.constructor(),
+        "ddp_step.svg": ddp.step(),
+        "dp_step.svg": dp_step.step(),
         "tensor_fusion_off.svg": _still("tensor_fusion", threshold=0.01),
-        "hierarchy_phases.svg": stills.hierarchy.phases(),
+        "hierarchy_phases.svg": hierarchy.phases(),
         "labs_map.svg": _labs_map(),
         "number_formats_bf16.svg": _still("number_formats", format="bf16", change=0.0032),
-        "outer_step.svg": stills.outer_step.outer_step(),
+        "outer_step.svg": outer_step.outer_step(),
         "pipeline_1f1b.svg": _still("pipeline", policy=ONE_F_ONE_B),
         "ring_attention_zigzag.svg": _still("ring_attention", order=ZIGZAG, turn=2),
         "replicas_inside.svg": _still("replicas", loss="inside forward"),
         "sharding.svg": _still("sharding", size=LARGEST, ranks=64, recompute=True),
-        "no_dead_stops.svg": stills.no_dead_stops.both_ways(),
-        "snapshot.svg": stills.snapshot.saving(),
+        "no_dead_stops.svg": no_dead_stops.both_ways(),
+        "snapshot.svg": snapshot.saving(),
         "split_data.svg": _still("split"),
         "strategies_central.svg": _still("strategies", strategy=CENTRAL),
         "strategies_mirrored.svg": _still("strategies", strategy=MIRRORED),
         "strategies_server.svg": _still("strategies", strategy=SERVER),
         "strategies_workers.svg": _still("strategies", strategy=WORKERS),
-        "two_nodes.svg": stills.nodes.meeting(),
-        "two_nodes_levels.svg": stills.nodes.levels(),
-        "why.svg": stills.why.straggler(),
+        "two_nodes.svg": nodes.meeting(),
+        "two_nodes_levels.svg": nodes.levels(),
+        "why.svg": why.straggler(),
     }
 
 

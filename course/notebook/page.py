@@ -11,7 +11,7 @@ from pathlib import Path
 
 from course import hardware
 from course.core import ROOT, CourseError, installed, words, write_atomically
-from course.drawing import palette
+from course.drawing import html_page, palette
 from course.lessons import Lesson, labs
 from course.notebook import guesses, progress
 from course.notebook.progress import Record
@@ -76,10 +76,8 @@ def page(name: str, src: Path) -> str:
     )
     stored = {guess.name: guess for guess in guesses.read_all(src)}
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Multi-GPU training, done</title><style>{STYLE}</style></head><body>"
-        f"<h1>Multi-GPU training: what was done</h1><table>{rows}</table>"
+        html_page.head("Multi-GPU training, done", STYLE)
+        + f"<h1>Multi-GPU training: what was done</h1><table>{rows}</table>"
         + "".join(_lab(lab, records, stored, src) for lab in lessons)
         + f"<h2>What this page does not prove</h2><p>{LIMITS}</p><p>{SURE}</p></body></html>\n"
     )

@@ -9,6 +9,7 @@ from support.grading import HALF, hand_in, page, run, table
 from support.handed_in import RING
 from support.patience import PATIENCE_S
 
+from course.commands import grade
 from course.commands.check import NOT_JUDGED
 from course.commands.grading import verdicts
 from course.core import Interrupted
@@ -63,7 +64,7 @@ def test_only_what_has_changed_is_asked_again(tmp_path, judged, monkeypatch):
     hand_in(tmp_path, ada__ring="a = 2")
     run(folder)
     assert judged["requests"][2:] == [("ring", "ada")]
-    monkeypatch.setattr(verdicts, "digest", lambda: "other checks")
+    monkeypatch.setattr(grade, "digest", lambda: "other checks")
     run(folder)
     assert len(judged["requests"]) == 5
 
@@ -171,7 +172,7 @@ def test_when_the_minutes_of_a_learner_are_over_the_rest_is_not_judged(
     assert run(folder, "--minutes", "1", "--jobs", "1") == NOT_JUDGED
     rows = table(folder)
     assert (rows["ada"]["not judged"], rows["bob"]["not judged"]) == ("ring", "")
-    assert "the 1 minutes of this learner were over" in page(folder, "feedback/ada.html")
+    assert "this learner&#x27;s 1 minutes are up" in page(folder, "feedback/ada.html")
 
 
 def test_a_script_that_equals_another_or_the_solution_is_pointed_out(tmp_path, judged):

@@ -9,9 +9,9 @@ import pytest
 from support.grading import page, run, table
 from support.pictures import assert_fits
 
-from course.charts import expectations
+from course.charts import guesses
 from course.commands import grade
-from course.commands.grading import expected
+from course.commands.grading import guesses_page
 from course.commands.grading.submissions import Submission, collect
 from course.exercises import exercises
 from course.notebook.guesses import FOLDER, Guess
@@ -75,7 +75,7 @@ def test_the_page_is_there_before_the_checks_and_only_of_the_labs_asked_for(
 
 
 def room(*answers: Guess) -> str:
-    return expected.page(
+    return guesses_page.page(
         [
             Submission(f"learner-{number}", Path("src"), guesses={guess.name: guess})
             for number, guess in enumerate(answers)
@@ -112,5 +112,5 @@ def test_the_pictures_fit() -> None:
         ([2.0], [2.0]),
         ([2.0], []),
     ):
-        assert_fits(expectations.numbers(guessed, measured, growth(1.0).shown))
-    assert_fits(expectations.choices(("falls", "rises"), ["falls"] * 60, ["rises"] * 7))
+        assert_fits(guesses.numbers(guessed, measured, growth(1.0).shown))
+    assert_fits(guesses.choices(("falls", "rises"), ["falls"] * 60, ["rises"] * 7))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from course.commands.grading import feedback, pages
+from course.commands.grading import class_page, feedback, html_parts
 from course.commands.grading.comments import Comment
 from course.commands.grading.gradebook import Gradebook, GradebookLine
 from course.commands.grading.roster import Person
@@ -40,13 +40,13 @@ def line(learner: str, *reports: Report, **more: object) -> GradebookLine:
     ],
 )
 def test_a_field_says_in_words_what_its_colour_says(verdict, words):
-    assert f'<span class="spoken">{words}</span>' in pages.cell(verdict)
+    assert f'<span class="spoken">{words}</span>' in html_parts.cell(verdict)
 
 
 def test_every_kind_of_field_is_in_the_legend_and_looks_its_own_way():
-    kinds = [kind for kind, _, _ in pages.LEGEND]
+    kinds = [kind for kind, _, _ in class_page.LEGEND]
     assert len(set(kinds)) == len(kinds) == 6
-    assert all(f".{kind}{{" in pages.STYLE for kind in kinds)
+    assert all(f".{kind}{{" in html_parts.STYLE for kind in kinds)
 
 
 class Tags(HTMLParser):
@@ -74,7 +74,7 @@ def book() -> Gradebook:
 
 
 def test_pages_read_on_a_phone_and_to_who_cannot_see_them(book):
-    for page in (pages.index(book), feedback.page(book.lines[0])):
+    for page in (class_page.page(book), feedback.page(book.lines[0])):
         opened = Tags(page).opened
         assert ("html", {"lang": "en"}) in opened and "script" not in dict(opened)
         assert any(attributes.get("name") == "viewport" for _, attributes in opened)
@@ -86,7 +86,7 @@ def test_pages_read_on_a_phone_and_to_who_cannot_see_them(book):
 def test_a_class_is_counted_over_those_who_have_begun(book):
     assert book.max_points == 3.0 and book.mean("ring") == (0.5 + 0 + 0.5 + 0) / 4
     assert book.failing == [("ring", "It holds <0>.", 2, 3), ("ring", "It holds <1>.", 1, 3)]
-    assert "<td>It holds &lt;0&gt;.</td>" in pages.index(book)
+    assert "<td>It holds &lt;0&gt;.</td>" in class_page.page(book)
 
 
 def test_what_is_late_loses_its_part_and_points_of_the_teacher_count():

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from course.commands.grading.formats import csv_text, read_time
 from course.commands.grading.gradebook import days_late
 from course.commands.grading.names import Owner, owner
-from course.commands.grading.roster import Roster, read, table, time_of
+from course.commands.grading.roster import Roster, read
 from course.commands.grading.submissions import Submission
 from course.core import CourseError
 
@@ -80,7 +81,7 @@ def test_repositories_are_known_by_the_end_of_their_names(tmp_path):
 def test_a_roster_of_ours(tmp_path):
     known = roster(tmp_path, "name;id;due;late\nAda;1;2026-11-20T18:00;\nBob;2;;yes\n;;;\n")
     ada, bob = known.people
-    assert ada.due == time_of("2026-11-20 18:00") and bob.due is None
+    assert ada.due == read_time("2026-11-20 18:00") and bob.due is None
     assert bob.late and not ada.late
     assert known.with_points({0: 1.0, 1: 0.5}, None).splitlines() == [
         *("name;id;due;late;points", "Ada;1;2026-11-20T18:00;;1", "Bob;2;;yes;0.5", ";;;;"),
@@ -109,16 +110,16 @@ def test_a_roster_that_is_no_text(tmp_path):
 
 def test_no_cell_is_a_formula_and_a_number_is_one():
     cells = ["=1+1", "+1", "-1.5", "-", "@a", "\t=1", "a=1", -1, 0.5, ""]
-    assert rows(table([cells])) == [
+    assert rows(csv_text([cells])) == [
         ["'=1+1", "+1", "-1.5", "-", "'@a", "'\t=1", "a=1", "-1", "0.5", ""],
     ]
 
 
 def late(time: str, due: str | None, **options: bool) -> float:
     """The number of days by which a submission at this time is late."""
-    when = time_of(time).timestamp() if time else 0.0
+    when = read_time(time).timestamp() if time else 0.0
     submission = Submission("ada", Path("src"), time=when, **options)
-    return days_late(submission, time_of(due or ""))
+    return days_late(submission, read_time(due or ""))
 
 
 def test_days_late_are_counted_whole():

@@ -17,7 +17,7 @@ from support.python import run_python
 from course import hardware
 from course.commands import report, report_scripts, report_speed, report_terminal
 from course.commands.report_terminal import CommandResult
-from course.core import ROOT, CourseError
+from course.core import ROOT, RUNS, CourseError
 from course.lessons.lesson import lessons
 
 PYTHON = [sys.executable, "-c"]
@@ -32,12 +32,13 @@ SCRIPTS = {  # the commands of a small course's lessons, and how they end
 
 @pytest.fixture
 def small(tmp_path, monkeypatch) -> Iterator[Path]:
-    """A course with a script in each lesson, on a box without GPUs."""
+    """A course with a script in each lesson, as the current folder, on a box without GPUs."""
     texts = {}
     for name, (arguments, body) in SCRIPTS.items():
         docstring = f'"""src/{name}.py: a script.\n\n    python src/{name}.py{arguments}\n"""'
         texts[name] = code(f"%%writefile src/{name}.py", *docstring.splitlines(), body)
     monkeypatch.setattr(report, "ROOT", course(tmp_path, **texts))
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hardware, "gpu_count", lambda: 0)
     before = signal.getsignal(signal.SIGTERM)
     yield tmp_path
@@ -46,7 +47,7 @@ def small(tmp_path, monkeypatch) -> Iterator[Path]:
 
 def written(folder: Path) -> str:
     """The text of the only report."""
-    [path] = (folder / "runs").glob("report-*.md")
+    [path] = (folder / RUNS).glob("report-*.md")
     return path.read_text()
 
 
@@ -94,7 +95,7 @@ def test_a_part_that_fails_does_not_end_the_report(small, monkeypatch):
 
 
 def test_the_home_folder_is_not_named(small):
-    notes = report.ReportFile(small / "runs" / "report-0.md")
+    notes = report.ReportFile(small / RUNS / "report-0.md")
     notes.add(f"{Path.home()}/course/x.py")
     assert written(small) == "~/course/x.py\n"
 
@@ -284,10 +285,8 @@ def test_what_a_command_lacks(tmp_path, monkeypatch):
     assert needs("python src/x.py runs/x.pt") is None
     assert needs("no-such-program src/x.py") == "the program no-such-program"
     stuck = report_scripts.LessonCommand("00", "timeout 3 torchrun src/stuck.py")
-    assert (
-        stuck.code == 124
-        and report_scripts.LessonCommand("04", "torchrun src/fails.py x").code == 1
-    )
+    fails = report_scripts.LessonCommand("04", "torchrun src/fails.py x")
+    assert stuck.code == 124 and fails.code == 1
 
 
 @pytest.mark.parametrize(("gpus", "on_cpu"), [(0, True), (1, True), (2, False)])

@@ -165,3 +165,16 @@ def test_every_sampled_test_has_its_day():
     days = [date(2026, 11, 28) + timedelta(days=number) for number in range(conftest.DAYS)]
     for place in (0, 1, 3_735_928_559):
         assert sum(conftest.has_its_turn(place, day) for day in days) == 1
+
+
+def test_quick_runs_a_part_of_what_make_test_runs():
+    quick = re.search(r'pytest tests -m "(.+)"', MAKEFILE)[1].split(" and ")
+    lane = re.search(r'^LANE = -m "(.+)"$', MAKEFILE, re.MULTILINE)[1].split(" and ")
+    assert set(quick) == {"not slow", *lane}
+
+
+def test_prose_commits_all_that_it_has_built():
+    built, committed = (jobs()[f"prose.yml {name}"]["steps"][-1] for name in ("build", "commit"))
+    added = re.search(r"^git add (.+)$", committed["run"], re.MULTILINE)[1].split()
+    assert {path.removesuffix("/*.ipynb") for path in built["with"]["path"].split()} == set(added)
+    assert "images/labs_map.svg" in added

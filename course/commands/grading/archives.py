@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from course.commands.grading.names import ARCHIVES, visible
+from course.commands.grading.names import ARCHIVES, printable
 from course.core import words
 
 MAX_SCRIPT_BYTES, MAX_NOTEBOOK_BYTES = 200 * 2**10, 10 * words.MIB  # ours: 6 kB, 0.5 MB
@@ -140,7 +140,7 @@ class Contents:
             raise ValueError(f"it holds more than {MAX_MEMBERS:,} files and folders")
 
     def _report(self, name: str, why: str) -> None:
-        self.problems.append(f"{visible(name)} was not read: {why}")
+        self.problems.append(f"{printable(name)} was not read: {why}")
 
 
 def _limit(name: str) -> int:
@@ -181,6 +181,6 @@ def why(error: Exception) -> str:
         case zlib.error() | lzma.LZMAError() | EOFError():
             return "it is damaged"
         case ValueError() | OSError() | zipfile.BadZipFile() | tarfile.TarError():
-            return visible(str(error)).rstrip(".") or type(error).__name__
+            return printable(str(error)).rstrip(".") or type(error).__name__
         case _:
-            return visible(f"{type(error).__name__}: {error}").rstrip(".")
+            return printable(f"{type(error).__name__}: {error}").rstrip(".")

@@ -1,22 +1,21 @@
-"""Write feedback for learners, as pages, and the points of a class for spreadsheets, as CSV."""
+"""The page with the feedback for one learner."""
 
 from html import escape
 
-from course.commands.grading import pages
-from course.commands.grading.gradebook import Gradebook, GradebookLine
-from course.commands.grading.roster import table
+from course.commands.grading import html_parts
+from course.commands.grading.gradebook import GradebookLine
 from course.core import words
 
 
 def page(line: GradebookLine) -> str:
-    """The page for one learner."""
+    """The page as HTML."""
     sentences = [line.submission.problem, *line.submission.notes]
     if line.late:
         lost = f", which takes {line.percent:g} % of the points a day" if line.percent else ""
         sentences.append(f"handed in late by {words.plural(int(line.late), 'day')}{lost}")
     remark = f"<p><b>{escape(line.comment.remark)}</b></p>" if line.comment.remark else ""
     return (
-        pages.head(f"Feedback for {line.learner}")
+        html_parts.head(f"Feedback for {line.learner}")
         + remark
         + "".join(
             f"<p>{escape(sentence[0].upper() + sentence[1:])}.</p>"
@@ -31,14 +30,14 @@ def page(line: GradebookLine) -> str:
 
 def _points(line: GradebookLine) -> str:
     rows = "".join(
-        f"<tr><th scope=row>{escape(name)}</th>{pages.cell(line.reports.get(name))}"
+        f"<tr><th scope=row>{escape(name)}</th>{html_parts.cell(line.reports.get(name))}"
         f'<td class="number">{words.significant(line.points(name), 3)} of {most:g}</td></tr>'
         for name, most in line.weights.items()
     )
-    together = f"{pages.total(line)} of {sum(line.weights.values()):g}"
+    together = f"{html_parts.total(line)} of {sum(line.weights.values()):g}"
     return (
         '<p class="note">The points of an exercise are shared by its checks.</p>'
-        + pages.wide(
+        + html_parts.wide(
             "<thead><tr><th scope=col>exercise</th><th scope=col>checks</th>"
             f'<th scope=col class="number">points</th></tr></thead><tbody>{rows}</tbody>'
             "<tfoot><tr><th scope=row>together</th><td></td>"
@@ -47,23 +46,3 @@ def _points(line: GradebookLine) -> str:
         )
         + "<br>"
     )
-
-
-def csv(book: Gradebook) -> str:
-    """The class as CSV: a row for each learner, with all points and notes."""
-    rows = [["learner", "id", "section", "points", "late", "not judged", *book.weights, "to know"]]
-    for line in book.lines:
-        person = line.submission.person
-        rows.append(
-            [
-                line.learner,
-                person.id if person else "",
-                line.section,
-                round(line.total, 4),
-                round(line.late, 2),
-                " ".join(line.not_judged),
-                *(round(line.points(name), 4) for name in book.weights),
-                "; ".join(line.notes),
-            ]
-        )
-    return table(rows)

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from course.commands.grading.alike import Group
 from course.commands.grading.comments import Comment
+from course.commands.grading.formats import csv_text
 from course.commands.grading.submissions import Submission
 from course.exercises import Outcome, Report
 
@@ -106,6 +107,27 @@ class Gradebook:
             )
             failures += [(name, claim, count, len(begun)) for claim, count in counts.items()]
         return sorted(failures, key=lambda failure: -failure[2])
+
+    def as_csv(self) -> str:
+        """The class as CSV: a row for each learner, with all points and notes."""
+        rows = [
+            ["learner", "id", "section", "points", "late", "not judged", *self.weights, "to know"]
+        ]
+        for line in self.lines:
+            person = line.submission.person
+            rows.append(
+                [
+                    line.learner,
+                    person.id if person else "",
+                    line.section,
+                    round(line.total, 4),
+                    round(line.late, 2),
+                    " ".join(line.not_judged),
+                    *(round(line.points(name), 4) for name in self.weights),
+                    "; ".join(line.notes),
+                ]
+            )
+        return csv_text(rows)
 
 
 def days_late(submission: Submission, due: datetime | None) -> float:

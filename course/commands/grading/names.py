@@ -61,27 +61,27 @@ def owner(name: str, is_folder: bool, is_clone: bool = False) -> Owner:
     return Owner(stem if stem != name else name.rpartition(".")[0] or name, file=name)
 
 
-def visible(text: str) -> str:
+def printable(text: str) -> str:
     """Replace characters that move the cursor, reverse the text or are not valid UTF-8."""
     return "".join(char if char.isprintable() else "�" for char in text)
 
 
-def shown(name: str) -> str:
-    """A name for pages and tables: visible, and at most `MAX_LENGTH` characters long."""
-    name = visible(name)
+def shortened(name: str) -> str:
+    """A name for pages and tables: printable, and at most `MAX_LENGTH` characters long."""
+    name = printable(name)
     return name if len(name) <= MAX_LENGTH else f"{name[: MAX_LENGTH - 1]}…"
 
 
-def slug(name: str) -> str:
-    """A name for a file, at most 170 bytes long; different names give different slugs."""
-    plain = re.sub(r"[^\w.-]", "_", visible(name)).lstrip(".")[:40]
+def file_name(name: str) -> str:
+    """A name for a file, at most 170 bytes long; different names give different ones."""
+    plain = re.sub(r"[^\w.-]", "_", printable(name)).lstrip(".")[:40]
     if plain == name:
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{plain}-{digest[:8]}"
 
 
-def plain(name: str) -> str:
+def comparable(name: str) -> str:
     """The letters and digits of a name in lower case, for comparisons."""
     folded = unicodedata.normalize("NFKC", name).casefold()
     return "".join(char for char in folded if char.isalnum())

@@ -17,12 +17,13 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from course.commands.grading.names import Owner, plain
+from course.commands.grading.formats import csv_text, read_time
+from course.commands.grading.names import Owner, comparable
 from course.core import CourseError
 
 NUMBERS = ("id", "identifier")  # columns whose numbers Moodle or Canvas puts into file names
@@ -30,7 +31,6 @@ IDS = (*NUMBERS, "username", "sis user id", "sis login id", "email", "email addr
 NAMES = ("name", "full name", "student")
 GRADE = "Grade"  # Moodle's title of the column of points
 POINTS = "points"  # our title
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of a cell that a spreadsheet computes
 TRUE_WORDS = ("yes", "true", "1", "late")
 
 
@@ -79,7 +79,7 @@ class Roster:
             name=(names or ids)[0],
             id=(ids or [""])[0],
             section=cells.get("section", ""),
-            due=time_of(cells.get("due", "")),
+            due=read_time(cells.get("due", "")),
             late=cells.get("late", "").casefold() in TRUE_WORDS,
         )
         self.people.append(person)
@@ -87,18 +87,21 @@ class Roster:
         for key in {match[0] for match in numbers if match}:  # 123 of "Participant 123"
             self._numbers.setdefault(key, []).append(person)
         logins = [address.partition("@")[0] for address in ids]
-        for key in {plain(text) for text in (*ids, *logins)} - {""}:
+        for key in {comparable(text) for text in (*ids, *logins)} - {""}:
             self._ids.setdefault(key, []).append(person)
-        for key in {plain(spelling) for name in names for spelling in (name, _swap(name))} - {""}:
+        for key in {comparable(spelling) for name in names for spelling in (name, _swap(name))} - {
+            ""
+        }:
             self._names.setdefault(key, []).append(person)
 
     def find(self, owner: Owner) -> Person | None:
         """The person who owns a submission; None if that is not certain."""
-        name = plain(owner.learner)
+        name = comparable(owner.learner)
         numbered = [
             person
             for person in self._numbers.get(owner.number, [])
-            if self._has_numbered_files or all(plain(word) in name for word in person.name.split())
+            if self._has_numbered_files
+            or all(comparable(word) in name for word in person.name.split())
         ]
         by_ending = self._with_id_at_end(owner.learner) if owner.is_clone else []
         for people in (numbered, self._ids.get(name, []), self._names.get(name, []), by_ending):
@@ -115,7 +118,7 @@ class Roster:
         """The people whose id ends a repository's name; the longest such id counts."""
         parts = name.split("-")
         for first in range(1, len(parts)):
-            if people := self._ids.get(plain("".join(parts[first:])), []):
+            if people := self._ids.get(comparable("".join(parts[first:])), []):
                 return people
         return []
 
@@ -134,7 +137,7 @@ class Roster:
             if number in points:
                 cells[index] = f"{points[number]:g}"
             rows.append(cells)
-        return table([header, *rows], self._delimiter)
+        return csv_text([header, *rows], self._delimiter)
 
 
 def _swap(name: str) -> str:
@@ -163,37 +166,3 @@ def read(path: Path) -> Roster:
     if duplicates:
         raise CourseError(f"The roster {path} has two columns {duplicates[0]!r}.")
     return Roster(path, header, rest, delimiter)
-
-
-def time_of(text: str) -> datetime | None:
-    """Read a time such as ``2026-11-20 18:00``, in this machine's zone if it names none.
-
-    Returns None for "", and raises `CourseError` for any other text that is not a time.
-    """
-    if not text:
-        return None
-    try:
-        return datetime.fromisoformat(text).astimezone()
-    except ValueError:
-        raise CourseError(
-            f"{text!r} is not a time: write it as 2026-11-20, or as 2026-11-20 18:00."
-        ) from None
-
-
-def table(rows: Iterable[Iterable[object]], delimiter: str = ",") -> str:
-    """Rows as CSV, in which a spreadsheet finds no formula."""
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-    writer.writerows([_safe(cell) for cell in row] for row in rows)
-    return text.getvalue()
-
-
-def _safe(cell: object) -> object:
-    """A cell that a spreadsheet reads as text, even if it looks like a formula; numbers stay."""
-    if not isinstance(cell, str) or not cell.startswith(FORMULA_STARTS) or len(cell) == 1:
-        return cell
-    try:
-        float(cell)
-    except ValueError:
-        return f"'{cell}"
-    return cell

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from course.commands import check_given
 from course.commands.grading.archives import GUESS, Contents, why
-from course.commands.grading.names import Owner, owner, shown, slug, visible
+from course.commands.grading.names import Owner, file_name, owner, printable, shortened
 from course.commands.grading.roster import Person, Roster
 from course.core import CourseError, FolderMark, lesson_marks, words
 from course.exercises import exercises
@@ -82,7 +82,7 @@ def collect(folder: Path, work: Path, roster: Roster | None = None) -> list[Subm
     work.mkdir(parents=True)
     MARK.write(work)
     submissions = [
-        _collect_one(parts[key], names[key], work / slug(names[key]), key) for key in parts
+        _collect_one(parts[key], names[key], work / file_name(names[key]), key) for key in parts
     ]
     if roster is None:
         return submissions
@@ -118,9 +118,9 @@ def _unique_names(keys: Iterable[Key]) -> dict[Key, str]:
     names: dict[Key, str] = {}
     for key in keys:
         name, number = (key.name, key.id) if isinstance(key, Person) else key
-        name = first = shown(name)
+        name = first = shortened(name)
         if name in names.values() and number:
-            name = first = f"{name} ({shown(number)})"
+            name = first = f"{name} ({shortened(number)})"
         count = 1
         while name in names.values():
             count += 1
@@ -141,7 +141,7 @@ def _collect_one(
     for name, text in scripts.items():
         (src / name).write_bytes(text)
     if len(parts) > 1 and not any(entry_owner.number for _, entry_owner in parts):
-        notes.append(f"taken together: {' and '.join(visible(path.name) for path, _ in parts)}")
+        notes.append(f"taken together: {' and '.join(printable(path.name) for path, _ in parts)}")
     person = key if isinstance(key, Person) else None
     submission = Submission(
         learner=learner,
@@ -238,8 +238,8 @@ def chosen(contents: Contents) -> tuple[dict[str, bytes], list[str]]:
                 if candidate.text != candidates[0].text
             ]
             if PurePosixPath(name).stem in exercises():
-                rest = " and ".join(map(visible, others))
-                notes.append(f"{name} was taken from {visible(candidates[0].where)}, not {rest}")
+                rest = " and ".join(map(printable, others))
+                notes.append(f"{name} was taken from {printable(candidates[0].where)}, not {rest}")
         taken[name] = candidates[0].text
     return taken, notes
 
@@ -251,7 +251,7 @@ def _candidates(path: str, contents: Contents) -> list[Candidate]:
         try:
             return _in_cells(path, contents.files[path])
         except Exception as error:  # a file that is not a notebook can raise anything
-            contents.problems.append(f"{visible(path)} was not read as a notebook: {why(error)}")
+            contents.problems.append(f"{printable(path)} was not read as a notebook: {why(error)}")
             return []
     return [Candidate(name, contents.files[path], path)] if SCRIPT.fullmatch(name) else []
 

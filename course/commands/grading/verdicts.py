@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from course.checks import check, digest
-from course.commands.grading.names import slug
+from course.checks import check
+from course.commands.grading.names import file_name
 from course.commands.grading.submissions import Submission
 from course.core import CourseError, Interrupted, todo, words, write_atomically
 from course.exercises import Outcome, Report, Result, exercises
@@ -22,14 +22,14 @@ Verdicts = dict[str, dict[str, Report]]  # by learner and exercise
 class Judge:
     """Runs the checks, and stores their verdicts in `folder`.
 
-    A stored verdict is used again only for the same scripts, the same checks and the same
-    `isolated`. `minutes` limits the time of all checks of one learner.
+    A stored verdict is used again only for the same scripts, the same digest of the `checks` and
+    the same `isolated`. `minutes` limits the time of all checks of one learner.
     """
 
     folder: Path
+    checks: str
     isolated: bool
     minutes: float
-    _checks: str = field(default_factory=lambda: digest())
     _spent: dict[str, float] = field(default_factory=dict)  # seconds by learner
     _stop: Event = field(default_factory=Event)
 
@@ -57,11 +57,11 @@ class Judge:
         return verdicts
 
     def _path(self, submission: Submission, name: str) -> Path:
-        return self.folder / slug(submission.learner) / f"{name}.json"
+        return self.folder / file_name(submission.learner) / f"{name}.json"
 
     def _inputs(self, submission: Submission) -> dict:
         """Everything that a verdict depends on."""
-        return {"scripts": submission.digest(), "checks": self._checks, "isolated": self.isolated}
+        return {"scripts": submission.digest(), "checks": self.checks, "isolated": self.isolated}
 
     def _stored(self, submission: Submission, name: str) -> Report | None:
         """The stored verdict on these scripts; None if there is none."""
@@ -77,7 +77,7 @@ class Judge:
         learner = submission.learner
         left = self.minutes * 60 - self._spent.get(learner, 0.0)
         if left <= 0:
-            over = f"the {self.minutes:g} minutes of this learner were over"
+            over = f"this learner's {self.minutes:g} minutes are up"
             return _not_judged(name, f"{over}: `--minutes` gives more")
         start = time.monotonic()
         try:

@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 
 from course.charts import live_curves
 from course.core import lesson_marks, write_atomically
+from course.drawing import html_page
 from course.lessons import Lesson
 
 HERE = Path(__file__).with_name("files")
@@ -54,12 +55,8 @@ def _page(title: str, slides: Sequence[str]) -> str:
         (HERE / f"slides.{kind}").read_text(encoding="utf-8") for kind in ("css", "js")
     )
     sections = "".join(f"<section>{slide}</section>\n" for slide in slides)
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{style}</style></head><body>\n{sections}"
-        f"<script>{script}</script></body></html>\n"
-    )
+    end = f"<script>{script}</script></body></html>\n"
+    return f"{html_page.head(title, style)}\n{sections}{end}"
 
 
 def _slides(lab: Lesson, solved: NotebookNode) -> Iterator[str]:

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from html import escape
 
-from course.charts import expectations
-from course.commands.grading import pages
-from course.commands.grading.submissions import Submission
+from course.charts import guesses
+from course.commands.grading import html_parts
+from course.commands.grading.submissions import Guess, Submission
 from course.core import ROOT, words
 from course.lessons import labs
-from course.notebook import guesses
 
 NO_GUESSES = (
     "<p>Nobody handed in a guess. They lie in the folder <code>kept</code> beside the scripts, so "
@@ -31,10 +30,10 @@ def page(submissions: Sequence[Submission], numbers: Sequence[str] = ()) -> str:
         if pictures := "".join(answered):
             sections.append(f"<h2>{lab.number} · {escape(lab.title)}</h2>{pictures}")
     body = "".join(sections) or NO_GUESSES
-    return f"{pages.head('What the room expected, and what it measured')}{body}</body></html>"
+    return f"{html_parts.head('What the room expected, and what it measured')}{body}</body></html>"
 
 
-def _question(answers: Sequence[guesses.Guess]) -> str:
+def _question(answers: Sequence[Guess]) -> str:
     """One question with its answers, as HTML; "" if nobody guessed.
 
     Only answers of the most frequent unit and choices count: the others answer an older question.
@@ -51,9 +50,9 @@ def _question(answers: Sequence[guesses.Guess]) -> str:
         return ""
     first = comparable[0]
     if first.choices:
-        shown = str(expectations.choices(first.choices, guessed, measured))
+        shown = str(guesses.choices(first.choices, guessed, measured))
     elif first.unit:
-        shown = str(expectations.numbers(guessed, measured, first.shown))
+        shown = str(guesses.numbers(guessed, measured, first.shown))
     else:
         shown = _texts(guessed, measured)
     late = sum(answer.late for answer in comparable)
