@@ -64,7 +64,7 @@ def _parse(text: str) -> Record | None:
         names = isinstance(parsed.holds, list) and {type(name) for name in parsed.holds} <= {str}
         numbers = isinstance(parsed.checks, int) and isinstance(parsed.seconds, int | float)
         return parsed if names and numbers and isinstance(parsed.script, str) else None
-    except (ValueError, TypeError):
+    except store.BROKEN:
         return None
 
 

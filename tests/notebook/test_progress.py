@@ -56,6 +56,7 @@ GOOD = {"exercise": "ring", "when": "2026-11-22T15:20:00", "holds": ["a"], "chec
         b'{"exercise": "ring", "wh',
         b"\xff\xfe",
         b"[]",
+        b"[" * 100_000,
         b'{"exercise": "ring"}',
         *(
             json.dumps(GOOD | wrong).encode()
