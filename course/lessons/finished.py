@@ -33,6 +33,7 @@ LAUNCH = re.compile(  # a launch in a cell or on practice nodes
 STARTS_PROCESSES = re.compile(r"num_workers=[1-9]|mp\.spawn\(")
 GLOSSARY = re.compile(r"\]\(\.\./labs/glossary\.md(?:#([^)]*))?\)")
 TERM = re.compile(r"^### (.+)$", re.MULTILINE)
+PLACEHOLDER = "TO WRITE"  # begins each sentence of a new lab that its author replaces
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,12 @@ def _next(lesson: Lesson, context: CourseContext) -> Iterator[Fault]:
         link = f"Next: [{context.following.title}]({context.following.name}.ipynb)"
         if not lesson.cells[-1].source.endswith(f"\n\n{link}"):
             yield lesson.cells[-1].line, f"the last cell ends with a paragraph of its own: `{link}`"
+
+
+def _written(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
+    for number, line in enumerate(lesson.lines, 1):
+        if PLACEHOLDER in line:
+            yield number, f"a placeholder of `make exercise`: replace {PLACEHOLDER} by your text"
 
 
 def _top(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
@@ -232,6 +239,7 @@ def _scripts(lesson: Lesson) -> Iterator[tuple[Cell, str]]:
 
 OF_EVERY_LESSON = (_glossary, _next)
 OF_A_LAB = (
+    _written,
     _top,
     _header,
     _first_cell,
