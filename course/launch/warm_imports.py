@@ -43,8 +43,8 @@ THEN = (
     # What checks need: exercises as handed out, and the modules that their ranks import first.
     "course.lessons",
     "course.checks.runner.plain_data",
+    "course.checks.runner.untouched",
     "course.checks.tools.loose_ends",
-    "course.checks.tools.untouched",
 )
 
 

@@ -7,13 +7,12 @@ too, each fault has its line and its reason, which includes what to do.
 import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from course.lessons import sitting
+from course.lessons import rules, sitting
 from course.lessons.lesson import START, Cell, Lesson, scan, script
-from course.lessons.rules import Fault, as_lines
+from course.lessons.rules import Fault, LessonContext
 
 MOST_COLUMNS = 120
 LEAST_WORDS_PER_LINE = 4  # of prose, for each line of code
@@ -33,31 +32,18 @@ LAUNCH = re.compile(  # a launch in a cell or on practice nodes
 STARTS_PROCESSES = re.compile(r"num_workers=[1-9]|mp\.spawn\(")
 GLOSSARY = re.compile(r"\]\(\.\./labs/glossary\.md(?:#([^)]*))?\)")
 TERM = re.compile(r"^### (.+)$", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class CourseContext:
-    """What a lesson is judged with: the earlier lessons, the next one, the glossary's terms."""
-
-    root: Path
-    earlier: Sequence[Lesson]
-    following: Lesson | None
-    terms: frozenset[str]  # as anchors of links
+PLACEHOLDER = "TO WRITE"  # begins each sentence of a new lab that its author replaces
 
 
 def faults(root: Path, every: Sequence[Lesson], chosen: Collection[Lesson]) -> list[str]:
     """The faults of the chosen lessons, each as ``course/lessons/NAME.md:LINE: reason``."""
     page = root / "labs" / "glossary.md"
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
-    terms = frozenset(map(anchor, TERM.findall(text)))
+    context = LessonContext(root, every, terms=set(map(anchor, TERM.findall(text))))
     lines = []
-    for at, lesson in enumerate(every):
-        if lesson not in chosen:
-            continue
-        following = every[at + 1] if at + 1 < len(every) else None
-        context = CourseContext(root, every[:at], following, terms)
-        rules = OF_EVERY_LESSON + OF_A_LAB * (lesson.name != START)
-        lines += as_lines(lesson, {fault for rule in rules for fault in rule(lesson, context)})
+    for lesson in chosen:
+        applied = OF_EVERY_LESSON + OF_A_LAB * (lesson.name != START)
+        lines += rules.faults(lesson, applied, context)
     return lines
 
 
@@ -66,7 +52,7 @@ def anchor(term: str) -> str:
     return re.sub(r"[^\w -]", "", term.lower()).replace(" ", "-")
 
 
-def _glossary(lesson: Lesson, context: CourseContext) -> Iterator[Fault]:
+def _glossary(lesson: Lesson, context: LessonContext) -> Iterator[Fault]:
     links = [
         (number, link)
         for number, line in enumerate(lesson.lines, 1)
@@ -79,15 +65,21 @@ def _glossary(lesson: Lesson, context: CourseContext) -> Iterator[Fault]:
             yield number, f"labs/glossary.md has no entry #{link}: write one, or mend the link"
 
 
-def _next(lesson: Lesson, context: CourseContext) -> Iterator[Fault]:
+def _next(lesson: Lesson, context: LessonContext) -> Iterator[Fault]:
     """The last cell ends with a link to the next lab."""
-    if context.following:
-        link = f"Next: [{context.following.title}]({context.following.name}.ipynb)"
+    if later := context.every[len(context.earlier(lesson)) + 1 :]:
+        link = f"Next: [{later[0].title}]({later[0].name}.ipynb)"
         if not lesson.cells[-1].source.endswith(f"\n\n{link}"):
             yield lesson.cells[-1].line, f"the last cell ends with a paragraph of its own: `{link}`"
 
 
-def _top(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
+def _written(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
+    for number, line in enumerate(lesson.lines, 1):
+        if PLACEHOLDER in line:
+            yield number, f"a placeholder of `make exercise`: replace {PLACEHOLDER} by your text"
+
+
+def _top(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     """The first cell says what the reader can do afterwards, what it needs, and how long it is."""
     if not TOP.search(lesson.cells[0].source):
         yield (
@@ -96,12 +88,12 @@ def _top(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
         )
 
 
-def _header(lesson: Lesson, context: CourseContext) -> Iterator[Fault]:
+def _header(lesson: Lesson, context: LessonContext) -> Iterator[Fault]:
     """The header has plausible minutes, seconds and required labs, and the lab has an exercise.
 
     The map of the labs is drawn from the header.
     """
-    earlier = {lab.number for lab in context.earlier if lab.name != START}
+    earlier = {lab.number for lab in context.earlier(lesson) if lab.name != START}
     if set(lesson.header) != HEADER_FIELDS:
         yield 1, "the header has minutes, seconds and needs below `course:`, and nothing else there"
         return
@@ -118,7 +110,7 @@ def _header(lesson: Lesson, context: CourseContext) -> Iterator[Fault]:
         yield 1, "a lab has an exercise: a script with a TODO, and `%check NAME`"
 
 
-def _first_cell(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
+def _first_cell(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     text, line = lesson.cells[0].source, lesson.cells[0].line
     needed = NEEDED.search(text)
     named = NUMBER.findall(needed[1]) if needed else []
@@ -132,7 +124,7 @@ def _first_cell(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
             )
 
 
-def _sitting(lesson: Lesson, context: CourseContext) -> Iterator[Fault]:
+def _sitting(lesson: Lesson, context: LessonContext) -> Iterator[Fault]:
     solution = context.root / "solutions" / f"{lesson.name}.ipynb"
     if not solution.is_file():  # what its cells print is not known before it is built
         return
@@ -148,7 +140,7 @@ def _sitting(lesson: Lesson, context: CourseContext) -> Iterator[Fault]:
         yield 1, f"the file has {more} characters more than {sitting.MOST_CHARACTERS}"
 
 
-def _wrapped(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
+def _wrapped(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     for number, line in enumerate(lesson.lines, 1):
         shown = re.sub(r"{{ \w+ }}", "00", line)
         prose = not shown.lstrip("> ").startswith(MAY_BE_LONG) and " " in shown[:MOST_COLUMNS]
@@ -156,7 +148,7 @@ def _wrapped(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
             yield number, f"{len(shown)} columns: wrap prose and code at {MOST_COLUMNS}"
 
 
-def _explained(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
+def _explained(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     code = "\n".join(cell.source for cell in lesson.code)
     lines = sum(bool(line.strip()) for line in code.splitlines())
     words = sum(len(cell.source.split()) for cell in lesson.cells if cell.kind == "markdown")
@@ -165,7 +157,7 @@ def _explained(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
         yield 1, f"{counts}: {LEAST_WORDS_PER_LINE} words a line at least"
 
 
-def _something_to_do(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
+def _something_to_do(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     to_do = [1, *(cell.line for cell in lesson.code if _is_hands_on(cell))]
     for before, line in pairwise(to_do):
         if line - before > MOST_IDLE_LINES:
@@ -178,21 +170,21 @@ def _is_hands_on(cell: Cell) -> bool:
     return cell.target is None or bool(scan(cell.source.splitlines())[0])
 
 
-def _runs(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
+def _runs(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     """A lab writes a script of its own and runs it on ranks."""
     launched = {path for cell in lesson.code for path in LAUNCH.findall(cell.source)}
     if not launched & {cell.target for cell in lesson.code}:
         yield 1, "a lab writes a script and runs it on ranks from a cell: `%torchrun … src/NAME.py`"
 
 
-def _folded(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
+def _folded(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     """JupyterLab shows the first line of a folded cell."""
     for cell in lesson.cells:
         if cell.folded and not cell.source.startswith(("%%writefile", "# ")):
             yield cell.line, "a folded cell begins with a comment that says what it shows"
 
 
-def _importable(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
+def _importable(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     """Processes that are not forked import the script again: on macOS, and from Python 3.14 on."""
     for cell, text in _scripts(lesson):
         if STARTS_PROCESSES.search(text):
@@ -205,7 +197,7 @@ def _importable(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
                 )
 
 
-def _group_outlives_models(lesson: Lesson, _: CourseContext) -> Iterator[Fault]:
+def _group_outlives_models(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     """A DDP model that is freed after its group can hang over Gloo (pytorch/pytorch issue 56297).
 
     The model then destroys the group, which joins the group's threads while it holds the GIL. If a
@@ -232,6 +224,7 @@ def _scripts(lesson: Lesson) -> Iterator[tuple[Cell, str]]:
 
 OF_EVERY_LESSON = (_glossary, _next)
 OF_A_LAB = (
+    _written,
     _top,
     _header,
     _first_cell,

@@ -5,7 +5,7 @@ A lesson that breaks a rule is not built. `finished` has further rules, for a fi
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -33,21 +33,31 @@ Fault = tuple[int, str]  # the line in the lesson (from 1), and the reason
 
 
 @dataclass(frozen=True)
-class BuildContext:
-    """What a lesson may refer to: existing files, those that the build makes, and `checks`.
+class LessonContext:
+    """What a lesson is judged with: `every` lesson in order, and what a lesson may refer to.
 
-    `hints` has the fuller hints of each exercise, one for each TODO.
+    `made` are the files that the build makes, `checks` the names that `%check` knows, and `terms`
+    the anchors of the glossary. `hints` has the fuller hints of each exercise, one for each TODO.
     """
 
     root: Path
-    made: Set[Path]
-    checks: Set[str]
+    every: Sequence[Lesson]
+    made: Set[Path] = frozenset()
+    checks: Set[str] = frozenset()
     hints: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    terms: Set[str] = frozenset()
+
+    def earlier(self, lesson: Lesson) -> Sequence[Lesson]:
+        """The lessons before this one."""
+        return self.every[: self.every.index(lesson)]
 
     def has_link_target(self, link: str) -> bool:
         """Whether a link relative to ``labs/`` leads to a file."""
         target = (self.root / "labs" / link).resolve()
         return target in self.made or target.exists()
+
+
+Rule = Callable[[Lesson, LessonContext], Iterator[Fault]]
 
 
 def select(
@@ -65,9 +75,9 @@ def select(
             listed = ", ".join(known) or "none yet"
             raise CourseError(f"No lesson is called {name}; the lessons are: {listed}.")
     chosen = [lesson for lesson in every if not names or lesson.name in names]
-    context = BuildContext(root, _made(root, known, figures), checks, hints.read(root))
-    faults = problems(every, context)
-    if wrong := [line for lesson, line in faults if lesson in chosen]:
+    made = _made(root, known, figures)
+    context = LessonContext(root, every, made, checks, hints.read(root))
+    if wrong := [line for lesson in chosen for line in faults(lesson, RULES, context)]:
         raise CourseError("\n".join(wrong))
     return chosen
 
@@ -78,29 +88,19 @@ def _made(root: Path, names: Collection[str], figures: Collection[str]) -> set[P
     return {path.resolve() for path in (*notebooks, *(root / "images" / name for name in figures))}
 
 
-def problems(every: list[Lesson], context: BuildContext) -> list[tuple[Lesson, str]]:
-    """Every fault, as ``course/lessons/NAME.md:LINE: reason``, in order of lesson and line."""
-    lines = []
-    for number, lesson in enumerate(every):
-        faults = {fault for rule in RULES for fault in rule(lesson, context)}
-        faults |= set(_clashes(lesson, every[:number]))
-        lines += [(lesson, line) for line in as_lines(lesson, faults)]
-    return lines
+def faults(lesson: Lesson, rules: Iterable[Rule], context: LessonContext) -> list[str]:
+    """The faults of a lesson in order, each as ``course/lessons/NAME.md:LINE: reason``."""
+    found = {fault for rule in rules for fault in rule(lesson, context)}
+    return [f"course/lessons/{lesson.path.name}:{line}: {why}" for line, why in sorted(found)]
 
 
-def as_lines(lesson: Lesson, faults: Set[Fault]) -> list[str]:
-    """The faults of a lesson in order, each with its place in the file."""
-    place = f"course/lessons/{lesson.path.name}"
-    return [f"{place}:{line}: {why}" for line, why in sorted(faults)]
-
-
-def _title(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
+def _title(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     first = lesson.cells[0] if lesson.cells else None
     if not first or first.kind != "markdown" or not re.match(r"# \S", first.source):
         yield first.line if first else 1, "a lesson begins with its title: `# Title`"
 
 
-def _cells(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
+def _cells(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     for cell in lesson.cells:
         if cell.kind == "raw":
             yield cell.line, "a raw cell: lessons are made of prose and code cells"
@@ -111,7 +111,7 @@ def _cells(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
             yield line, INSIDE
 
 
-def _options(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
+def _options(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     for cell in lesson.cells:
         allowed = {"tags"} if cell.kind == "code" else set()
         for option in sorted(set(cell.options) - allowed):
@@ -122,7 +122,7 @@ def _options(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
                 yield cell.line, f"unknown tag {tag!r}: known are {_listed(TAGS)}"
 
 
-def _markers(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
+def _markers(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     in_code = set()
     for cell in lesson.code:
         lines = cell.source.splitlines()
@@ -133,7 +133,7 @@ def _markers(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
             yield number, "a SOLUTION marker outside a code cell"
 
 
-def _scripts(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
+def _scripts(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     for cell in lesson.code:
         if cell.target is None:
             continue
@@ -147,7 +147,8 @@ def _scripts(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
             yield cell.line + 1, f"the docstring of a script begins with its path: {begins}"
 
 
-def _clashes(lesson: Lesson, earlier: list[Lesson]) -> Iterator[Fault]:
+def _clashes(lesson: Lesson, context: LessonContext) -> Iterator[Fault]:
+    earlier = context.earlier(lesson)
     owner = {cell.target: f"lesson {other.name}" for other in earlier for cell in other.cells}
     for cell in lesson.cells:
         if cell.target is None:
@@ -163,7 +164,7 @@ def _clashes(lesson: Lesson, earlier: list[Lesson]) -> Iterator[Fault]:
         yield lesson.guesses[name].line, why
 
 
-def _python(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
+def _python(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     for cell, blanked in zip(lesson.cells, lesson.sources(solved=False), strict=True):
         if cell.kind != "code":
             continue
@@ -176,7 +177,7 @@ def _python(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
             yield cell.line + block.begin, why
 
 
-def _magics(lesson: Lesson, context: BuildContext) -> Iterator[Fault]:
+def _magics(lesson: Lesson, context: LessonContext) -> Iterator[Fault]:
     for cell in lesson.code:
         tree = _parsed(runnable(cell.source))
         if isinstance(tree, SyntaxError):
@@ -190,7 +191,7 @@ def _magics(lesson: Lesson, context: BuildContext) -> Iterator[Fault]:
                 yield line, f"no check is called {argument!r}: known are {known}"
 
 
-def _links(lesson: Lesson, context: BuildContext) -> Iterator[Fault]:
+def _links(lesson: Lesson, context: LessonContext) -> Iterator[Fault]:
     scripts = {cell.target for cell in lesson.cells}
     for cell in lesson.cells:
         if cell.kind != "markdown":
@@ -206,7 +207,7 @@ def _links(lesson: Lesson, context: BuildContext) -> Iterator[Fault]:
                 yield line, f"{path} does not exist (links are relative to labs/)"
 
 
-def _hints(lesson: Lesson, context: BuildContext) -> Iterator[Fault]:
+def _hints(lesson: Lesson, context: LessonContext) -> Iterator[Fault]:
     scripts = lesson.scripts(solved=False)
     for cell in lesson.code:
         name = Path(cell.target or "").stem
@@ -219,7 +220,7 @@ def _hints(lesson: Lesson, context: BuildContext) -> Iterator[Fault]:
             yield cell.line, f"{counts}: write one for each in course/lessons/{hints.FILE}"
 
 
-def _guesses(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
+def _guesses(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     """Cells that show a guess are not compared, because guesses differ between learners."""
     for name, cell in lesson.guesses.items():
         later = [other for other in lesson.code if other.line > cell.line]
@@ -236,7 +237,10 @@ def _guesses(lesson: Lesson, _: BuildContext) -> Iterator[Fault]:
             yield cell.line, f"no cell above asks for the guess {name!r}"
 
 
-RULES = (_title, _cells, _options, _markers, _scripts, _python, _magics, _links, _hints, _guesses)
+RULES = (
+    *(_title, _cells, _options, _markers, _scripts, _clashes),
+    *(_python, _magics, _links, _hints, _guesses),
+)
 
 
 def runnable(source: str) -> str:

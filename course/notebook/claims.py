@@ -7,14 +7,13 @@ from course.drawing import html_card, palette
 from course.notebook import guesses
 from course.notebook.store import SRC
 
-HEADS = ("claim", "measured here")
-GUESSED = "you guessed"
+CLAIM, GUESSED, MEASURED = "claim", "you guessed", "measured here"
 
 
 class Claims:
     """A table of claims and measurements, with `heads` as its column titles."""
 
-    def __init__(self, rows: Sequence[Sequence[str]], heads: Sequence[str] = HEADS) -> None:
+    def __init__(self, rows: Sequence[Sequence[str]], heads: Sequence[str]) -> None:
         self.rows, self.heads = list(rows), heads
 
     def __repr__(self) -> str:
@@ -46,17 +45,17 @@ def _row(tag: str, texts: Sequence[str], styles: Sequence[str]) -> str:
     return f'<tr style="{html_card.CLEAR}">{cells}</tr>'
 
 
-def claims(rows: Sequence[Sequence[str]], heads: tuple[str, str] = HEADS) -> Claims:
-    """Make a table of (claim, measurement) pairs, or of other pairs with their own `heads`.
+def claims(rows: Sequence[Sequence[str]]) -> Claims:
+    """Make a table of (claim, measurement) pairs.
 
     A third item of a row names a question. If any of these questions was answered, the table has a
     column of guesses.
     """
     guesses_shown = [_guess_text(*row[2:]) for row in rows]
     if not any(guesses_shown):
-        return Claims([tuple(row[:2]) for row in rows], heads)
+        return Claims([tuple(row[:2]) for row in rows], (CLAIM, MEASURED))
     with_guesses = [(row[0], guess, row[1]) for row, guess in zip(rows, guesses_shown, strict=True)]
-    return Claims(with_guesses, (heads[0], GUESSED, heads[1]))
+    return Claims(with_guesses, (CLAIM, GUESSED, MEASURED))
 
 
 def _guess_text(name: str = "") -> str:

@@ -160,7 +160,7 @@ def parse(text: str) -> Guess | None:
         is_valid = {type(text) for text in texts} == {str} and bool(NAME.fullmatch(guess.name))
         answers = {name: _valid_answer(getattr(guess, name), guess.unit) for name in ANSWERS}
         return replace(guess, **answers) if is_valid else None
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except store.BROKEN:
         return None
 
 

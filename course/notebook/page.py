@@ -60,7 +60,7 @@ def page(name: str, src: Path) -> str:
     lessons = labs(ROOT)
     names = [exercise for lab in lessons for exercise in lab.exercises]
     records = {exercise: stored for exercise in names if (stored := progress.read(exercise, src))}
-    passed = {exercise for exercise, stored in records.items() if stored.passed}
+    passed = {exercise for exercise, stored in records.items() if stored.passed_at}
     whole = [lab.number for lab in lessons if lab.exercises and passed.issuperset(lab.exercises)]
     spent = sum(stored.seconds for stored in records.values())
     facts = {
@@ -116,8 +116,8 @@ def _sentences(guess: guesses.Guess) -> str:
 def _exercise(record: Record, src: Path) -> str:
     """The row of one exercise."""
     when, digest = "not yet", ""
-    if record.passed:
-        when = _day(record.passed)
+    if record.passed_at:
+        when = _day(record.passed_at)
         digest = f"<code>{hashlib.sha256(record.script.encode()).hexdigest()[:DIGITS]}</code>"
         path = src / f"{record.exercise}.py"
         if (
@@ -125,7 +125,7 @@ def _exercise(record: Record, src: Path) -> str:
             or path.read_text(encoding="utf-8", errors="replace") != record.script
         ):
             digest += ' <span class="note">(changed since)</span>'
-    checks = f"{len(record.holds)} of {record.checks} hold"
+    checks = f"{len(record.passed_checks)} of {record.checks} hold"
     took = f", {words.long_duration(record.seconds)}" if record.seconds else ""
     cells = "".join(f"<td>{cell}</td>" for cell in (when, checks + took, digest))
     return f"<tr><th scope=row>{escape(record.exercise)}</th>{cells}</tr>"

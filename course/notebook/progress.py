@@ -20,19 +20,23 @@ from course.notebook import store
 class Record:
     """The stored result of one exercise; times are local, in ISO format.
 
-    `when` is the time of the last `%check`, `holds` has the names of the checks that passed then,
-    and `checks` is the number of all checks. `passed` is the time when all of them last passed, and
-    `script` the text that passed; both are "" if that never happened. `seconds` is the total time
-    for which its checks have run.
+    `checked_at` is the time of the last `%check`, `passed_checks` are the names of the checks that
+    passed then, and `checks` is the number of all checks. `passed_at` is the time when all of them
+    last passed, and `script` the text that passed; both are "" if that never happened. `seconds` is
+    the total time for which its checks have run.
     """
 
     exercise: str
-    when: str
-    holds: Sequence[str]
+    checked_at: str
+    passed_checks: Sequence[str]
     checks: int
-    passed: str = ""
+    passed_at: str = ""
     script: str = ""
     seconds: float = 0.0
+
+
+KEYS = {"checked_at": "when", "passed_checks": "holds", "passed_at": "passed"}  # in the files
+FIELDS = {key: name for name, key in KEYS.items()}
 
 
 def date_and_time(when: str) -> str:
@@ -48,7 +52,7 @@ def read(exercise: str, src: Path) -> Record | None:
 
 def passed(exercises: Iterable[str], src: Path) -> set[str]:
     """Select the exercises that have ever passed."""
-    return {name for name in exercises if (earlier := read(name, src)) and earlier.passed}
+    return {name for name in exercises if (earlier := read(name, src)) and earlier.passed_at}
 
 
 def _path(exercise: str, src: Path) -> Path:
@@ -58,13 +62,15 @@ def _path(exercise: str, src: Path) -> Path:
 def _parse(text: str) -> Record | None:
     """Parse the text of a file; None if `record` cannot have written it."""
     try:
-        parsed = Record(**json.loads(text))
-        for when in (parsed.when, parsed.passed or parsed.when):
+        stored = dict(json.loads(text))
+        parsed = Record(**{FIELDS.get(key, key): value for key, value in stored.items()})
+        for when in (parsed.checked_at, parsed.passed_at or parsed.checked_at):
             datetime.fromisoformat(when)
-        names = isinstance(parsed.holds, list) and {type(name) for name in parsed.holds} <= {str}
+        passed = parsed.passed_checks
+        names = isinstance(passed, list) and {type(name) for name in passed} <= {str}
         numbers = isinstance(parsed.checks, int) and isinstance(parsed.seconds, int | float)
         return parsed if names and numbers and isinstance(parsed.script, str) else None
-    except (ValueError, TypeError):
+    except store.BROKEN:
         return None
 
 
@@ -76,17 +82,18 @@ def record(report: Report, script: str, src: Path, seconds: float = 0.0) -> None
     if not report.begun or not report.judged:
         return
     before = read(report.exercise, src)
-    holds = [result.check for result in report.results if result.outcome == Outcome.PASSED]
+    holding = [result.check for result in report.results if result.outcome == Outcome.PASSED]
     spent = seconds + (before.seconds if before else 0.0)
-    new = Record(report.exercise, store.now(), holds, len(report.checks), seconds=spent)
+    new = Record(report.exercise, store.now(), holding, len(report.checks), seconds=spent)
     if report.ok:
-        new = replace(new, passed=new.when, script=script)
+        new = replace(new, passed_at=new.checked_at, script=script)
     elif before:
-        new = replace(new, passed=before.passed, script=before.script)
+        new = replace(new, passed_at=before.passed_at, script=before.script)
     write(new, src)
 
 
 def write(entry: Record, src: Path) -> None:
     """Store a result for `read`; if that fails, print a sentence."""
     lost = "This result is not kept for the map of the labs"
-    store.write(_path(entry.exercise, src), asdict(entry), lost)
+    fields = {KEYS.get(name, name): value for name, value in asdict(entry).items()}
+    store.write(_path(entry.exercise, src), fields, lost)

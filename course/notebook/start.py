@@ -79,7 +79,7 @@ def _states(src: Path) -> dict[str, str]:
     """The states of the exercises that have a stored result, as `labs_map.draw` takes them."""
     records = (progress.read(name, src) for lab in _labs() for name in lab.exercises)
     return {
-        record.exercise: labs_map.PASSED if record.passed else labs_map.BEGUN
+        record.exercise: labs_map.PASSED if record.passed_at else labs_map.BEGUN
         for record in records
         if record
     }

@@ -13,6 +13,8 @@ from course.core import write_atomically
 
 SRC = Path("src")  # the learner's scripts, next to the notebook
 Record = TypeVar("Record")
+# What parsing a broken file may raise: deeply nested brackets raise the last of them.
+BROKEN = (ValueError, TypeError, KeyError, RecursionError)
 
 
 def now() -> str:

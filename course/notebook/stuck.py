@@ -104,11 +104,11 @@ class Attempt:
     def changes(self) -> Diff:
         """The changes since the version that passed last; raises `CourseError` if none has."""
         before = progress.read(self.name, self.src)
-        if not before or not before.passed:
+        if not before or not before.passed_at:
             raise CourseError(
                 f"{self.name} has not passed here yet, so there is nothing to compare with."
             )
-        passed = f"{self.path} as it passed on {progress.date_and_time(before.passed)}"
+        passed = f"{self.path} as it passed on {progress.date_and_time(before.passed_at)}"
         names = (passed, f"{self.path} as it is now")
         return Diff(before.script.splitlines(), self.written().splitlines(), names, context=2)
 
@@ -122,9 +122,9 @@ def _or_list(commands: Iterable[str]) -> str:
 def print_last_pass(attempt: Attempt) -> None:
     """Print when this exercise last passed, above a check that fails now; nothing if never."""
     record = progress.read(attempt.name, attempt.src)
-    if not record or not record.passed:
+    if not record or not record.passed_at:
         return
-    passed = f"{attempt.name} passed on {progress.date_and_time(record.passed)}"
+    passed = f"{attempt.name} passed on {progress.date_and_time(record.passed_at)}"
     if record.script == attempt.written():
         same = f"{attempt.path} is still as it was then. Look at the scripts that it imports"
         print(f"{passed}, and {same}.")

@@ -185,7 +185,7 @@ def test_an_answer_cannot_grow_where_it_is_judged(attack, hostile, way, how_much
 )
 def test_nor_can_a_forged_one(attack, hostile, kind, mib):
     """A forged answer cannot grow either, even if it begins with the right token."""
-    with at_most(400), pytest.raises(Rejected, match="does it write there itself"):
+    with at_most(400), pytest.raises(Rejected, match="does your code write to the check"):
         attack(hostile.hand_over, kind, mib)
 
 
@@ -198,7 +198,7 @@ def test_who_ends_early_gives_no_answer(attack, hostile, way, isolated):
 
 @pytest.mark.parametrize("isolated", [HERE, ISOLATED])
 def test_an_answer_of_ones_own_does_not_count(attack, hostile, isolated):
-    with pytest.raises(Rejected, match="does it write there itself"):
+    with pytest.raises(Rejected, match="does your code write to the check"):
         attack(hostile.write_the_answer, isolated=isolated)
     assert attack(hostile.replace_save, isolated=isolated) is False
 

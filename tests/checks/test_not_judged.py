@@ -11,8 +11,8 @@ from support import solutions
 from support.patience import PATIENCE_S
 
 from course.checks.runner import check, on_ranks, session
-from course.checks.runner.outcomes import Undecided, UnfitMachine, outcome
-from course.checks.tools.hint import Fault, hint
+from course.checks.runner.outcomes import UnfitMachine, outcome
+from course.checks.tools.hint import Fault, Undecided, hint
 from course.core import CourseError, Interrupted, UnknownTorch
 from course.exercises import Outcome, Report, Result
 from course.hardware import isolation

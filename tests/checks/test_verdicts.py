@@ -88,7 +88,7 @@ def return_attack(path: str) -> Attack:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (forge, "What rank 0 hands to the check cannot be read"),
+        (forge, "The result of rank 0 cannot be read"),
         (return_attack, "TypeError: a Attack cannot be handed to a check"),
     ],
 )

@@ -31,6 +31,7 @@ BROKEN = {
     "no link to the glossary": ("](../labs/glossary.md", "](../labs/words.md", "no link to labs"),
     "dead term": ("glossary.md#", "glossary.md#no-", "has no entry #no-"),
     "no next": ("\nNext: ", "\nThen: ", "the last cell ends with a paragraph of its own"),
+    "placeholder": (FIRST, "## TO WRITE: why?\n\n" + FIRST, "a placeholder of `make exercise`"),
     "no top": ("**You need**", "**It needs**", "three points in `>`"),
     "no minutes": ("  minutes:", "  hours:", "has minutes, seconds and needs below"),
     "short": ("minutes: 40", "minutes: 20", "takes 30 to 70 minutes, not 20"),

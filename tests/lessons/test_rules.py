@@ -7,17 +7,18 @@ import pytest
 from support.lesson_samples import FIGURES, GOOD, HEADER, NEXT, code, course
 
 from course.core.errors import CourseError
+from course.lessons import rules
 from course.lessons.lesson import lessons
-from course.lessons.rules import BuildContext, problems, select
+from course.lessons.rules import LessonContext, select
 
 
 def faults(root: Path, *texts: str, checks: Set[str] = frozenset()) -> list[str]:
     """The faults of lessons in order, each as ``LINE: reason`` without the path."""
     every = lessons(course(root, **{f"n{number}": text for number, text in enumerate(texts)}))
     made = {(root / "labs" / "01_next.ipynb").resolve(), (root / "images" / "sum.svg").resolve()}
-    return [
-        line.partition(".md:")[2] for _, line in problems(every, BuildContext(root, made, checks))
-    ]
+    context = LessonContext(root, every, made, checks)
+    lines = [line for lesson in every for line in rules.faults(lesson, rules.RULES, context)]
+    return [line.partition(".md:")[2] for line in lines]
 
 
 def script(*lines: str, target: str = "src/a.py") -> str:

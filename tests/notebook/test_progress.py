@@ -26,11 +26,12 @@ def report(*outcomes: str, exercise: str = "ring") -> Report:
 def test_what_passed_is_read_again_with_the_script_that_passed(tmp_path: Path) -> None:
     progress.record(report("passed", "failed"), "first", tmp_path)
     begun = progress.read("ring", tmp_path)
-    assert (begun.holds, begun.checks, begun.passed, begun.script) == (["a"], 2, "", "")
+    assert (begun.passed_checks, begun.checks, begun.passed_at, begun.script) == (["a"], 2, "", "")
     progress.record(report("passed", "passed"), TEXT, tmp_path)
     progress.record(report("failed", "passed"), "worse", tmp_path)
     record = progress.read("ring", tmp_path)
-    assert record.holds == ["b"] and record.passed <= record.when and record.script == TEXT
+    assert record.passed_checks == ["b"] and record.script == TEXT
+    assert record.passed_at <= record.checked_at
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["ring.json"]
 
 
@@ -43,10 +44,21 @@ def test_an_open_check_does_not_undo_a_pass(tmp_path: Path) -> None:
     """A clean run of the notebook writes the blank script again."""
     progress.record(report("passed"), TEXT, tmp_path)
     progress.record(report("open"), "blank", tmp_path)
-    assert progress.read("ring", tmp_path).holds == ["a"]
+    assert progress.read("ring", tmp_path).passed_checks == ["a"]
 
 
 GOOD = {"exercise": "ring", "when": "2026-11-22T15:20:00", "holds": ["a"], "checks": 1}
+
+
+def test_the_files_of_earlier_versions_are_read_and_written_alike(tmp_path: Path) -> None:
+    path = tmp_path / "kept" / "ring.json"
+    path.parent.mkdir()
+    stored = GOOD | {"passed": GOOD["when"], "script": TEXT, "seconds": 1.5}
+    path.write_text(json.dumps(stored), encoding="utf-8")
+    record = progress.read("ring", tmp_path)
+    assert record == progress.Record("ring", GOOD["when"], ["a"], 1, GOOD["when"], TEXT, 1.5)
+    progress.write(record, tmp_path)
+    assert json.loads(path.read_text(encoding="utf-8")) == stored
 
 
 @pytest.mark.parametrize(
@@ -56,6 +68,7 @@ GOOD = {"exercise": "ring", "when": "2026-11-22T15:20:00", "holds": ["a"], "chec
         b'{"exercise": "ring", "wh',
         b"\xff\xfe",
         b"[]",
+        b"[" * 100_000,
         b'{"exercise": "ring"}',
         *(
             json.dumps(GOOD | wrong).encode()
@@ -92,7 +105,7 @@ def test_a_folder_in_the_place_of_the_file_is_put_aside(tmp_path: Path) -> None:
     (tmp_path / "kept" / "ring.json").mkdir(parents=True)
     progress.record(report("passed"), TEXT, tmp_path)
     progress.record(report("failed"), TEXT, tmp_path)
-    assert progress.read("ring", tmp_path).passed
+    assert progress.read("ring", tmp_path).passed_at
 
 
 @pytest.mark.parametrize("fault", ["full", "read-only"])
@@ -123,7 +136,7 @@ def test_two_notebooks_at_once_lose_nothing(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(progress.read(name, tmp_path).passed for name in names)
+    assert all(progress.read(name, tmp_path).passed_at for name in names)
     assert len(list((tmp_path / "kept").iterdir())) == len(names)
 
 

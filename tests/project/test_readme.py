@@ -54,7 +54,8 @@ def test_a_term_has_every_lab_in_one_session():
     assert [int(number) for number, _ in sessions] == list(range(1, len(sessions) + 1))
     assert f"({len(sessions)} sessions of" in TEACHING
     taught = [lab for _, labs_of_it in sessions for lab in re.findall(r"\d\d[a-z]?", labs_of_it)]
-    assert sorted(taught) == [lab.number for lab in labs(ROOT)]
+    every = [lab.number for lab in labs(ROOT)]
+    assert sorted(taught) == every, "TEACHING.md: each lab is in one session of the term"
 
 
 def test_the_readme_names_the_hours_of_the_core():

@@ -1,4 +1,7 @@
-"""The text of each file that `make exercise` writes, with placeholders for the names."""
+"""The text of each file that `make exercise` writes, with placeholders for the names.
+
+A sentence of the lesson that the author replaces begins with TO WRITE, which `finished` refuses.
+"""
 
 LAB = '''\
 ---
@@ -16,11 +19,11 @@ course:
   needs: ["{before}"]
 ---
 
-# What question does this lab answer?
+# TO WRITE: which question does this lab answer?
 
-Say in one sentence what goes wrong without the idea of this lab, and in one what the idea is.
+TO WRITE: in one sentence what goes wrong without the idea of this lab, and in one what the idea is.
 
-> - **After this lab** you can do what this sentence promises.
+> - **After this lab** TO WRITE: what you can do.
 > - **You need** lab {before}; no GPU.
 > - **Time:** about {{{{ minutes }}}} minutes to read and write. Its cells, solved, run in
 >   about {{{{ seconds }}}} s on two CPU cores.
@@ -29,13 +32,13 @@ Say in one sentence what goes wrong without the idea of this lab, and in one wha
 %load_ext course
 ```
 
-## Which question does this section answer?
+## TO WRITE: which question does this section answer?
 
-Say why a reader would ask it, and link each word that may be new, such as
+TO WRITE: why a reader would ask it. Link each word that may be new, such as
 [rank](../labs/glossary.md#rank). Then say what the script below does, which number to look at, and
 what you expect of it. A lab has at least four words of prose for each line of code, and something
-to do every 150 lines. Replace this paragraph and the script by your own: as they stand, they have
-all that a finished lab has, and `make quick` tells you what your text still lacks.
+to do every 150 lines. Replace this paragraph and the script by your own: apart from the words in
+capitals, they have all that a finished lab has, and `make quick` tells you what your text lacks.
 
 ```{{code-cell}}
 %%writefile src/{script}_first.py
@@ -60,7 +63,7 @@ run.metrics
 
 ## What stays
 
-**Remember.** One sentence that a reader should still know in a year.{following}
+**Remember.** TO WRITE: one sentence that a reader should still know in a year.{following}
 '''
 
 CELLS = '''\

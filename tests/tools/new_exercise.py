@@ -4,7 +4,7 @@
 
 The frame is a whole exercise, only a dull one: its solution passes its check, its wrong answer is
 rejected, and its other right answer passes. So each part can be replaced while the tests of the
-exercise stay green. The tests of the notebooks and the README fail until the notebooks are built.
+exercise stay green. The tests of the notebooks and the README fail until the last steps are done.
 
 `LAB=04f_my_lab` begins a lab that does not exist yet. Its number says where it comes in the course.
 A new last lab takes over the closing section of the lab before it.
@@ -29,7 +29,7 @@ SECTION = re.compile(r"^## ", re.MULTILINE)
 WRITTEN = """\
 Written: {name}, an exercise of lab {lab}.
 It is a placeholder whose own tests pass already. The tests of the notebooks and of the README fail
-until the notebooks are built. In this order:
+until the last steps are done. In this order:
 
 """
 STEPS = (
@@ -52,17 +52,19 @@ make changes NAME={name}   # minutes
 What the second prints becomes a mutant. If it does no harm, it goes into
 tests/tools/equal_changes.toml, where the names are in alphabetical order.""",
 )
-OF_A_NEW_LAB = (
-    """\
+OF_A_NEW_LAB = """\
+course/lessons/{lesson}.md: your words for each TO WRITE.
 labs/glossary.md: the lab's new words. course/lessons/sources.toml: each link to somebody's page.
-course/lessons/lesson.py: its number in CORE, if the other labs build on it.""",
-    """\
+course/lessons/lesson.py: its number in CORE, if the other labs build on it."""
+NEXT = """\
 course/lessons/{before_lesson}.md: its last cell ends with
-`Next: [TITLE]({lesson}.ipynb)`. Then make prose ARGS={before_lesson}.""",
+`Next: [TITLE]({lesson}.ipynb)`. Then make prose ARGS={before_lesson}."""
+NEXT_OF_THE_LAST = NEXT.replace(
+    "its last cell",
+    """\
+move its closing section, which ended the course,
+to the end of the new lab, with what comes after the course. Now its last cell""",
 )
-OF_THE_LAST_LAB = """\
-course/lessons/{before_lesson}.md ended the course:
-move its closing section, with what comes after the course, to the end of the new lab."""
 BUILT = (
     """\
 make notebooks ARGS={lesson}, which runs the lab; then `minutes` in the
@@ -110,8 +112,8 @@ def _steps(is_new: bool, is_last: bool) -> list[str]:
     """The steps left to do, in order; `is_last` says that a new lab ends the course."""
     if not is_new:
         return [*STEPS, *BUILT, CHANGED]
-    of_the_last = [OF_THE_LAST_LAB] if is_last else []
-    return [*STEPS, *OF_A_NEW_LAB, *of_the_last, *BUILT, TAUGHT, CHANGED]
+    before = NEXT_OF_THE_LAST if is_last else NEXT
+    return [*STEPS, OF_A_NEW_LAB, before, *BUILT, TAUGHT, CHANGED]
 
 
 def _new_number(lesson: str, all_labs: list[Lesson]) -> str:

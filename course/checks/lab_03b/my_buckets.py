@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from course.checks.lab_03.any_replica import AnyReplica
 from course.checks.lab_03b import on_rank_my_buckets as on_rank
-from course.checks.runner.outcomes import Undecided
-from course.checks.tools.hint import hint
+from course.checks.tools.hint import Undecided, hint
 from course.checks.tools.reference import CLOSE
 
 

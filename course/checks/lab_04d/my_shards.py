@@ -5,8 +5,7 @@ from collections.abc import Iterable
 
 from course.checks.lab_04d import on_rank_my_shards as on_rank
 from course.checks.lab_04d.on_rank_my_shards import Line, Read
-from course.checks.runner.outcomes import Undecided
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Fault, Undecided, hint
 from course.core import words
 
 MANY, FEW, ONE = [7, 1, 12, 5, 3, 9, 4, 2, 6], [8, 17], [23]  # lines of each file

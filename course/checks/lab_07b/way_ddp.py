@@ -1,8 +1,7 @@
 """Checks of `way_ddp`, the exercise of lab 07b."""
 
 from course.checks.lab_07b import on_rank_way_ddp as on_rank
-from course.checks.runner.outcomes import Undecided
-from course.checks.tools.hint import hint
+from course.checks.tools.hint import Undecided, hint
 from course.checks.tools.reference import CLOSE, furthest, weights
 from course.core import words
 

@@ -6,8 +6,7 @@ from itertools import groupby
 from course.checks.lab_10.any_sharded import AnySharded
 from course.checks.lab_10.on_rank_sharding import traffic
 from course.checks.lab_10b import on_rank_my_fsdp as on_rank
-from course.checks.runner.outcomes import Undecided
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Fault, Undecided, hint
 from course.checks.tools.reference import CLOSE
 
 BF16 = 1e-3  # after three steps; a rounding of a weight in bf16 is larger

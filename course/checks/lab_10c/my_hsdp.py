@@ -1,8 +1,7 @@
 """Checks of my_hsdp: the two groups of a rank, and the gradients that they bring together."""
 
 from course.checks.lab_10c import on_rank_my_hsdp as on_rank
-from course.checks.runner.outcomes import Undecided
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Fault, Undecided, hint
 from course.checks.tools.reference import CLOSE
 
 GRIDS = ((2, 1), (2, 2), (4, 2), (6, 2), (6, 3))  # ranks, copies

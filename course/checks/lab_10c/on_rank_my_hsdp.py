@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from course.checks.lab_10.on_rank_sharding import seeded
-from course.checks.tools.same_groups import GroupsDiffer, same_groups
+from course.checks.lab_10c.on_rank_same_groups import GroupsDiffer, same_groups
 from course.given.sent import Traffic
 
 SIZE = 24  # of a flat gradient: every row of the checks divides it

@@ -4,8 +4,7 @@ from collections import deque
 from collections.abc import Callable
 
 from course.checks.lab_11b import on_rank_schedule as on_rank
-from course.checks.runner.outcomes import Undecided
-from course.checks.tools.hint import hint
+from course.checks.tools.hint import Undecided, hint
 from course.checks.tools.reference import CLOSE, furthest
 from course.core import words
 

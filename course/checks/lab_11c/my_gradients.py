@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from course.checks.lab_11c import on_rank_gradients as on_rank
-from course.checks.runner.outcomes import Undecided
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Fault, Undecided, hint
 from course.checks.tools.reference import CLOSE
 
 ALONE, SPLIT = (1, 1, 1), (1, 1, 4)

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from course.checks.lab_12 import any_simulated
 from course.checks.lab_12 import on_rank_training as on_rank
 from course.checks.lab_12.any_training import AnyTraining
-from course.checks.runner.outcomes import Undecided
-from course.checks.tools.hint import hint
+from course.checks.tools.hint import Undecided, hint
 from course.checks.tools.reference import CLOSE
 
 

@@ -5,8 +5,8 @@ import os
 import threading
 import time
 
+from course.checks.lab_12b.on_rank_interleaved import Interleaved
 from course.checks.lab_12b.on_rank_store import connect, held
-from course.checks.tools.interleaved import Interleaved
 
 FOREVER_S = 1000.0
 METHODS = ("append", "get", "check", "compare_set", "set", "add", "wait")

@@ -5,8 +5,7 @@ from collections.abc import Callable
 import torch
 
 from course.checks.lab_13 import on_rank_split_sequence as on_rank
-from course.checks.runner.outcomes import Undecided
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Fault, Undecided, hint
 from course.checks.tools.reference import CLOSE
 from course.core import words
 from course.given.partial_attention import computed

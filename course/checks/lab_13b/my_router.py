@@ -5,8 +5,7 @@ from torch import Tensor
 
 from course.checks.lab_13b import on_rank_router as on_rank
 from course.checks.lab_13b.any_group import stay_in_their_groups
-from course.checks.runner.outcomes import Undecided
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Fault, Undecided, hint
 from course.checks.tools.reference import CLOSE
 from course.core import words
 

@@ -30,7 +30,7 @@ MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)'")
 # Gloo prints this for a message that is too long, before it aborts the process.
 GLOO_TOO_LONG = "op.preamble.length <= op.nbytes"
 SEGMENTATION_FAULT = "Fatal Python error: Segmentation fault"
-LOST = "The process that watches over your code was killed or stopped: does it send signals?"
+LOST = "The process that watches over your code was killed or stopped: does your code send signals?"
 ENDED_TOO_EARLY = (
     "the launcher exited before any rank reached your code: "
     "`python -m course doctor` says whether this machine can run the checks"
@@ -161,7 +161,9 @@ def _answer(file: Path, token: str, run: Run, rank: int) -> Any:
         which = f"rank {rank}" if len(run.exit_codes) > 1 else "your code"
         reason = f"{which} ended before the check had its answer: does it call sys.exit()?"
     else:
-        reason = f"what rank {rank} hands to the check cannot be read: does it write there itself?"
+        reason = (
+            f"the result of rank {rank} cannot be read: does your code write to the check's file?"
+        )
         if (returned := _returned(file, token)) is not None:
             with contextlib.suppress(Exception):  # the learner's code may have written anything
                 return plain_data.decode(returned)

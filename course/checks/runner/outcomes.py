@@ -1,5 +1,6 @@
-"""The exceptions that a check may raise, and the outcome that each one stands for."""
+"""The exceptions of the ranks of a check, and the outcome that each exception stands for."""
 
+from course.checks.tools.hint import Undecided
 from course.core import CourseError
 from course.exercises import Outcome
 
@@ -18,10 +19,6 @@ class Unwritten(Exception):
 
 class UnfitMachine(Exception):
     """The check cannot judge on this machine: it is too busy, or its torch is unknown."""
-
-
-class Undecided(Exception):
-    """The check cannot judge this code: another check has to pass first."""
 
 
 def outcome(error: BaseException | None) -> tuple[Outcome, str, bool]:

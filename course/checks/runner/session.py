@@ -21,13 +21,8 @@ from course.checks.runner.on_ranks import (
     await_warm_ranks,
     new_folder,
 )
-from course.checks.runner.outcomes import (
-    Deadlock,
-    Undecided,
-    Unwritten,
-    hint_fits,
-    outcome,
-)
+from course.checks.runner.outcomes import Deadlock, Unwritten, hint_fits, outcome
+from course.checks.tools.hint import Undecided
 from course.core import CourseError, todo, write_atomically
 from course.exercises import Outcome, Report, Result, exercise, exercises
 from course.hardware import isolation

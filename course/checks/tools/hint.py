@@ -1,4 +1,4 @@
-"""The hint of a check: what to think about when it fails."""
+"""The hint of a check, and the exceptions that it raises where the hint does not fit."""
 
 from collections.abc import Callable
 
@@ -9,6 +9,10 @@ class Fault(AssertionError):
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+
+
+class Undecided(Exception):
+    """The check cannot judge this code: another check has to pass first."""
 
 
 def hint(text: str) -> Callable:

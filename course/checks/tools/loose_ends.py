@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from course.checks.runner.outcomes import Undecided
+from course.checks.tools.hint import Undecided
 from course.checks.tools.leaks import CALLS, left_by
 from course.checks.tools.recorder import RECORDED
 from course.core import insides, interceptor
