@@ -181,6 +181,13 @@ def test_an_optimizer_that_steps_for_nothing_is_named_unless_frozen(
     assert named(ranks) == found
 
 
+def test_the_rates_of_the_group_that_differs_are_named() -> None:
+    def second_group(rank: int, step: int, values: dict) -> None:
+        values["step"].rates = [0.1, 0.01 * (rank + 1)]
+
+    assert "(rank 0: 0.01, rank 1: 0.02)" in faults(made.ranks(fault=second_group))[0].says
+
+
 def test_a_rate_of_zero_to_the_end_is_named() -> None:
     ranks = made.ranks()
     for rank in ranks:

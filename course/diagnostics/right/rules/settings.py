@@ -1,6 +1,8 @@
 """Rules on how ranks train: the mode, the precision, the optimizer's settings, learning rates."""
 
+import math
 from collections.abc import Generator
+from itertools import zip_longest
 
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence, odd_rank
@@ -136,7 +138,10 @@ def rates(evidence: Evidence) -> Result:
             if len(set(values)) > 1:
                 scheduled = next((s.schedule_line for s in row if s.schedule_line), "")
                 where = optimizer.on_rank[-1].made_at if number == 1 or not scheduled else scheduled
-                by_rank = evidence.by_rank([f"{rates[0]:g}" for rates in values])
+                # Name the rates of the first group that differs; a rank may have fewer groups.
+                groups = zip_longest(*values, fillvalue=math.nan)
+                differing = next(group for group in groups if len(set(group)) > 1)
+                by_rank = evidence.by_rank([f"{rate:g}" for rate in differing])
                 yield Row(table.RATE, DIFFERS, f"since step {number}: {by_rank}")
                 yield causes.LEARNING_RATE.finding(
                     f"The ranks have different learning rates since step {number} ({by_rank}), so "
