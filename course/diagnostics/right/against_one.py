@@ -57,7 +57,7 @@ def hindrance(ranks: Sequence[TrainingReport], batches: int) -> str:
         return f"{NO_STEP} on all ranks"
     samples = [optimizer.sampled_steps for optimizer in evidence.optimizers]
     is_first_sampled = all(steps and steps[0][0] == 1 for steps in samples)
-    if evidence.is_split or evidence.is_sharded or not is_first_sampled:
+    if evidence.why_split or evidence.is_sharded or not is_first_sampled:
         return gradients.why_no_gradients(evidence)
     if not all(optimizer.starts_equal for optimizer in evidence.optimizers):
         return "the ranks begin with different weights, which `right` without --deep judges"

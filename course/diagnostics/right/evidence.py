@@ -56,7 +56,7 @@ class Evidence:
         return len(self.optimizers[0].steps) if self.optimizers else 0
 
     @cached_property
-    def is_split(self) -> str:
+    def why_split(self) -> str:
         """Why the ranks seem to hold different parts of a model; "" if they do not.
 
         Then equal samples are right and weights differ, so neither is compared.
@@ -99,14 +99,14 @@ class Evidence:
     @cached_property
     def is_tied(self) -> bool:
         """Whether something ties the ranks together, so that they should train the same model."""
-        if self.is_split:
+        if self.why_split:
             return False
         return bool(self.ranks[0].wrapped) or self.is_sharded or self.combines_gradients
 
     @property
     def why_untied(self) -> str:
         """Why the ranks may differ, if nothing ties them together."""
-        return self.is_split or "nothing was seen that ties the ranks"
+        return self.why_split or "nothing was seen that ties the ranks"
 
     @property
     def why_no_steps(self) -> str:

@@ -11,8 +11,8 @@ from course.diagnostics.right.thresholds import MAJORITY, OFTEN, SAME
 
 def samples(evidence: Evidence) -> Result:
     """Do two ranks compute on the same samples?"""
-    if evidence.is_split:
-        yield Row(table.SAMPLES, NOT_SEEN, evidence.is_split)
+    if evidence.why_split:
+        yield Row(table.SAMPLES, NOT_SEEN, evidence.why_split)
         return
     for first, second in evidence.pairs:
         share, compared = _same_share(evidence, first, second)

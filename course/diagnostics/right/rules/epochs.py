@@ -16,8 +16,8 @@ DEALERS = ("RandomSampler", "DistributedSampler")  # samplers that give each sam
 
 def share(evidence: Evidence) -> Result:
     """Does each sample come exactly once in an epoch?"""
-    if evidence.is_split:
-        yield Row(table.SHARE, NOT_SEEN, evidence.is_split)
+    if evidence.why_split:
+        yield Row(table.SHARE, NOT_SEEN, evidence.why_split)
         return
     rows = [
         loader_pass

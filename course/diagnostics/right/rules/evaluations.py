@@ -20,8 +20,8 @@ def evaluation(evidence: Evidence) -> Result:
         yield Row(table.EVALUATION, NOT_SEEN, "no pass over a loader was seen that only evaluates")
         return
     first = next(filter(None, by_rank))[0]
-    if evidence.is_split or first.library not in ("", ACCELERATE):
-        says = evidence.is_split or f"{first.library} divides it, and can drop what it repeats"
+    if evidence.why_split or first.library not in ("", ACCELERATE):
+        says = evidence.why_split or f"{first.library} divides it, and can drop what it repeats"
         yield Row(table.EVALUATION, NOT_SEEN, says)
         return
     judges = (_counts_repeats,) if first.library else (

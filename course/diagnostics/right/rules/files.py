@@ -44,7 +44,7 @@ def noise(evidence: Evidence) -> Result:
         yield Row(table.NOISE, DIFFERS, "each rank draws its own")
     else:
         yield Row(table.NOISE, EQUAL, "the ranks draw the same, such as for dropout")
-        if not evidence.is_split:
+        if not evidence.why_split:
             yield causes.NOISE.finding(
                 "The ranks draw the same random numbers in the model, so dropout hides the same "
                 "places on each. Many scripts do, and it costs little.",

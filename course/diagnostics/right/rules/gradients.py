@@ -27,8 +27,8 @@ def why_no_gradients(evidence: Evidence) -> str:
     """Why the gradients of no step were compared."""
     if evidence.is_sharded:
         return "each rank has only its shard, of weights and of averaged gradients"
-    if evidence.is_split:
-        return evidence.is_split
+    if evidence.why_split:
+        return evidence.why_split
     if any(step.closure for row in evidence.step_rows for step in row):
         return "the optimizer computes its gradients itself, in a closure"
     return evidence.unseen("own gradient") or "no step with gradients was seen"
@@ -37,7 +37,7 @@ def why_no_gradients(evidence: Evidence) -> str:
 def averaged(evidence: Evidence) -> Result:
     """Is the gradient that an optimizer uses the mean of the ranks' own?"""
     if (
-        evidence.is_split
+        evidence.why_split
         or evidence.is_sharded
         or not any(optimizer.kinds for optimizer in evidence.optimizers)
     ):

@@ -19,8 +19,8 @@ DIVIDE_ONCE = "Divide once: DDP and ReduceOp.AVG do it already."
 def targets(evidence: Evidence) -> Result:
     """Does each target count as much as any other, and do the gradients have the right scale?"""
     optimizer = next((candidate for candidate in evidence.optimizers if candidate.steps), None)
-    if optimizer is None or evidence.is_split:
-        yield Row(table.TARGET, NOT_SEEN, evidence.is_split or NO_STEP)
+    if optimizer is None or evidence.why_split:
+        yield Row(table.TARGET, NOT_SEEN, evidence.why_split or NO_STEP)
         return
     if not evidence.is_sharded and not (optimizer.mostly(MEAN) or optimizer.mostly(OTHER)):
         yield Row(table.TARGET, NOT_SEEN, "the gradients were not seen to be averaged")

@@ -14,8 +14,8 @@ from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
 
 def weights(evidence: Evidence) -> Result:
     """Are the weights equal at the start, if something ties the ranks together?"""
-    if evidence.is_split:
-        yield Row(table.START, NOT_SEEN, evidence.is_split)
+    if evidence.why_split:
+        yield Row(table.START, NOT_SEEN, evidence.why_split)
         return
     if evidence.is_sharded:
         yield Row(table.START, NOT_SEEN, "each rank keeps a shard of its own")

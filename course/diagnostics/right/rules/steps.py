@@ -79,7 +79,7 @@ def _is_finite(step: OptimizerStep) -> bool:
 
 def weights(evidence: Evidence) -> Result:
     """Are the weights equal after each step?"""
-    if evidence.is_split or evidence.is_sharded or not evidence.steps:
+    if evidence.why_split or evidence.is_sharded or not evidence.steps:
         yield Row(table.AFTER, NOT_SEEN, why_no_gradients(evidence))
         return
     if evidence.averages_weights:
