@@ -53,7 +53,7 @@ def hindrance(ranks: Sequence[TrainingReport], batches: int) -> str:
     `batches` is the number of batches that the ranks saved.
     """
     evidence = Evidence(ranks)
-    if not evidence.steps:
+    if not evidence.step_count:
         return f"{NO_STEP} on all ranks"
     samples = [optimizer.sampled_steps for optimizer in evidence.optimizers]
     is_first_sampled = all(steps and steps[0][0] == 1 for steps in samples)
@@ -169,10 +169,9 @@ class _Pair:
 
     def _why_different(self, residual: float) -> str:
         """A possible reason why one process computes another gradient."""
-        ranks = self._evidence.ranks
         if why := self._alone.unseen.get(KEPT_BATCHES):
             return why
-        if any(rank.batch_norm for rank in ranks):
+        if any(report.batch_norm for report in self._evidence.reports):
             return "batch norm uses the statistics of each rank's own batch"
         if any(backward_pass.noise for backward_pass in (*self._passes, *self._step.latest)):
             return "the model draws random numbers that are no dropout"
@@ -202,7 +201,7 @@ class _Pair:
             return DeepOutcome(Row(table.ONE, EQUAL, says), [], differences)
         names = shorten([parameter.name for parameter in differing])
         times = differing[0].times
-        count = self._evidence.count
+        count = self._evidence.world_size
         alike = all(near(parameter.times, times) for parameter in differing)
         if any(kind.name == OWN for kind in self._ranks.kinds[0].used):
             findings = self._not_averaged()
@@ -243,8 +242,8 @@ class _Pair:
             return "the learning rate also depends on the number of ranks, so this is not judged"
         if near(scale, 1):
             return ""
-        sends = self._evidence.ranks[0].sends
-        if sends.get("forward") or (self._evidence.ranks[0].wrapped and sends.get("between")):
+        first = self._evidence.reports[0]
+        if first.sends.get("forward") or (first.wrapped and first.sends.get("between")):
             return "the ranks exchange more than gradients, so this is not judged"
         total = losses.sum_of_weights(self._step)
         if not total:
@@ -254,7 +253,7 @@ class _Pair:
         return "the loss is not a mean over a batch, so this is not judged"
 
     def _factor(self, times: float, scale: float) -> Finding:
-        count, last = self._evidence.count, self._row[0].latest[-1]
+        count, last = self._evidence.world_size, self._row[0].latest[-1]
         large = times > 1
         how = f"{count} times" if large else f"1/{count} of"
         return causes.FACTOR.finding(

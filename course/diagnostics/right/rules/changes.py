@@ -149,13 +149,13 @@ def _changed(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
         compared += bool(places)
         if not unequal:
             continue
-        ranks = _changed_ranks(unequal, first, used, evidence.count)
+        ranks = _changed_ranks(unequal, first, used, evidence.world_size)
         if ranks and (averaged or _others_use_the_mean(unequal, used)):
             changes.append((number, ranks))
     if len(changes) < 2 or len(changes) <= MAJORITY * compared:
         return None
     number, ranks = changes[0]
-    rank = evidence.rank_ids[ranks[0]] if len(ranks) == 1 else None
+    rank = evidence.ranks[ranks[0]] if len(ranks) == 1 else None
     row = dict(optimizer.sampled_steps)[number]
     clips = [step.clips for step in row]
     on = f"on rank {rank}" if rank is not None else "on each rank in another way"

@@ -52,7 +52,7 @@ def _has_equal_gradients(evidence: Evidence) -> bool:
 
 def _same_data(evidence: Evidence, first: int, second: int, share: float) -> Result:
     loader_pass = evidence.first_training_pass
-    ranks = [evidence.rank_ids[first], evidence.rank_ids[second]]
+    ranks = [evidence.ranks[first], evidence.ranks[second]]
     where = loader_pass.made_at if loader_pass else _call_line(evidence)
     yield Row(table.SAMPLES, EQUAL, f"ranks {ranks[0]} and {ranks[1]} draw the same")
     yield causes.SAME_DATA.finding(
@@ -82,9 +82,10 @@ def _call_line(evidence: Evidence) -> str:
 def _same_noise(evidence: Evidence) -> Result:
     """Do the loader workers of two ranks draw the same random numbers for their samples?"""
     by_state: dict[tuple[int, str, int], set[int]] = {}
-    for rank in evidence.ranks:
-        for worker in rank.workers:
-            by_state.setdefault((worker.number, worker.kind, worker.state), set()).add(rank.rank)
+    for report in evidence.reports:
+        for worker in report.workers:
+            state = worker.number, worker.kind, worker.state
+            by_state.setdefault(state, set()).add(report.rank)
     shared = {key: ranks for key, ranks in by_state.items() if len(ranks) > 1}
     loader_pass = evidence.first_training_pass
     if not shared or loader_pass is None or loader_pass.library:

@@ -21,7 +21,7 @@ def share(evidence: Evidence) -> Result:
         return
     rows = [
         loader_pass
-        for place in range(evidence.count)
+        for place in range(evidence.world_size)
         for loader_pass in evidence.training_passes(place)
     ]
     if not rows:
@@ -70,7 +70,7 @@ def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | 
         if loader_pass.divided_twice:
             return causes.PART_OF_THE_DATA.finding(
                 "accelerate divides the batches of a loader that a DistributedSampler has divided "
-                f"already: an epoch sees one in {evidence.count} samples.",
+                f"already: an epoch sees one in {evidence.world_size} samples.",
                 "Give accelerate a loader without DistributedSampler.",
                 lab="07b",
                 step=1,
@@ -84,7 +84,7 @@ def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | 
     samples = _samples_by_index(mine)
     if samples is None:
         return None
-    for place in range(1, evidence.count):
+    for place in range(1, evidence.world_size):
         theirs = [
             loader_pass
             for loader_pass in evidence.training_passes(place)
@@ -100,7 +100,7 @@ def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | 
             return causes.PART_OF_THE_DATA.finding(
                 "The same index gives another sample on each rank, so each rank has a part of the "
                 "data already, and a DistributedSampler divides it again: an epoch sees one in "
-                f"{evidence.count} samples.",
+                f"{evidence.world_size} samples.",
                 "Divide once: leave the data whole, or leave out the DistributedSampler.",
                 step=1,
                 where=mine[0].made_at,
@@ -128,14 +128,14 @@ def _wrong_replicas(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding |
     for loader_pass in rows:
         if (
             loader_pass.replicas is not None
-            and loader_pass.replicas != evidence.count
+            and loader_pass.replicas != evidence.world_size
             and not loader_pass.divided_twice
         ):
-            too_many = loader_pass.replicas > evidence.count
+            too_many = loader_pass.replicas > evidence.world_size
             cause = causes.PART_OF_THE_DATA if too_many else causes.REPEATED_DATA
             return cause.finding(
                 f"The DistributedSampler deals for {loader_pass.replicas} ranks, and there are "
-                f"{evidence.count}.",
+                f"{evidence.world_size}.",
                 "Leave out num_replicas and rank: the sampler finds both by itself.",
                 step=1,
                 where=loader_pass.made_at,
@@ -162,7 +162,7 @@ def _overlaps(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
                 if mine.epoch != theirs.epoch:
                     continue  # the rule on the order of epochs names it
                 return causes.REPEATED_DATA.finding(
-                    f"Ranks {evidence.rank_ids[first]} and {evidence.rank_ids[second]} have "
+                    f"Ranks {evidence.ranks[first]} and {evidence.ranks[second]} have "
                     f"{words.plural(len(common), 'sample')} of the same epoch in common"
                     f"{_by_seed(mine, theirs)}: in an epoch some samples come several times.",
                     "Give all ranks a DistributedSampler with the same seed.",

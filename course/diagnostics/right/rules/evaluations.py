@@ -15,7 +15,7 @@ ACCELERATE = "accelerate"
 
 def evaluation(evidence: Evidence) -> Result:
     """Does an evaluation count each sample exactly once?"""
-    by_rank = [list(filter(_is_evaluation, rank.loader_passes)) for rank in evidence.ranks]
+    by_rank = [list(filter(_is_evaluation, report.loader_passes)) for report in evidence.reports]
     if not any(by_rank):
         yield Row(table.EVALUATION, NOT_SEEN, "no pass over a loader was seen that only evaluates")
         return
@@ -43,16 +43,15 @@ def _is_evaluation(loader_pass: LoaderPass) -> bool:
 def _is_dealt(evidence: Evidence, loader_pass: LoaderPass) -> bool:
     """Whether a sampler gives this rank a share of known size."""
     return (
-        loader_pass.replicas == evidence.count
+        loader_pass.replicas == evidence.world_size
         and bool(loader_pass.length and loader_pass.total)
         and not loader_pass.divided_twice
     )
 
 
 def _share(evidence: Evidence, loader_pass: LoaderPass) -> str:
-    return (
-        f"{loader_pass.total // evidence.count:,} of {words.plural(loader_pass.length, 'sample')}"
-    )
+    share = loader_pass.total // evidence.world_size
+    return f"{share:,} of {words.plural(loader_pass.length, 'sample')}"
 
 
 def _only_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
@@ -60,7 +59,7 @@ def _only_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> F
     places = [place for place, rows in enumerate(by_rank) if rows]
     if len(places) > 1:
         return None
-    rank, first = evidence.rank_ids[places[0]], by_rank[places[0]][0]
+    rank, first = evidence.ranks[places[0]], by_rank[places[0]][0]
     if not _is_dealt(evidence, first) or first.evaluation.messages:
         return None
     return causes.EVALUATION.finding(
@@ -80,12 +79,12 @@ def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fi
     for row in rows:
         reports = [loader_pass.evaluation.reports for loader_pass in row]
         dealt = all(_is_dealt(evidence, loader_pass) for loader_pass in row)
-        distinct = len({loader_pass.rank for loader_pass in row}) == evidence.count
+        distinct = len({loader_pass.rank for loader_pass in row}) == evidence.world_size
         if dealt and distinct and sum(map(bool, reports)) == 1:
             reporters.append(row[reports.index(max(reports))])
     if any(loader_pass.evaluation.messages for row in rows for loader_pass in row):
         return None
-    writers = [rank.rank for rank in evidence.ranks if rank.written]
+    writers = [report.rank for report in evidence.reports if report.written]
     if not reporters or len(reporters) <= MAJORITY * len(rows) or len(writers) > 1:
         return None
     rank = reporters[0].rank
@@ -157,7 +156,7 @@ def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
         says = f"{loader_pass.library} divides it, and can drop what it repeats"
         return Row(table.EVALUATION, NOT_SEEN, says)
     count = words.plural(loader_pass.length, "sample")
-    if all(_is_dealt(evidence, first) for first in firsts) and len(firsts) == evidence.count:
+    if all(_is_dealt(evidence, first) for first in firsts) and len(firsts) == evidence.world_size:
         repeats = loader_pass.total - loader_pass.length
         if repeats > 0:
             says = f"the sampler repeats {repeats}; whether they count is not seen"
@@ -171,7 +170,7 @@ def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
     if all(
         first.kind == "SequentialSampler" and first.length == loader_pass.length for first in firsts
     ):
-        who = "each rank" if len(firsts) == evidence.count else "one rank"
+        who = "each rank" if len(firsts) == evidence.world_size else "one rank"
         return Row(table.EVALUATION, EQUAL, f"{who} evaluates {count}, all that its loader has")
     return Row(table.EVALUATION, NOT_SEEN, "how the samples are divided is the script's own affair")
 

@@ -11,12 +11,12 @@ from course.diagnostics.right.thresholds import MAJORITY
 def files(evidence: Evidence) -> Result:
     """Do several ranks overwrite the same file?"""
     writers: dict[tuple[str, str], dict[int, str]] = {}
-    for rank in evidence.ranks:
-        for file in rank.written:
-            writers.setdefault((rank.host, file.path), {})[rank.rank] = file.line
+    for report in evidence.reports:
+        for file in report.written:
+            writers.setdefault((report.host, file.path), {})[report.rank] = file.line
     shared = {path: ranks for (_, path), ranks in writers.items() if len(ranks) > 1}
     if not shared:
-        any_written = any(rank.written for rank in evidence.ranks)
+        any_written = any(report.written for report in evidence.reports)
         says = "each file is written by one rank" if any_written else "no file was overwritten"
         yield Row(table.FILES, EQUAL if any_written else NOT_SEEN, says)
         return

@@ -91,7 +91,7 @@ def _factors(optimizer: OptimizerOnRanks) -> list[float]:
 
 
 def _not_waited_for(evidence: Evidence) -> str:
-    if evidence.ranks[0].wrapped:
+    if evidence.reports[0].wrapped:
         return ""
     for optimizer in evidence.optimizers:
         lines = [row[0].pending for row in optimizer.steps]
@@ -104,7 +104,7 @@ def _not_averaged(
     evidence: Evidence, optimizer: OptimizerOnRanks, alone: list[int]
 ) -> Finding | None:
     """Find why each rank uses its own gradients of these parameters; None if that may be right."""
-    wraps = evidence.ranks[0].wrapped
+    wraps = evidence.reports[0].wrapped
     ignored = {name for wrap in wraps for name in wrap.ignored}
     if evidence.averages_weights or all(optimizer.names[place] in ignored for place in alone):
         return None
@@ -186,7 +186,7 @@ def _nothing_averaged(
     evidence: Evidence, optimizer: OptimizerOnRanks, passes: Sequence[BackwardPass]
 ) -> Finding:
     """Find that nothing averages the gradients, or that the optimizer does not use the average."""
-    sent = sum(evidence.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
+    sent = sum(evidence.reports[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
     says = (
         "The ranks send messages, but each optimizer uses its rank's own gradients"
         if sent
@@ -211,10 +211,12 @@ def zeroed(evidence: Evidence) -> Result:
             compared = True
             dirty.append({place for place, step in enumerate(row) if _is_dirty(step)})
         ranks = [
-            p for p in range(evidence.count) if sum(p in d for d in dirty) > MAJORITY * len(dirty)
+            place
+            for place in range(evidence.world_size)
+            if sum(place in on_ranks for on_ranks in dirty) > MAJORITY * len(dirty)
         ]
         if ranks:
-            one_rank = evidence.rank_ids[ranks[0]] if len(ranks) == 1 else None
+            one_rank = evidence.ranks[ranks[0]] if len(ranks) == 1 else None
             on = "" if one_rank is None else f" on rank {one_rank}"
             where = optimizer.steps[0][ranks[0]].line
             yield Row(table.ZERO, DIFFERS, f"those of the step before are still there{on}")

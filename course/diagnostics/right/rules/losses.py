@@ -44,7 +44,7 @@ def targets(evidence: Evidence) -> Result:
     terms = [[_divisor(p.parts[0]) for p in step.latest if p.parts] for step in row]
     shares = "; ".join(
         f"rank {rank}: {', '.join(counts)}"
-        for rank, counts in zip(evidence.rank_ids, terms, strict=True)
+        for rank, counts in zip(evidence.ranks, terms, strict=True)
     )
     times = _largest_ratio(by_line)
     line = row[0].latest[-1].called or row[0].latest[-1].line
@@ -123,7 +123,7 @@ def _factor(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     factor = median_high(factors)
     alike = sum(near(other, factor) for other in factors) > 0.9 * len(factors)
     total, passes, line = _total(optimizer)
-    count = evidence.count
+    count = evidence.world_size
     where = optimizer.steps[0][0].line
     if not alike:
         return None

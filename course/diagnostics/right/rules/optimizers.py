@@ -14,7 +14,7 @@ from course.diagnostics.right.thresholds import ALIVE, MAJORITY
 
 def unoptimized(evidence: Evidence) -> Result:
     """Does a parameter get gradients that no optimizer uses?"""
-    if not evidence.steps:
+    if not evidence.step_count:
         yield Row(table.UNOPTIMIZED, NOT_SEEN, NO_STEP)
         return
     if optimizer := next(filter(_is_idle, evidence.optimizers), None):
@@ -24,7 +24,7 @@ def unoptimized(evidence: Evidence) -> Result:
         return
     parameters = [
         parameter
-        for parameter in evidence.ranks[0].unoptimized
+        for parameter in evidence.reports[0].unoptimized
         # If no optimizer has any parameter of a model, such as a teacher, it is not trained.
         if parameter.gradients >= ALIVE and parameter.missing < parameter.in_model
     ]

@@ -81,8 +81,8 @@ def own_order(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     share = overlap(first, second).share
     return causes.REPEATED_DATA.finding(
         f"The ranks deal an epoch out, {first.given:,} of {first.length:,} samples to rank "
-        f"{evidence.rank_ids[0]}, but {100 * share:.0f} % of these also go to rank "
-        f"{evidence.rank_ids[1]}, as many as chance would give: each rank takes its part of an "
+        f"{evidence.ranks[0]}, but {100 * share:.0f} % of these also go to rank "
+        f"{evidence.ranks[1]}, as many as chance would give: each rank takes its part of an "
         "order of its own. So some samples come several times in an epoch, and others never.",
         "Shuffle alike on all ranks before each takes its part, with a generator that is seeded "
         "with the epoch, such as random.Random(epoch).",
@@ -121,7 +121,7 @@ def one_stream(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None
             continue
         for places in evidence.pairs:
             first, second = (row[place] for place in places)
-            ranks = [evidence.rank_ids[place] for place in places]
+            ranks = [evidence.ranks[place] for place in places]
             pair = overlap(first, second)
             if pair.samples < MANY or _is_aligned(first, second):
                 continue

@@ -21,7 +21,7 @@ def resume(evidence: Evidence) -> Result:
     restored = [optimizer.on_rank[0].restored for optimizer in evidence.optimizers]
     if all(restored) and restored:
         yield Row(table.RESUME, EQUAL, f"all ranks load the optimizer's state at {restored[0]}")
-    elif any(rank.loads for rank in evidence.ranks):
+    elif any(report.loads for report in evidence.reports):
         yield Row(table.RESUME, NOT_SEEN, "a file was loaded, and no state of an optimizer from it")
     else:
         yield Row(table.RESUME, NOT_SEEN, "torch.load and load_state_dict of optimizers not called")
@@ -33,15 +33,15 @@ def _some_ranks(evidence: Evidence) -> Finding | None:
         lines = [report.restored for report in optimizer.on_rank]
         if all(lines) or not any(lines) or evidence.is_sharded or not _diverges(optimizer):
             continue
-        ranks = [rank for rank, line in zip(evidence.rank_ids, lines, strict=True) if line]
-        others = [rank for rank in evidence.rank_ids if rank not in ranks]
+        ranks = [rank for rank, line in zip(evidence.ranks, lines, strict=True) if line]
+        others = [rank for rank in evidence.ranks if rank not in ranks]
         where = next(filter(None, lines))
         return causes.RESUME.finding(
             f"The optimizer's state is loaded on {ranks_in_words(ranks)} (at {where}), and "
             f"{ranks_in_words(others)} begin{'s' if len(others) == 1 else ''} without: DDP sends "
             "weights, and no state of an optimizer, so equal gradients make different weights.",
             "Load the checkpoint on all ranks.",
-            rank=odd_rank([bool(line) for line in lines], evidence.rank_ids),
+            rank=odd_rank([bool(line) for line in lines], evidence.ranks),
             step=1,
             where=where,
         )
@@ -59,7 +59,7 @@ def _other_steps(evidence: Evidence) -> Finding | None:
         report.restored for optimizer in evidence.optimizers for report in optimizer.on_rank
     ):
         return None
-    loads = [_checkpoints(rank.loads) for rank in evidence.ranks]
+    loads = [_checkpoints(report.loads) for report in evidence.reports]
     for row in zip(*loads, strict=False) if len(set(map(len, loads))) == 1 else ():
         for key in row[0].numbers:
             values = [load.numbers.get(key) for load in row]
@@ -69,7 +69,7 @@ def _other_steps(evidence: Evidence) -> Finding | None:
                 f"The ranks go on from different checkpoints: the {key} is not the same "
                 f"({evidence.by_rank(values)}).",
                 "Let rank 0 choose the checkpoint and broadcast its name, or its content.",
-                rank=odd_rank(values, evidence.rank_ids),
+                rank=odd_rank(values, evidence.ranks),
                 step=1,
                 where=row[0].line,
             )
@@ -86,9 +86,9 @@ def _no_state(evidence: Evidence) -> Finding | None:
     optimizers = [report for optimizer in evidence.optimizers for report in optimizer.on_rank]
     if any(report.restored for report in optimizers):
         return None
-    for load in evidence.ranks[0].loads:
+    for load in evidence.reports[0].loads:
         saves = any(
-            other.path == load.path and other.saves for r in evidence.ranks for other in r.loads
+            other.path == load.path and other.saves for r in evidence.reports for other in r.loads
         )
         if load.optimizer and saves and not load.passes:
             return causes.RESUME.finding(
@@ -109,7 +109,7 @@ def _first_epoch(evidence: Evidence) -> Finding | None:
     ):
         return None
     mine = [loader_pass for loader_pass in evidence.training_passes(0) if _shuffles(loader_pass)]
-    loads = _checkpoints(evidence.ranks[0].loads)
+    loads = _checkpoints(evidence.reports[0].loads)
     epochs = [load.numbers.get("epoch", 0) for load in loads]
     if not mine or not epochs or epochs[-1] < 2 or mine[0].epoch != 0:
         return None

@@ -15,9 +15,9 @@ def modes(evidence: Evidence) -> Result:
     difference = yield from _compare(evidence, "modes", table.MODE)
     if difference:
         step, values, line = difference
-        rank = odd_rank(values, evidence.rank_ids)
+        rank = odd_rank(values, evidence.ranks)
         if rank is None and values.count("evaluation") == 1:
-            rank = evidence.rank_ids[values.index("evaluation")]
+            rank = evidence.ranks[values.index("evaluation")]
         yield causes.MODE.finding(
             f"The ranks call the model in different modes since step {step} "
             f"({evidence.by_rank(values)}): dropout and batch norm do something else on each.",
@@ -27,7 +27,7 @@ def modes(evidence: Evidence) -> Result:
             step=step,
             where=line,
         )
-    elif evidence.steps and (step := _stays_in_evaluation(evidence)):
+    elif evidence.step_count and (step := _stays_in_evaluation(evidence)):
         line = evidence.optimizers[0].steps[step - 1][0].latest[0].called
         yield causes.MODE.finding(
             f"All ranks train in evaluation mode since step {step}; before, they trained in "
@@ -47,7 +47,7 @@ def _stays_in_evaluation(evidence: Evidence) -> int:
     while last and modes[last - 1] == "evaluation":
         last -= 1
     enough = len(modes) - last > SINCE and "training" in modes[:last]
-    return last + 1 if enough and evidence.ranks[0].evaluated else 0
+    return last + 1 if enough and evidence.reports[0].evaluated else 0
 
 
 def precision(evidence: Evidence) -> Result:
@@ -58,7 +58,7 @@ def precision(evidence: Evidence) -> Result:
         yield causes.PRECISION.finding(
             f"The ranks compute in different precision since step {step} "
             f"({evidence.by_rank(values)}).",
-            rank=odd_rank(values, evidence.rank_ids),
+            rank=odd_rank(values, evidence.ranks),
             step=step,
             where=line,
         )
@@ -95,7 +95,7 @@ def _compare(
 
 def settings(evidence: Evidence) -> Result:
     """Do the optimizers have the same settings, other than learning rates, on all ranks?"""
-    if not evidence.is_tied or not evidence.steps:
+    if not evidence.is_tied or not evidence.step_count:
         yield Row(table.SETTINGS, NOT_SEEN, evidence.why_no_steps)
         return
     for optimizer in evidence.optimizers:
@@ -108,9 +108,9 @@ def settings(evidence: Evidence) -> Result:
                 yield Row(table.SETTINGS, DIFFERS, f"since step {number}")
                 yield causes.SETTINGS.finding(
                     f"The optimizers have different settings since step {number}: "
-                    f"{_difference(values, evidence.rank_ids)}. The ranks turn equal gradients "
+                    f"{_difference(values, evidence.ranks)}. The ranks turn equal gradients "
                     "into different weights.",
-                    rank=odd_rank(values, evidence.rank_ids),
+                    rank=odd_rank(values, evidence.ranks),
                     step=number,
                     where=where,
                 )
@@ -129,7 +129,7 @@ def _difference(values: list[str], ranks: list[int]) -> str:
 
 def rates(evidence: Evidence) -> Result:
     """Do the optimizers have the same learning rates on all ranks?"""
-    if not evidence.is_tied or not evidence.steps:
+    if not evidence.is_tied or not evidence.step_count:
         yield Row(table.RATE, NOT_SEEN, evidence.why_no_steps)
         return
     for optimizer in evidence.optimizers:
@@ -146,7 +146,7 @@ def rates(evidence: Evidence) -> Result:
                 yield causes.LEARNING_RATE.finding(
                     f"The ranks have different learning rates since step {number} ({by_rank}), so "
                     "equal gradients make different weights.",
-                    rank=odd_rank(values, evidence.rank_ids),
+                    rank=odd_rank(values, evidence.ranks),
                     step=number,
                     where=where,
                 )

@@ -20,13 +20,13 @@ def weights(evidence: Evidence) -> Result:
     if evidence.is_sharded:
         yield Row(table.START, NOT_SEEN, "each rank keeps a shard of its own")
         return
-    for wraps in zip(*[rank.wrapped for rank in evidence.ranks], strict=False):
+    for wraps in zip(*[report.wrapped for report in evidence.reports], strict=False):
         if len({tuple(wrap.at_first_call) for wrap in wraps if wrap.at_first_call}) > 1:
             yield from _changed_in_ddp(evidence, wraps)
             return
     for optimizer in evidence.optimizers:
         tied = set(optimizer.unequal_at_start) - optimizer.own_parts
-        if tied and (evidence.combines_gradients or evidence.ranks[0].wrapped):
+        if tied and (evidence.combines_gradients or evidence.reports[0].wrapped):
             yield from _unequal_start(evidence, optimizer)
             return
     yield _start_row(evidence)
@@ -35,7 +35,7 @@ def weights(evidence: Evidence) -> Result:
 def _start_row(evidence: Evidence) -> Row:
     """The row for a start without a finding."""
     optimizers = evidence.optimizers
-    if not evidence.steps:
+    if not evidence.step_count:
         return Row(table.START, NOT_SEEN, NO_STEP)
     if all(optimizer.starts_equal for optimizer in optimizers):
         return Row(table.START, EQUAL, "on all ranks before the first step")
@@ -52,15 +52,15 @@ def _changed_in_ddp(evidence: Evidence, wraps: Sequence[DdpModel]) -> Result:
     names = _unequal_names(wraps[0].names, [wrap.at_first_call for wrap in wraps])
     ranks = [
         rank
-        for rank, wrap in zip(evidence.rank_ids, wraps, strict=True)
+        for rank, wrap in zip(evidence.ranks, wraps, strict=True)
         if wrap.at_first_call != wrap.at_wrapping
     ]
     rank = (
         ranks[0]
         if len(ranks) == 1
-        else odd_rank([str(wrap.at_first_call) for wrap in wraps], evidence.rank_ids)
+        else odd_rank([str(wrap.at_first_call) for wrap in wraps], evidence.ranks)
     )
-    where = _changed_at(evidence, ranks or evidence.rank_ids) or wraps[0].made_at
+    where = _changed_at(evidence, ranks or evidence.ranks) or wraps[0].made_at
     on = f"rank {rank}" if rank is not None else "the ranks"
     yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
     yield causes.START.finding(
@@ -110,7 +110,7 @@ def _never_equal(evidence: Evidence, optimizer: OptimizerOnRanks, names: list[st
         "their gradients: each rank applies the same updates to another model.",
         "Send rank 0's weights to all ranks before the first step "
         "(dist.broadcast for each parameter), or let DDP do so.",
-        rank=odd_rank(befores, evidence.rank_ids),
+        rank=odd_rank(befores, evidence.ranks),
         step=1,
         where=made_at or first.made_at,
     )
@@ -128,13 +128,13 @@ def _equal_until(evidence: Evidence, optimizer: OptimizerOnRanks) -> list[int]:
         )
     ]
     last = max(rows, key=lambda row: row[0].passes, default=())
-    return [step.passes for step in last] or [0] * evidence.count
+    return [step.passes for step in last] or [0] * evidence.world_size
 
 
 def _changed_at(evidence: Evidence, ranks: list[int]) -> str:
     """The last line that changed weights before the first pass, preferably on these ranks alone."""
-    ours = [r for r in evidence.ranks if r.rank in ranks]
-    theirs = {change.line for r in evidence.ranks if r.rank not in ranks for change in r.changes}
+    ours = [r for r in evidence.reports if r.rank in ranks]
+    theirs = {change.line for r in evidence.reports if r.rank not in ranks for change in r.changes}
     lines = [change.line for change in ours[0].changes if change.passes == 0]
     return next(iter([line for line in lines[::-1] if line not in theirs] or lines[::-1]), "")
 
@@ -175,7 +175,7 @@ def others(evidence: Evidence) -> Result:
         yield causes.OTHER_MODEL.finding(
             f"The {first.name} that is called without gradients at {first.line}{when} has other "
             "weights on each rank, so its answers differ from rank to rank.",
-            rank=odd_rank(checksums, evidence.rank_ids),
+            rank=odd_rank(checksums, evidence.ranks),
             step=max(1, first.steps),
             where=first.made_at or first.line,
         )
@@ -188,9 +188,9 @@ def others(evidence: Evidence) -> Result:
 def _called_alike(evidence: Evidence) -> list[list[InferenceModel]]:
     """The models that all ranks first called at the same line after the same step, rank by rank."""
     by_rank = []
-    for rank in evidence.ranks:
+    for report in evidence.reports:
         models: dict[tuple[str, str, int, int], InferenceModel] = {}
-        for model in rank.others:
+        for model in report.others:
             key = model.name, model.line, model.steps
             number = sum(other[:3] == key for other in models)
             models[*key, number] = model

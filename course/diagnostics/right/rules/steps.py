@@ -18,13 +18,13 @@ from course.diagnostics.right.thresholds import EXACT, MAJORITY
 
 def taken(evidence: Evidence) -> Result:
     """Does each rank take a step when the others do?"""
-    if not evidence.is_tied or not evidence.steps:
+    if not evidence.is_tied or not evidence.step_count:
         yield Row(table.STEPS, NOT_SEEN, evidence.why_no_steps)
         return
     for optimizer in evidence.optimizers:
         if optimizer.skip:
             number, place = optimizer.skip
-            rank = evidence.rank_ids[place]
+            rank = evidence.ranks[place]
             other = optimizer.on_rank[0 if place else 1].watched
             line = other[min(number, len(other)) - 1].line
             yield Row(table.STEPS, DIFFERS, f"rank {rank} leaves out step {number}")
@@ -36,7 +36,8 @@ def taken(evidence: Evidence) -> Result:
                 where=line,
             )
             return
-    yield Row(table.STEPS, EQUAL, f"all ranks take the same {words.plural(evidence.steps, 'step')}")
+    says = f"all ranks take the same {words.plural(evidence.step_count, 'step')}"
+    yield Row(table.STEPS, EQUAL, says)
 
 
 def finite(evidence: Evidence) -> Result:
@@ -53,7 +54,7 @@ def finite(evidence: Evidence) -> Result:
             broken = any(not step.finite for step in row)
             if not any(bad) and not broken:
                 continue
-            ranks = [rank for rank, is_bad in zip(evidence.rank_ids, bad, strict=True) if is_bad]
+            ranks = [rank for rank, is_bad in zip(evidence.ranks, bad, strict=True) if is_bad]
             rank = ranks[0] if len(ranks) == 1 else None
             line = next((p.line for step in row for p in step.latest), "")
             on = f"of rank {rank}" if rank is not None else "of the ranks"
@@ -79,7 +80,7 @@ def _is_finite(step: OptimizerStep) -> bool:
 
 def weights(evidence: Evidence) -> Result:
     """Are the weights equal after each step?"""
-    if evidence.why_split or evidence.is_sharded or not evidence.steps:
+    if evidence.why_split or evidence.is_sharded or not evidence.step_count:
         yield Row(table.AFTER, NOT_SEEN, why_no_gradients(evidence))
         return
     if evidence.averages_weights:
@@ -95,7 +96,7 @@ def weights(evidence: Evidence) -> Result:
                 yield Row(table.AFTER, DIFFERS, f"since step {number}: {names}")
                 yield _drift(evidence, optimizer, number, names)
                 return
-    yield Row(table.AFTER, EQUAL, f"in all {words.plural(evidence.steps, 'step')}")
+    yield Row(table.AFTER, EQUAL, f"in all {words.plural(evidence.step_count, 'step')}")
 
 
 def _unequal_names(optimizer: OptimizerOnRanks, row: Sequence[OptimizerStep]) -> str:
@@ -130,7 +131,7 @@ def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: 
     moment = "in the step itself" if equal_before else "between two steps"
     if not before and not equal_before:
         moment = "before the first step"
-    rank = odd_rank([tuple(step.after) for step in row], evidence.rank_ids)
+    rank = odd_rank([tuple(step.after) for step in row], evidence.ranks)
     return causes.DRIFT.finding(
         f"The weights are no longer equal after step {number} ({names}), and nothing else that was "
         f"looked at explains it: they part {moment}.",
@@ -144,10 +145,10 @@ def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: 
 
 def buffers(evidence: Evidence) -> Result:
     """Are the buffers equal when a step begins, if the model is saved or evaluated?"""
-    wraps = [wrap for rank in evidence.ranks for wrap in rank.wrapped]
+    wraps = [wrap for report in evidence.reports for wrap in report.wrapped]
     rows = evidence.step_rows
     marks = [[p.buffers for step in row for p in step.latest[:1]] for row in rows]
-    marks = [row for row in marks if len(row) == evidence.count and any(row)]
+    marks = [row for row in marks if len(row) == evidence.world_size and any(row)]
     if any(wrap.buffers for wrap in wraps) and not marks:
         yield Row(table.BUFFERS, EQUAL, "DDP sends rank 0's before each pass")
         return
@@ -161,7 +162,7 @@ def buffers(evidence: Evidence) -> Result:
         yield Row(table.BUFFERS, EQUAL, "when a step begins")
         return
     yield Row(table.BUFFERS, DIFFERS, "when a step begins")
-    if any(rank.evaluated or rank.written for rank in evidence.ranks):
+    if any(report.evaluated or report.written for report in evidence.reports):
         where = wraps[0].made_at if wraps else rows[0][0].latest[0].called
         yield causes.BUFFERS.finding(
             "The ranks' buffers (such as the statistics of batch norm) differ, and the model is "
