@@ -124,6 +124,15 @@ class Evidence:
         return [loader_pass for loader_pass in loader_passes if loader_pass.batches]
 
     @property
+    def all_training_passes(self) -> list[LoaderPass]:
+        """The passes over loaders that fed the training, of one rank after the other."""
+        return [
+            loader_pass
+            for place in range(self.world_size)
+            for loader_pass in self.training_passes(place)
+        ]
+
+    @property
     def training_rows(self) -> list[tuple[LoaderPass, ...]]:
         """The passes over loaders that fed the training; each row holds one pass of every rank."""
         return list(zip(*map(self.training_passes, range(self.world_size)), strict=False))

@@ -32,8 +32,8 @@ def between(evidence: Evidence) -> Result:
     """Does anything change gradients on one rank only, or clip them too early?"""
     finding = None
     for optimizer in evidence.optimizers:
-        finding = finding or _early_clip(evidence, optimizer) or _clips_before(evidence, optimizer)
-        finding = finding or _hooks_clip(evidence, optimizer) or _changed(evidence, optimizer)
+        finding = finding or _early_clip(optimizer) or _clips_before(optimizer)
+        finding = finding or _hooks_clip(optimizer) or _changed(evidence, optimizer)
     if finding or (evidence.is_sharded and (finding := _shards_scaled(evidence))):
         yield Row(table.BETWEEN, DIFFERS, finding.says)
         yield finding
@@ -45,7 +45,7 @@ def between(evidence: Evidence) -> Result:
         yield Row(table.BETWEEN, NOT_SEEN, "no gradient was seen to be averaged")
 
 
-def _early_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
+def _early_clip(optimizer: OptimizerOnRanks) -> Finding | None:
     lines = [step.early_clip for row in optimizer.steps for step in row]
     if sum(map(bool, lines)) <= MAJORITY * max(1, len(lines)):
         return None
@@ -60,7 +60,7 @@ def _early_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | No
     )
 
 
-def _clips_before(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
+def _clips_before(optimizer: OptimizerOnRanks) -> Finding | None:
     """Find that each rank clips its own gradient, and that the ranks then combine these."""
     clipped = changed = 0
     where = ""
@@ -86,7 +86,7 @@ def _clips_before(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | 
     )
 
 
-def _hooks_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
+def _hooks_clip(optimizer: OptimizerOnRanks) -> Finding | None:
     """Find hooks of the script that clip each rank's own gradient before DDP sends it."""
     averaged = set(optimizer.mostly(MEAN) + optimizer.mostly(OTHER))
     effects_by_step = [

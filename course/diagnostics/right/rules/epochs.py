@@ -19,30 +19,26 @@ def share(evidence: Evidence) -> Result:
     if evidence.why_split:
         yield Row(table.SHARE, NOT_SEEN, evidence.why_split)
         return
-    rows = [
-        loader_pass
-        for place in range(evidence.world_size)
-        for loader_pass in evidence.training_passes(place)
-    ]
-    if not rows:
+    passes = evidence.all_training_passes
+    if not passes:
         yield Row(table.SHARE, NOT_SEEN, "no DataLoader fed the training")
         return
     judges = (_repeats, _divided_twice, _wrong_replicas, _overlaps, overlaps.own_order,
               overlaps.one_stream)  # fmt: skip
     for judge in judges:
-        if finding := judge(evidence, rows):
+        if finding := judge(evidence):
             yield Row(table.SHARE, DIFFERS, finding.says)
             yield finding
             return
-    if rows[0].replicas is not None:
+    if passes[0].replicas is not None:
         yield Row(table.SHARE, EQUAL, "a DistributedSampler deals each sample to one rank")
     else:
         yield Row(table.SHARE, NOT_SEEN, "no DistributedSampler divides the data")
 
 
-def _repeats(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
+def _repeats(evidence: Evidence) -> Finding | None:
     """Find a loader whose workers each return the whole stream."""
-    for loader_pass in rows:
+    for loader_pass in evidence.all_training_passes:
         if not loader_pass.stream or loader_pass.workers < 2:
             continue
         groups = [
@@ -65,8 +61,8 @@ def _repeats(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     return None
 
 
-def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
-    for loader_pass in rows:
+def _divided_twice(evidence: Evidence) -> Finding | None:
+    for loader_pass in evidence.all_training_passes:
         if loader_pass.divided_twice:
             return causes.PART_OF_THE_DATA.finding(
                 "accelerate divides the batches of a loader that a DistributedSampler has divided "
@@ -124,8 +120,8 @@ def _samples(loader_pass: LoaderPass) -> list[int]:
     return [row for batch in loader_pass.rows for row in batch]
 
 
-def _wrong_replicas(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
-    for loader_pass in rows:
+def _wrong_replicas(evidence: Evidence) -> Finding | None:
+    for loader_pass in evidence.all_training_passes:
         if (
             loader_pass.replicas is not None
             and loader_pass.replicas != evidence.world_size
@@ -143,7 +139,7 @@ def _wrong_replicas(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding |
     return None
 
 
-def _overlaps(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
+def _overlaps(evidence: Evidence) -> Finding | None:
     """Find ranks that draw from the same samples without sharing them out."""
     for first, second in evidence.pairs:
         for mine, theirs in zip(

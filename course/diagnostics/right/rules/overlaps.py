@@ -69,7 +69,7 @@ def overlap(first: LoaderPass, second: LoaderPass) -> Overlap:
     return Overlap(len(common) * one_in, share, repeats, median(distances) if common else 0.0)
 
 
-def own_order(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
+def own_order(evidence: Evidence) -> Finding | None:
     """Find that the script's own sampler deals from a different order on each rank."""
     passes = [
         row for row in evidence.training_rows if all(map(_is_known, row)) and _is_shared_out(row)
@@ -114,7 +114,7 @@ def _is_by_chance(row: Sequence[LoaderPass]) -> bool:
     )
 
 
-def one_stream(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
+def one_stream(evidence: Evidence) -> Finding | None:
     """Find ranks that each read the whole stream, in slightly different orders."""
     for row in evidence.training_rows:
         if not evidence.is_tied or not all(loader_pass.stream for loader_pass in row):
