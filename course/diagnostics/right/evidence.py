@@ -178,11 +178,6 @@ def _shapes(optimizer: OptimizerReport) -> tuple[tuple[str, ...], tuple[int, ...
     return tuple(optimizer.shapes), () if optimizer.sharded else tuple(optimizer.counts)
 
 
-def ranks_in_words(ranks: Sequence[int]) -> str:
-    """The ranks as text: "rank 1", "ranks 0 and 2"."""
-    return f"rank{'s' if len(ranks) > 1 else ''} {' and '.join(map(str, ranks))}"
-
-
 def odd_rank(values: Sequence[object], ranks: Sequence[int]) -> int | None:
     """The one rank whose value differs while all others agree; None with two ranks."""
     for place, value in enumerate(values):

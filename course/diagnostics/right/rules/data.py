@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from course.diagnostics.finding import ranks_in_words
 from course.diagnostics.numerics.training import LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
@@ -92,8 +93,8 @@ def _same_noise(evidence: Evidence) -> Result:
         return
     (number, kind, _), ranks = next(iter(shared.items()))
     yield causes.SAME_DATA.finding(
-        f"Worker {number} of the loader begins with the same random state ({kind}) on ranks "
-        f"{' and '.join(map(str, sorted(ranks)))}, and the data set draws from it: the random "
+        f"Worker {number} of the loader begins with the same random state ({kind}) on "
+        f"{ranks_in_words(ranks)}, and the data set draws from it: the random "
         "augmentations of the ranks are equal, though their samples differ.",
         "After the model is built, seed with seed + rank, or give the DataLoader a generator of the"
         " rank's own.",

@@ -2,6 +2,7 @@
 
 import os
 
+from course.diagnostics.finding import ranks_in_words
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
@@ -22,12 +23,11 @@ def files(evidence: Evidence) -> Result:
         return
     path, ranks = next(iter(shared.items()))
     name = os.path.basename(path)
-    numbers = " and ".join(str(rank) for rank in sorted(ranks))
     where = next(iter(ranks.values()))
-    yield Row(table.FILES, DIFFERS, f"{name} by ranks {numbers}")
+    yield Row(table.FILES, DIFFERS, f"{name} by {ranks_in_words(ranks)}")
     yield causes.SAME_FILE.finding(
-        f"Ranks {numbers} all write {name} (at {where}): the last one wins, and two at once may "
-        "mix what they write.",
+        f"{ranks_in_words(ranks, True)} all write {name} (at {where}): the last one wins, and two "
+        "at once may mix what they write.",
         where=where,
     )
 

@@ -1,9 +1,9 @@
 """Rules on resuming: all ranks load the same weights, optimizer state and epoch."""
 
-from course.diagnostics.finding import Finding
+from course.diagnostics.finding import Finding, ranks_in_words
 from course.diagnostics.numerics.training import LoadedFile, LoaderPass
 from course.diagnostics.right import causes, table
-from course.diagnostics.right.evidence import Evidence, odd_rank, ranks_in_words
+from course.diagnostics.right.evidence import Evidence, odd_rank
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
 

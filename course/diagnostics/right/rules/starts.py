@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from course.core import words
-from course.diagnostics.finding import Finding
+from course.diagnostics.finding import Finding, ranks_in_words
 from course.diagnostics.numerics.training import DdpModel, InferenceModel
 from course.diagnostics.right import causes, table
-from course.diagnostics.right.evidence import NO_STEP, Evidence, odd_rank, ranks_in_words
+from course.diagnostics.right.evidence import NO_STEP, Evidence, odd_rank
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule, shorten
 
