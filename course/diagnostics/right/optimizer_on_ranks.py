@@ -47,6 +47,12 @@ def _hook_effects(gradients: StepGradients) -> dict[int, HookEffect]:
     return by_place
 
 
+def unequal_places(by_rank: Sequence[Sequence[object]]) -> list[int]:
+    """The places at which the lists of the ranks, which have the same length, differ."""
+    columns = zip(*by_rank, strict=True)
+    return [place for place, column in enumerate(columns) if len(set(column)) > 1]
+
+
 class OptimizerOnRanks:
     """One optimizer of the script, with the report of each rank, in the order of the ranks."""
 
@@ -142,8 +148,7 @@ class OptimizerOnRanks:
     @cached_property
     def unequal_at_start(self) -> list[int]:
         """The parameters that differ between the ranks before the first step."""
-        marks = zip(*[step.before for step in self.steps[0]], strict=True) if self.steps else ()
-        return [place for place, column in enumerate(marks) if len(set(column)) > 1]
+        return unequal_places([step.before for step in self.steps[0]]) if self.steps else []
 
     @cached_property
     def own_parts(self) -> set[int]:

@@ -8,7 +8,7 @@ from course.diagnostics.finding import Finding, ranks_in_words
 from course.diagnostics.numerics.training import DdpModel, InferenceModel
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import NO_STEP, Evidence, odd_rank
-from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
+from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks, unequal_places
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule, shorten
 
 
@@ -49,7 +49,8 @@ def _start_row(evidence: Evidence) -> Row:
 
 def _changed_in_ddp(evidence: Evidence, wraps: Sequence[DdpModel]) -> Result:
     """Find that the script changed weights after DDP had made them equal."""
-    names = _unequal_names(wraps[0].names, [wrap.at_first_call for wrap in wraps])
+    places = unequal_places([wrap.at_first_call for wrap in wraps])
+    names = [wraps[0].names[place] for place in places]
     ranks = [
         rank
         for rank, wrap in zip(evidence.ranks, wraps, strict=True)
@@ -76,7 +77,7 @@ def _changed_in_ddp(evidence: Evidence, wraps: Sequence[DdpModel]) -> Result:
 
 def _unequal_start(evidence: Evidence, optimizer: OptimizerOnRanks) -> Result:
     """Find that an optimizer begins with different weights on ranks that train together."""
-    names = _unequal_names(optimizer.names, [step.before for step in optimizer.steps[0]])
+    names = [optimizer.names[place] for place in optimizer.unequal_at_start]
     yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
     line, ranks = evidence.partial_change(
         _equal_until(evidence, optimizer), [step.passes for step in optimizer.steps[0]]
@@ -137,13 +138,6 @@ def _changed_at(evidence: Evidence, ranks: list[int]) -> str:
     theirs = {change.line for r in evidence.reports if r.rank not in ranks for change in r.changes}
     lines = [change.line for change in ours[0].changes if change.passes == 0]
     return next(iter([line for line in lines[::-1] if line not in theirs] or lines[::-1]), "")
-
-
-def _unequal_names(names: list[str], checksums: list[list[int]]) -> list[str]:
-    return [
-        name for name, column in zip(names, zip(*checksums, strict=True), strict=False)
-        if len(set(column)) > 1
-    ]  # fmt: skip
 
 
 def _first_drift(evidence: Evidence) -> int:

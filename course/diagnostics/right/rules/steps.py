@@ -10,7 +10,7 @@ from course.diagnostics.finding import Finding, ranks_in_words
 from course.diagnostics.numerics.training import OptimizerStep
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import NO_STEP, Evidence, odd_rank
-from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
+from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks, unequal_places
 from course.diagnostics.right.rules.gradients import why_no_gradients
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule, shorten
 from course.diagnostics.right.thresholds import EXACT, MAJORITY
@@ -100,8 +100,7 @@ def weights(evidence: Evidence) -> Result:
 
 
 def _unequal_names(optimizer: OptimizerOnRanks, row: Sequence[OptimizerStep]) -> str:
-    checksums = list(zip(*[step.after for step in row], strict=True))
-    places = [place for place, column in enumerate(checksums) if len(set(column)) > 1]
+    places = unequal_places([step.after for step in row])
     norms = list(zip(*[step.norms for step in row], strict=False))
     places += [
         place for place, column in enumerate(norms)
