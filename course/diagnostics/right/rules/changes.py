@@ -35,14 +35,12 @@ def between(evidence: Evidence) -> Result:
         finding = finding or _early_clip(optimizer) or _clips_before(optimizer)
         finding = finding or _hooks_clip(optimizer) or _changed(evidence, optimizer)
     if finding or (evidence.is_sharded and (finding := _shards_scaled(evidence))):
-        yield Row(table.BETWEEN, DIFFERS, finding.says)
-        yield finding
-    elif not any(optimizer.kinds for optimizer in evidence.optimizers):
-        yield Row(table.BETWEEN, NOT_SEEN, why_no_gradients(evidence))
-    elif evidence.combines_gradients:
-        yield Row(table.BETWEEN, EQUAL, "gradients change alike on all ranks, if at all")
-    else:
-        yield Row(table.BETWEEN, NOT_SEEN, "no gradient was seen to be averaged")
+        return [Row(table.BETWEEN, DIFFERS, finding.says), finding]
+    if not any(optimizer.kinds for optimizer in evidence.optimizers):
+        return [Row(table.BETWEEN, NOT_SEEN, why_no_gradients(evidence))]
+    if evidence.combines_gradients:
+        return [Row(table.BETWEEN, EQUAL, "gradients change alike on all ranks, if at all")]
+    return [Row(table.BETWEEN, NOT_SEEN, "no gradient was seen to be averaged")]
 
 
 def _early_clip(optimizer: OptimizerOnRanks) -> Finding | None:

@@ -8,7 +8,7 @@ from course.diagnostics.numerics.training import LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
 from course.diagnostics.right.rules import overlaps
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule, first_of
 from course.diagnostics.right.thresholds import ENOUGH, SAME
 
 DEALERS = ("RandomSampler", "DistributedSampler")  # samplers that give each sample once
@@ -17,23 +17,17 @@ DEALERS = ("RandomSampler", "DistributedSampler")  # samplers that give each sam
 def share(evidence: Evidence) -> Result:
     """Does each sample come exactly once in an epoch?"""
     if evidence.why_split:
-        yield Row(table.SHARE, NOT_SEEN, evidence.why_split)
-        return
+        return [Row(table.SHARE, NOT_SEEN, evidence.why_split)]
     passes = evidence.all_training_passes
     if not passes:
-        yield Row(table.SHARE, NOT_SEEN, "no DataLoader fed the training")
-        return
+        return [Row(table.SHARE, NOT_SEEN, "no DataLoader fed the training")]
     judges = (_repeats, _divided_twice, _wrong_replicas, _overlaps, overlaps.own_order,
               overlaps.one_stream)  # fmt: skip
-    for judge in judges:
-        if finding := judge(evidence):
-            yield Row(table.SHARE, DIFFERS, finding.says)
-            yield finding
-            return
+    if found := first_of(table.SHARE, judges, evidence):
+        return found
     if passes[0].replicas is not None:
-        yield Row(table.SHARE, EQUAL, "a DistributedSampler deals each sample to one rank")
-    else:
-        yield Row(table.SHARE, NOT_SEEN, "no DistributedSampler divides the data")
+        return [Row(table.SHARE, EQUAL, "a DistributedSampler deals each sample to one rank")]
+    return [Row(table.SHARE, NOT_SEEN, "no DistributedSampler divides the data")]
 
 
 def _repeats(evidence: Evidence) -> Finding | None:
@@ -185,33 +179,30 @@ def order(evidence: Evidence) -> Result:
     for ours, *others in evidence.training_rows:
         epochs = [ours.epoch, *[loader_pass.epoch for loader_pass in others]]
         if ours.replicas is not None and len(set(epochs)) > 1:
-            yield Row(table.EPOCHS, DIFFERS, "the ranks set different epochs")
-            yield causes.ORDER_OF_EPOCHS.finding(
+            finding = causes.ORDER_OF_EPOCHS.finding(
                 f"The ranks' samplers are in different epochs ({evidence.by_rank(epochs)}), so "
                 "they deal from different orders: some samples come twice, and others never.",
                 "Call set_epoch(epoch) with the same number on all ranks.",
                 lab="03",
                 where=ours.opened_at,
             )
-            return
+            return [Row(table.EPOCHS, DIFFERS, "the ranks set different epochs"), finding]
     by_sampler: dict[int, list[LoaderPass]] = {}
     for loader_pass in shuffled:
         by_sampler.setdefault(loader_pass.sampler, []).append(loader_pass)
     for rows in by_sampler.values():
         if len(rows) > 1 and len({loader_pass.epoch for loader_pass in rows}) == 1:
-            yield Row(table.EPOCHS, EQUAL, f"the same in {len(rows)} epochs")
-            yield causes.ORDER_OF_EPOCHS.finding(
+            finding = causes.ORDER_OF_EPOCHS.finding(
                 f"The sampler dealt the same order in {len(rows)} epochs, since its epoch is "
                 f"always {rows[0].epoch}.",
                 "Call sampler.set_epoch(epoch) before each pass over the loader.",
                 lab="04c",
                 where=rows[0].opened_at,
             )
-            return
+            return [Row(table.EPOCHS, EQUAL, f"the same in {len(rows)} epochs"), finding]
     if len(shuffled) > 1:
-        yield Row(table.EPOCHS, DIFFERS, "each epoch has its own order, as it must")
-    else:
-        yield Row(table.EPOCHS, NOT_SEEN, "no second epoch with a DistributedSampler began")
+        return [Row(table.EPOCHS, DIFFERS, "each epoch has its own order, as it must")]
+    return [Row(table.EPOCHS, NOT_SEEN, "no second epoch with a DistributedSampler began")]
 
 
 RULES: tuple[Rule, ...] = (share, order)

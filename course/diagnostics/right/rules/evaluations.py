@@ -7,7 +7,7 @@ from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
+from course.diagnostics.right.table import EQUAL, NOT_SEEN, Result, Row, Rule, first_of
 from course.diagnostics.right.thresholds import MAJORITY
 
 ACCELERATE = "accelerate"
@@ -17,22 +17,16 @@ def evaluation(evidence: Evidence) -> Result:
     """Does an evaluation count each sample exactly once?"""
     by_rank = [list(filter(_is_evaluation, report.loader_passes)) for report in evidence.reports]
     if not any(by_rank):
-        yield Row(table.EVALUATION, NOT_SEEN, "no pass over a loader was seen that only evaluates")
-        return
+        says = "no pass over a loader was seen that only evaluates"
+        return [Row(table.EVALUATION, NOT_SEEN, says)]
     first = next(filter(None, by_rank))[0]
     if evidence.why_split or first.library not in ("", ACCELERATE):
         says = evidence.why_split or f"{first.library} divides it, and can drop what it repeats"
-        yield Row(table.EVALUATION, NOT_SEEN, says)
-        return
+        return [Row(table.EVALUATION, NOT_SEEN, says)]
     judges = (_counts_repeats,) if first.library else (
         _only_one_rank, _not_added_up, _sums_repeats, _counts_repeats
     )  # fmt: skip
-    for judge in judges:
-        if finding := judge(evidence, by_rank):
-            yield Row(table.EVALUATION, DIFFERS, finding.says)
-            yield finding
-            return
-    yield _row(evidence, by_rank)
+    return first_of(table.EVALUATION, judges, evidence, by_rank) or [_row(evidence, by_rank)]
 
 
 def _is_evaluation(loader_pass: LoaderPass) -> bool:

@@ -19,17 +19,16 @@ def files(evidence: Evidence) -> Result:
     if not shared:
         any_written = any(report.written for report in evidence.reports)
         says = "each file is written by one rank" if any_written else "no file was overwritten"
-        yield Row(table.FILES, EQUAL if any_written else NOT_SEEN, says)
-        return
+        return [Row(table.FILES, EQUAL if any_written else NOT_SEEN, says)]
     path, ranks = next(iter(shared.items()))
     name = os.path.basename(path)
     where = next(iter(ranks.values()))
-    yield Row(table.FILES, DIFFERS, f"{name} by {ranks_in_words(ranks)}")
-    yield causes.SAME_FILE.finding(
+    finding = causes.SAME_FILE.finding(
         f"{ranks_in_words(ranks, True)} all write {name} (at {where}): the last one wins, and two "
         "at once may mix what they write.",
         where=where,
     )
+    return [Row(table.FILES, DIFFERS, f"{name} by {ranks_in_words(ranks)}"), finding]
 
 
 def noise(evidence: Evidence) -> Result:
@@ -39,19 +38,20 @@ def noise(evidence: Evidence) -> Result:
     drawn = [marks for marks in drawn if all(marks)]
     same = [marks for marks in drawn if len(set(marks)) == 1]
     if not drawn:
-        yield Row(table.NOISE, NOT_SEEN, "no model drew random numbers on the CPU")
-    elif len(same) <= MAJORITY * len(drawn):
-        yield Row(table.NOISE, DIFFERS, "each rank draws its own")
-    else:
-        yield Row(table.NOISE, EQUAL, "the ranks draw the same, such as for dropout")
-        if not evidence.why_split:
-            yield causes.NOISE.finding(
-                "The ranks draw the same random numbers in the model, so dropout hides the same "
-                "places on each. Many scripts do, and it costs little.",
-                step=1,
-                where=rows[0][0].called,
-                note=True,
-            )
+        return [Row(table.NOISE, NOT_SEEN, "no model drew random numbers on the CPU")]
+    if len(same) <= MAJORITY * len(drawn):
+        return [Row(table.NOISE, DIFFERS, "each rank draws its own")]
+    row = Row(table.NOISE, EQUAL, "the ranks draw the same, such as for dropout")
+    if evidence.why_split:
+        return [row]
+    finding = causes.NOISE.finding(
+        "The ranks draw the same random numbers in the model, so dropout hides the same places on "
+        "each. Many scripts do, and it costs little.",
+        step=1,
+        where=rows[0][0].called,
+        note=True,
+    )
+    return [row, finding]
 
 
 RULES: tuple[Rule, ...] = (files, noise)

@@ -16,11 +16,10 @@ from course.diagnostics.right.thresholds import MAJORITY
 def own(evidence: Evidence) -> Result:
     """Does each rank compute a different gradient before the average?"""
     if not evidence.used_kinds:
-        yield Row(table.OWN, NOT_SEEN, why_no_gradients(evidence))
-    elif any(kind.distinct for kind in evidence.used_kinds):
-        yield Row(table.OWN, DIFFERS, "each rank computes one of its own, as it must")
-    else:
-        yield Row(table.OWN, EQUAL, "bit by bit: the ranks do the same work")
+        return [Row(table.OWN, NOT_SEEN, why_no_gradients(evidence))]
+    if any(kind.distinct for kind in evidence.used_kinds):
+        return [Row(table.OWN, DIFFERS, "each rank computes one of its own, as it must")]
+    return [Row(table.OWN, EQUAL, "bit by bit: the ranks do the same work")]
 
 
 def why_no_gradients(evidence: Evidence) -> str:
@@ -41,11 +40,9 @@ def averaged(evidence: Evidence) -> Result:
         or evidence.is_sharded
         or not any(optimizer.kinds for optimizer in evidence.optimizers)
     ):
-        yield Row(table.USED, NOT_SEEN, why_no_gradients(evidence))
-        return
+        return [Row(table.USED, NOT_SEEN, why_no_gradients(evidence))]
     if pending := _not_waited_for(evidence):
-        yield Row(table.USED, DIFFERS, "the messages were not waited for")
-        yield causes.NOT_AVERAGED.finding(
+        finding = causes.NOT_AVERAGED.finding(
             f"The optimizer uses the gradients before they have arrived: nothing waits for the "
             f"message that begins at {pending}.",
             "Keep what the call with async_op=True returns, and call its wait() before the step.",
@@ -53,24 +50,22 @@ def averaged(evidence: Evidence) -> Result:
             step=1,
             where=pending,
         )
-        return
+        return [Row(table.USED, DIFFERS, "the messages were not waited for"), finding]
     for optimizer in evidence.optimizers:
         alone = optimizer.mostly(OWN)
         if alone and (finding := _not_averaged(evidence, optimizer, alone)):
             names = shorten([optimizer.names[place] for place in alone])
-            yield Row(table.USED, DIFFERS, f"each rank uses its own of {names}")
-            yield finding
-            return
+            return [Row(table.USED, DIFFERS, f"each rank uses its own of {names}"), finding]
     if evidence.averages_weights:
-        yield Row(table.USED, NOT_SEEN, "the ranks average their weights instead, now and then")
-    elif any(optimizer.mostly(MEAN) for optimizer in evidence.optimizers):
-        yield Row(table.USED, EQUAL, _describe_mean(evidence))
-    elif any(optimizer.mostly(OTHER) for optimizer in evidence.optimizers):
-        yield Row(table.USED, NOT_SEEN, "equal on all ranks, but combined in another way")
-    elif not any(kind.distinct for kind in evidence.used_kinds):
-        yield Row(table.USED, NOT_SEEN, "the ranks' own gradients are equal, so it does not show")
-    else:
-        yield Row(table.USED, NOT_SEEN, "the ranks' gradients are not combined in a known way")
+        return [Row(table.USED, NOT_SEEN, "the ranks average their weights instead, now and then")]
+    if any(optimizer.mostly(MEAN) for optimizer in evidence.optimizers):
+        return [Row(table.USED, EQUAL, _describe_mean(evidence))]
+    if any(optimizer.mostly(OTHER) for optimizer in evidence.optimizers):
+        return [Row(table.USED, NOT_SEEN, "equal on all ranks, but combined in another way")]
+    if not any(kind.distinct for kind in evidence.used_kinds):
+        says = "the ranks' own gradients are equal, so it does not show"
+        return [Row(table.USED, NOT_SEEN, says)]
+    return [Row(table.USED, NOT_SEEN, "the ranks' gradients are not combined in a known way")]
 
 
 def _describe_mean(evidence: Evidence) -> str:
@@ -219,19 +214,18 @@ def zeroed(evidence: Evidence) -> Result:
             one_rank = evidence.ranks[ranks[0]] if len(ranks) == 1 else None
             on = "" if one_rank is None else f" on rank {one_rank}"
             where = optimizer.steps[0][ranks[0]].line
-            yield Row(table.ZERO, DIFFERS, f"those of the step before are still there{on}")
-            yield causes.NOT_ZEROED.finding(
+            finding = causes.NOT_ZEROED.finding(
                 f"The gradients are not zero when a step begins{on}: each step also uses those of "
                 "all steps before it.",
                 rank=one_rank,
                 step=2,
                 where=where,
             )
-            return
+            says = f"those of the step before are still there{on}"
+            return [Row(table.ZERO, DIFFERS, says), finding]
     if compared:
-        yield Row(table.ZERO, EQUAL, "on all ranks")
-    else:
-        yield Row(table.ZERO, NOT_SEEN, why_no_gradients(evidence))
+        return [Row(table.ZERO, EQUAL, "on all ranks")]
+    return [Row(table.ZERO, NOT_SEEN, why_no_gradients(evidence))]
 
 
 def _is_dirty(step: OptimizerStep) -> bool:

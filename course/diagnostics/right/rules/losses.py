@@ -20,25 +20,19 @@ def targets(evidence: Evidence) -> Result:
     """Does each target count as much as any other, and do the gradients have the right scale?"""
     optimizer = next((candidate for candidate in evidence.optimizers if candidate.steps), None)
     if optimizer is None or evidence.why_split:
-        yield Row(table.TARGET, NOT_SEEN, evidence.why_split or NO_STEP)
-        return
+        return [Row(table.TARGET, NOT_SEEN, evidence.why_split or NO_STEP)]
     if not evidence.is_sharded and not (optimizer.mostly(MEAN) or optimizer.mostly(OTHER)):
-        yield Row(table.TARGET, NOT_SEEN, "the gradients were not seen to be averaged")
-        return
+        return [Row(table.TARGET, NOT_SEEN, "the gradients were not seen to be averaged")]
     if finding := _factor(evidence, optimizer):
-        yield Row(table.TARGET, DIFFERS, finding.says)
-        yield finding
-        return
+        return [Row(table.TARGET, DIFFERS, finding.says), finding]
     several = evidence.first_training_pass is not None
     weights = [(n, _weights(row, several)) for n, row in enumerate(optimizer.steps, 1)]
     weights = [(n, lists) for n, lists in weights if lists]
     if len(weights) <= MAJORITY * len(optimizer.steps):
-        yield Row(table.TARGET, NOT_SEEN, UNREAD)
-        return
+        return [Row(table.TARGET, NOT_SEEN, UNREAD)]
     uneven = [(n, lists) for n, lists in weights if _largest_ratio(lists) > UNEVEN]
     if len(uneven) <= MAJORITY * len(weights):
-        yield Row(table.TARGET, EQUAL, "as much on each rank and in each pass")
-        return
+        return [Row(table.TARGET, EQUAL, "as much on each rank and in each pass")]
     number, by_line = uneven[0]
     row = optimizer.steps[number - 1]
     terms = [[_divisor(p.parts[0]) for p in step.latest if p.parts] for step in row]
@@ -48,14 +42,15 @@ def targets(evidence: Evidence) -> Result:
     )
     times = _largest_ratio(by_line)
     line = row[0].latest[-1].called or row[0].latest[-1].line
-    yield Row(table.TARGET, DIFFERS, f"up to {times:.1f} times as much, in step {number}")
-    yield causes.MEAN_OF_MEANS.finding(
+    finding = causes.MEAN_OF_MEANS.finding(
         f"Each rank and each pass divides by its own number of targets (in step {number}, {shares})"
         f", and the means are averaged: a target of one counts up to {times:.1f} times one of "
         "another.",
         step=number,
         where=line,
     )
+    says = f"up to {times:.1f} times as much, in step {number}"
+    return [Row(table.TARGET, DIFFERS, says), finding]
 
 
 def _divisor(part: LossTerm) -> str:

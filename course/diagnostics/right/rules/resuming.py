@@ -5,26 +5,24 @@ from course.diagnostics.numerics.training import LoadedFile, LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence, odd_rank
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
+from course.diagnostics.right.table import EQUAL, NOT_SEEN, Result, Row, Rule, first_of
 
 
 def resume(evidence: Evidence) -> Result:
     """Do all ranks resume from the same state, and from all of it?"""
     if not evidence.is_tied:
-        yield Row(table.RESUME, NOT_SEEN, evidence.why_untied)
-        return
-    for judge in (_some_ranks, _other_steps, _no_state, _first_epoch):
-        if finding := judge(evidence):
-            yield Row(table.RESUME, DIFFERS, finding.says)
-            yield finding
-            return
+        return [Row(table.RESUME, NOT_SEEN, evidence.why_untied)]
+    judges = (_some_ranks, _other_steps, _no_state, _first_epoch)
+    if found := first_of(table.RESUME, judges, evidence):
+        return found
     restored = [optimizer.on_rank[0].restored for optimizer in evidence.optimizers]
     if all(restored) and restored:
-        yield Row(table.RESUME, EQUAL, f"all ranks load the optimizer's state at {restored[0]}")
-    elif any(report.loads for report in evidence.reports):
-        yield Row(table.RESUME, NOT_SEEN, "a file was loaded, and no state of an optimizer from it")
-    else:
-        yield Row(table.RESUME, NOT_SEEN, "torch.load and load_state_dict of optimizers not called")
+        return [Row(table.RESUME, EQUAL, f"all ranks load the optimizer's state at {restored[0]}")]
+    if any(report.loads for report in evidence.reports):
+        says = "a file was loaded, and no state of an optimizer from it"
+        return [Row(table.RESUME, NOT_SEEN, says)]
+    says = "torch.load and load_state_dict of optimizers not called"
+    return [Row(table.RESUME, NOT_SEEN, says)]
 
 
 def _some_ranks(evidence: Evidence) -> Finding | None:

@@ -1,7 +1,6 @@
 """Rules on how ranks train: the mode, the precision, the optimizer's settings, learning rates."""
 
 import math
-from collections.abc import Generator
 from itertools import zip_longest
 
 from course.diagnostics.right import causes, table
@@ -12,13 +11,13 @@ from course.diagnostics.right.thresholds import SINCE
 
 def modes(evidence: Evidence) -> Result:
     """Do the ranks train in the same mode, and do they return to it after an evaluation?"""
-    difference = yield from _compare(evidence, "modes", table.MODE)
+    row, difference = _compare(evidence, "modes", table.MODE)
     if difference:
         step, values, line = difference
         rank = odd_rank(values, evidence.ranks)
         if rank is None and values.count("evaluation") == 1:
             rank = evidence.ranks[values.index("evaluation")]
-        yield causes.MODE.finding(
+        finding = causes.MODE.finding(
             f"The ranks call the model in different modes since step {step} "
             f"({evidence.by_rank(values)}): dropout and batch norm do something else on each.",
             "Call model.train() on all ranks before the training goes on.",
@@ -27,15 +26,18 @@ def modes(evidence: Evidence) -> Result:
             step=step,
             where=line,
         )
-    elif evidence.step_count and (step := _stays_in_evaluation(evidence)):
+        return [row, finding]
+    if evidence.step_count and (step := _stays_in_evaluation(evidence)):
         line = evidence.optimizers[0].steps[step - 1][0].latest[0].called
-        yield causes.MODE.finding(
+        finding = causes.MODE.finding(
             f"All ranks train in evaluation mode since step {step}; before, they trained in "
             "training mode. Dropout is off, and batch norm no longer learns its statistics.",
             "Call model.train() after each evaluation.",
             step=step,
             where=line,
         )
+        return [row, finding]
+    return [row]
 
 
 def _stays_in_evaluation(evidence: Evidence) -> int:
@@ -52,28 +54,28 @@ def _stays_in_evaluation(evidence: Evidence) -> int:
 
 def precision(evidence: Evidence) -> Result:
     """Do the ranks compute in the same precision?"""
-    difference = yield from _compare(evidence, "precision", table.PRECISION)
-    if difference:
-        step, values, line = difference
-        yield causes.PRECISION.finding(
-            f"The ranks compute in different precision since step {step} "
-            f"({evidence.by_rank(values)}).",
-            rank=odd_rank(values, evidence.ranks),
-            step=step,
-            where=line,
-        )
+    row, difference = _compare(evidence, "precision", table.PRECISION)
+    if difference is None:
+        return [row]
+    step, values, line = difference
+    finding = causes.PRECISION.finding(
+        f"The ranks compute in different precision since step {step} ({evidence.by_rank(values)}).",
+        rank=odd_rank(values, evidence.ranks),
+        step=step,
+        where=line,
+    )
+    return [row, finding]
 
 
 def _compare(
     evidence: Evidence, field: str, name: str
-) -> Generator[Row, None, tuple[int, list[str], str] | None]:
-    """Compare a field of the backward passes, and yield the row with this name.
+) -> tuple[Row, tuple[int, list[str], str] | None]:
+    """Compare a field of the backward passes: the row with this name, and the first difference.
 
-    Returns the first step that differs, the value of each rank, and the line; None if none does.
+    The difference is the step, the value of each rank, and the line; None if there is none.
     """
     if not evidence.is_tied:
-        yield Row(name, NOT_SEEN, evidence.why_untied)
-        return None
+        return Row(name, NOT_SEEN, evidence.why_untied), None
     differing: list[tuple[int, list[str], str]] = []
     compared = 0
     for optimizer in evidence.optimizers:
@@ -84,20 +86,16 @@ def _compare(
                 if all(values) and len(set(values)) > 1:
                     differing.append((number, values, passes[-1].called))
     if len({number for number, _, _ in differing}) >= SINCE:
-        yield Row(name, DIFFERS, f"since step {differing[0][0]}")
-        return differing[0]
+        return Row(name, DIFFERS, f"since step {differing[0][0]}"), differing[0]
     if compared:
-        yield Row(name, EQUAL, "at each call of the model")
-    else:
-        yield Row(name, NOT_SEEN, "no call of a model with gradients was seen")
-    return None
+        return Row(name, EQUAL, "at each call of the model"), None
+    return Row(name, NOT_SEEN, "no call of a model with gradients was seen"), None
 
 
 def settings(evidence: Evidence) -> Result:
     """Do the optimizers have the same settings, other than learning rates, on all ranks?"""
     if not evidence.is_tied or not evidence.step_count:
-        yield Row(table.SETTINGS, NOT_SEEN, evidence.why_no_steps)
-        return
+        return [Row(table.SETTINGS, NOT_SEEN, evidence.why_no_steps)]
     for optimizer in evidence.optimizers:
         for number, row in enumerate(optimizer.steps, 1):
             values = [
@@ -105,8 +103,7 @@ def settings(evidence: Evidence) -> Result:
             ]
             if len(set(values)) > 1:
                 where = optimizer.on_rank[-1].made_at
-                yield Row(table.SETTINGS, DIFFERS, f"since step {number}")
-                yield causes.SETTINGS.finding(
+                finding = causes.SETTINGS.finding(
                     f"The optimizers have different settings since step {number}: "
                     f"{_difference(values, evidence.ranks)}. The ranks turn equal gradients "
                     "into different weights.",
@@ -114,8 +111,8 @@ def settings(evidence: Evidence) -> Result:
                     step=number,
                     where=where,
                 )
-                return
-    yield Row(table.SETTINGS, EQUAL, "in each step")
+                return [Row(table.SETTINGS, DIFFERS, f"since step {number}"), finding]
+    return [Row(table.SETTINGS, EQUAL, "in each step")]
 
 
 def _difference(values: list[str], ranks: list[int]) -> str:
@@ -130,8 +127,7 @@ def _difference(values: list[str], ranks: list[int]) -> str:
 def rates(evidence: Evidence) -> Result:
     """Do the optimizers have the same learning rates on all ranks?"""
     if not evidence.is_tied or not evidence.step_count:
-        yield Row(table.RATE, NOT_SEEN, evidence.why_no_steps)
-        return
+        return [Row(table.RATE, NOT_SEEN, evidence.why_no_steps)]
     for optimizer in evidence.optimizers:
         for number, row in enumerate(optimizer.steps, 1):
             values = [tuple(step.rates) for step in row]
@@ -142,16 +138,15 @@ def rates(evidence: Evidence) -> Result:
                 groups = zip_longest(*values, fillvalue=math.nan)
                 differing = next(group for group in groups if len(set(group)) > 1)
                 by_rank = evidence.by_rank([f"{rate:g}" for rate in differing])
-                yield Row(table.RATE, DIFFERS, f"since step {number}: {by_rank}")
-                yield causes.LEARNING_RATE.finding(
+                finding = causes.LEARNING_RATE.finding(
                     f"The ranks have different learning rates since step {number} ({by_rank}), so "
                     "equal gradients make different weights.",
                     rank=odd_rank(values, evidence.ranks),
                     step=number,
                     where=where,
                 )
-                return
-    yield Row(table.RATE, EQUAL, "in each step")
+                return [Row(table.RATE, DIFFERS, f"since step {number}: {by_rank}"), finding]
+    return [Row(table.RATE, EQUAL, "in each step")]
 
 
 RULES: tuple[Rule, ...] = (modes, precision, settings, rates)

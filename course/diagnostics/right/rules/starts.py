@@ -15,21 +15,17 @@ from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row
 def weights(evidence: Evidence) -> Result:
     """Are the weights equal at the start, if something ties the ranks together?"""
     if evidence.why_split:
-        yield Row(table.START, NOT_SEEN, evidence.why_split)
-        return
+        return [Row(table.START, NOT_SEEN, evidence.why_split)]
     if evidence.is_sharded:
-        yield Row(table.START, NOT_SEEN, "each rank keeps a shard of its own")
-        return
+        return [Row(table.START, NOT_SEEN, "each rank keeps a shard of its own")]
     for wraps in zip(*[report.wrapped for report in evidence.reports], strict=False):
         if len({tuple(wrap.at_first_call) for wrap in wraps if wrap.at_first_call}) > 1:
-            yield from _changed_in_ddp(evidence, wraps)
-            return
+            return _changed_in_ddp(evidence, wraps)
     for optimizer in evidence.optimizers:
         tied = set(optimizer.unequal_at_start) - optimizer.own_parts
         if tied and (evidence.combines_gradients or evidence.reports[0].wrapped):
-            yield from _unequal_start(evidence, optimizer)
-            return
-    yield _start_row(evidence)
+            return _unequal_start(evidence, optimizer)
+    return [_start_row(evidence)]
 
 
 def _start_row(evidence: Evidence) -> Row:
@@ -63,8 +59,7 @@ def _changed_in_ddp(evidence: Evidence, wraps: Sequence[DdpModel]) -> Result:
     )
     where = _changed_at(evidence, ranks or evidence.ranks) or wraps[0].made_at
     on = f"rank {rank}" if rank is not None else "the ranks"
-    yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
-    yield causes.START.finding(
+    finding = causes.START.finding(
         f"The weights differ when training starts ({shorten(names)}): {on} changed them at {where} "
         "after DDP had made them equal. DDP averages gradients and never looks at the weights "
         "again, so the ranks train different models.",
@@ -73,19 +68,23 @@ def _changed_in_ddp(evidence: Evidence, wraps: Sequence[DdpModel]) -> Result:
         step=1,
         where=where,
     )
+    return [_row_of_differing(names), finding]
+
+
+def _row_of_differing(names: list[str]) -> Row:
+    return Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
 
 
 def _unequal_start(evidence: Evidence, optimizer: OptimizerOnRanks) -> Result:
     """Find that an optimizer begins with different weights on ranks that train together."""
     names = [optimizer.names[place] for place in optimizer.unequal_at_start]
-    yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
+    row = _row_of_differing(names)
     line, ranks = evidence.partial_change(
         _equal_until(evidence, optimizer), [step.passes for step in optimizer.steps[0]]
     )
     if line:
-        yield _changed_by_some(names, line, ranks)
-    else:
-        yield _never_equal(evidence, optimizer, names)
+        return [row, _changed_by_some(names, line, ranks)]
+    return [row, _never_equal(evidence, optimizer, names)]
 
 
 def _changed_by_some(names: list[str], line: str, ranks: list[int]) -> Finding:
@@ -152,8 +151,7 @@ def _first_drift(evidence: Evidence) -> int:
 def others(evidence: Evidence) -> Result:
     """Is a model that is only evaluated, such as a teacher, the same on all ranks?"""
     if not evidence.is_tied:
-        yield Row(table.OTHERS, NOT_SEEN, evidence.why_untied)
-        return
+        return [Row(table.OTHERS, NOT_SEEN, evidence.why_untied)]
     alike = _called_alike(evidence)
     for row in alike:
         first = row[0]
@@ -165,18 +163,17 @@ def others(evidence: Evidence) -> Result:
             continue
         checksums = [model.checksum for model in row]
         when = f", first after step {first.steps}," if first.steps else ""
-        yield Row(table.OTHERS, DIFFERS, f"{first.name} at {first.line}")
-        yield causes.OTHER_MODEL.finding(
+        finding = causes.OTHER_MODEL.finding(
             f"The {first.name} that is called without gradients at {first.line}{when} has other "
             "weights on each rank, so its answers differ from rank to rank.",
             rank=odd_rank(checksums, evidence.ranks),
             step=max(1, first.steps),
             where=first.made_at or first.line,
         )
-        return
+        return [Row(table.OTHERS, DIFFERS, f"{first.name} at {first.line}"), finding]
     calls = Counter(model.name for row in alike for model in row[:1])
     says = f"{', '.join(calls)}, when first called" if calls else "all ranks have called none"
-    yield Row(table.OTHERS, EQUAL if calls else NOT_SEEN, says)
+    return [Row(table.OTHERS, EQUAL if calls else NOT_SEEN, says)]
 
 
 def _called_alike(evidence: Evidence) -> list[list[InferenceModel]]:

@@ -19,25 +19,23 @@ from course.diagnostics.right.thresholds import EXACT, MAJORITY
 def taken(evidence: Evidence) -> Result:
     """Does each rank take a step when the others do?"""
     if not evidence.is_tied or not evidence.step_count:
-        yield Row(table.STEPS, NOT_SEEN, evidence.why_no_steps)
-        return
+        return [Row(table.STEPS, NOT_SEEN, evidence.why_no_steps)]
     for optimizer in evidence.optimizers:
         if optimizer.skip:
             number, place = optimizer.skip
             rank = evidence.ranks[place]
             other = optimizer.on_rank[0 if place else 1].watched
             line = other[min(number, len(other)) - 1].line
-            yield Row(table.STEPS, DIFFERS, f"rank {rank} leaves out step {number}")
-            yield causes.SKIPPED_STEP.finding(
+            finding = causes.SKIPPED_STEP.finding(
                 f"Rank {rank} does not take step {number} (at {line}), which the others take: from "
                 "there on its weights are one step behind.",
                 rank=rank,
                 step=number,
                 where=line,
             )
-            return
+            return [Row(table.STEPS, DIFFERS, f"rank {rank} leaves out step {number}"), finding]
     says = f"all ranks take the same {words.plural(evidence.step_count, 'step')}"
-    yield Row(table.STEPS, EQUAL, says)
+    return [Row(table.STEPS, EQUAL, says)]
 
 
 def finite(evidence: Evidence) -> Result:
@@ -58,19 +56,17 @@ def finite(evidence: Evidence) -> Result:
             rank = ranks[0] if len(ranks) == 1 else None
             line = next((p.line for step in row for p in step.latest), "")
             on = f"of rank {rank}" if rank is not None else "of the ranks"
-            yield Row(table.FINITE, DIFFERS, f"since step {number}")
-            yield causes.NON_FINITE.finding(
+            finding = causes.NON_FINITE.finding(
                 f"The loss or the gradient {on} is not finite in step {number}, and the step is "
                 "taken all the same. An average with it is not finite on any rank.",
                 rank=rank,
                 step=number,
                 where=line,
             )
-            return
+            return [Row(table.FINITE, DIFFERS, f"since step {number}"), finding]
     if compared:
-        yield Row(table.FINITE, EQUAL, "all losses and weights are finite")
-    else:
-        yield Row(table.FINITE, NOT_SEEN, NO_STEP)
+        return [Row(table.FINITE, EQUAL, "all losses and weights are finite")]
+    return [Row(table.FINITE, NOT_SEEN, NO_STEP)]
 
 
 def _is_finite(step: OptimizerStep) -> bool:
@@ -81,22 +77,20 @@ def _is_finite(step: OptimizerStep) -> bool:
 def weights(evidence: Evidence) -> Result:
     """Are the weights equal after each step?"""
     if evidence.why_split or evidence.is_sharded or not evidence.step_count:
-        yield Row(table.AFTER, NOT_SEEN, why_no_gradients(evidence))
-        return
+        return [Row(table.AFTER, NOT_SEEN, why_no_gradients(evidence))]
     if evidence.averages_weights:
         first = next(o.sync_steps[0] for o in evidence.optimizers if o.sync_steps)
-        yield Row(table.AFTER, EQUAL, f"the ranks average them, first before step {first}")
-        return
+        return [Row(table.AFTER, EQUAL, f"the ranks average them, first before step {first}")]
     if not evidence.is_tied:
-        yield Row(table.AFTER, NOT_SEEN, evidence.why_untied)
-        return
+        return [Row(table.AFTER, NOT_SEEN, evidence.why_untied)]
     for optimizer in evidence.optimizers:
         for number, row in enumerate(optimizer.steps, 1):
             if names := _unequal_names(optimizer, row):
-                yield Row(table.AFTER, DIFFERS, f"since step {number}: {names}")
-                yield _drift(evidence, optimizer, number, names)
-                return
-    yield Row(table.AFTER, EQUAL, f"in all {words.plural(evidence.step_count, 'step')}")
+                return [
+                    Row(table.AFTER, DIFFERS, f"since step {number}: {names}"),
+                    _drift(evidence, optimizer, number, names),
+                ]
+    return [Row(table.AFTER, EQUAL, f"in all {words.plural(evidence.step_count, 'step')}")]
 
 
 def _unequal_names(optimizer: OptimizerOnRanks, row: Sequence[OptimizerStep]) -> str:
@@ -149,26 +143,24 @@ def buffers(evidence: Evidence) -> Result:
     marks = [[p.buffers for step in row for p in step.latest[:1]] for row in rows]
     marks = [row for row in marks if len(row) == evidence.world_size and any(row)]
     if any(wrap.buffers for wrap in wraps) and not marks:
-        yield Row(table.BUFFERS, EQUAL, "DDP sends rank 0's before each pass")
-        return
+        return [Row(table.BUFFERS, EQUAL, "DDP sends rank 0's before each pass")]
     if not marks or not evidence.is_tied:
-        yield Row(
-            table.BUFFERS, NOT_SEEN, "the model has none" if not marks else evidence.why_untied
-        )
-        return
+        says = evidence.why_untied if marks else "the model has none"
+        return [Row(table.BUFFERS, NOT_SEEN, says)]
     unequal = [row for row in marks if len(set(row)) > 1]
     if len(unequal) <= MAJORITY * len(marks):
-        yield Row(table.BUFFERS, EQUAL, "when a step begins")
-        return
-    yield Row(table.BUFFERS, DIFFERS, "when a step begins")
-    if any(report.evaluated or report.written for report in evidence.reports):
-        where = wraps[0].made_at if wraps else rows[0][0].latest[0].called
-        yield causes.BUFFERS.finding(
-            "The ranks' buffers (such as the statistics of batch norm) differ, and the model is "
-            "evaluated or saved with them: each rank has another result, and rank 0's is kept.",
-            step=2,
-            where=where,
-        )
+        return [Row(table.BUFFERS, EQUAL, "when a step begins")]
+    row = Row(table.BUFFERS, DIFFERS, "when a step begins")
+    if not any(report.evaluated or report.written for report in evidence.reports):
+        return [row]
+    where = wraps[0].made_at if wraps else rows[0][0].latest[0].called
+    finding = causes.BUFFERS.finding(
+        "The ranks' buffers (such as the statistics of batch norm) differ, and the model is "
+        "evaluated or saved with them: each rank has another result, and rank 0's is kept.",
+        step=2,
+        where=where,
+    )
+    return [row, finding]
 
 
 RULES: tuple[Rule, ...] = (taken, finite, weights, buffers)
