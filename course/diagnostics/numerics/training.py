@@ -32,7 +32,7 @@ class BackwardPass:
 
     line: str = ""  # the script's line that begins the pass
     called: str = ""  # the script's line that first calls a model
-    rows: list[int] = field(default_factory=list)  # checksums of the samples in these calls
+    samples: list[int] = field(default_factory=list)  # checksums of the samples in these calls
     modes: str = ""  # whether the model was in training or evaluation mode, or in a mixture
     precision: str = ""  # the model's dtype, and that of autocast
     syncs: bool = False  # whether DDP would average the gradients
@@ -161,7 +161,7 @@ class LoaderPass:
     batches: int = 0  # batches that led to a backward pass
     is_over: bool = False  # whether the pass reached the end of the loader
     indices: list[int] = field(default_factory=list)  # the first indices of the sampler
-    rows: list[list[int]] = field(default_factory=list)  # the samples of the first batches
+    samples: list[list[int]] = field(default_factory=list)  # checksums, by batch: the first ones
     given: int = 0  # indices that the sampler gave, or batches of a stream
     # A subset of these indices, or of the stream's samples, each with the value of `given` before.
     chosen: list[tuple[int, int]] = field(default_factory=list)

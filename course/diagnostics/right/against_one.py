@@ -175,8 +175,11 @@ class _Pair:
             return "batch norm uses the statistics of each rank's own batch"
         if any(backward_pass.noise for backward_pass in (*self._passes, *self._step.latest)):
             return "the model draws random numbers that are no dropout"
-        rows = {mark for backward_pass in self._passes for mark in backward_pass.rows}
-        if not {mark for backward_pass in self._step.latest for mark in backward_pass.rows} <= rows:
+        samples = {mark for backward_pass in self._passes for mark in backward_pass.samples}
+        if (
+            not {mark for backward_pass in self._step.latest for mark in backward_pass.samples}
+            <= samples
+        ):
             return (
                 "the model is called with other samples on one process: they do not come from a "
                 "DataLoader alone"

@@ -90,22 +90,23 @@ def _rank(number: int, count: int, ddp: bool) -> TrainingReport:
 
 
 def _backward_pass(rank: int, step: int, index: int, passes: int) -> BackwardPass:
-    rows = [zlib.crc32(f"{rank} {step} {index} {row}".encode()) for row in range(BATCH)]
+    samples = [zlib.crc32(f"{rank} {step} {index} {sample}".encode()) for sample in range(BATCH)]
     part = LossTerm("NllLoss", BATCH, 1 / BATCH / passes)
     return BackwardPass(
-        "train.py:29", "train.py:28", rows, "training", "float32", True, parts=[part], loss=1.0
+        "train.py:29", "train.py:28", samples, "training", "float32", True, parts=[part], loss=1.0
     )
 
 
 def loader_pass(rank: int, epoch: int = 0, **more: object) -> LoaderPass:
     """A pass over a loader with a DistributedSampler; no other rank has its samples."""
-    rows = [
-        [zlib.crc32(f"{rank} {epoch} {batch} {row}".encode()) for row in range(BATCH)]
+    samples = [
+        [zlib.crc32(f"{rank} {epoch} {batch} {sample}".encode()) for sample in range(BATCH)]
         for batch in range(4)
     ]
     plain = {"kind": "DistributedSampler",
              "length": 1000, "epoch": epoch, "seed": 0, "rank": rank, "replicas": 2,
-             "shuffles": True, "batches": 4, "rows": rows, "opened_at": "train.py:25"}  # fmt: skip
+             "shuffles": True, "batches": 4, "samples": samples,
+             "opened_at": "train.py:25"}  # fmt: skip
     return LoaderPass(1, 2, made_at="train.py:15", **plain | more)
 
 

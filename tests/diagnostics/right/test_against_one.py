@@ -142,7 +142,7 @@ def test_clipping_is_left_out_of_the_comparison() -> None:
         ("batch norm", lambda ranks, alone: setattr(ranks[1], "batch_norm", True)),
         ("random", lambda ranks, alone: setattr(_first(ranks[0]).latest[0], "noise", 7)),
         ("other weights", lambda ranks, alone: setattr(_first(alone), "before", [1, 2])),
-        ("other samples", lambda ranks, alone: setattr(_first(alone).latest[0], "rows", [1])),
+        ("other samples", lambda ranks, alone: setattr(_first(alone).latest[0], "samples", [1])),
         ("as a whole", lambda ranks, alone: None),
         ("are odd", lambda ranks, alone: alone.unseen.update(batches="the batches are odd")),
     ],

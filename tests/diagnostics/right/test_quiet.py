@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from diagnostics.right import made
 from diagnostics.right.made import named
-from diagnostics.right.wrong import added, alone, hook, same_rows, undivided, unequal_targets
+from diagnostics.right.wrong import added, alone, hook, same_samples, undivided, unequal_targets
 
 from course.diagnostics.numerics.training import LossTerm
 from course.diagnostics.right import table, verdict
@@ -42,7 +42,7 @@ def test_what_nothing_ties_is_not_compared() -> None:
 
 @pytest.mark.parametrize("sends", [{"point": 40}, {"forward": 40}])
 def test_a_model_that_is_split_over_the_ranks_is_not_compared(sends: dict) -> None:
-    ranks = [replace(rank, sends=sends) for rank in made.ranks(fault=same_rows, ddp=False)]
+    ranks = [replace(rank, sends=sends) for rank in made.ranks(fault=same_samples, ddp=False)]
     judgement = verdict.judge(ranks)
     assert judgement.findings == [] and state(judgement, table.SAMPLES) == NOT_SEEN
 
@@ -93,7 +93,7 @@ def test_several_losses_of_one_batch_may_be_added() -> None:
 
     def one_batch(rank: int, step: int, values: dict) -> None:
         undivided(rank, step, values)
-        values["step"].latest[1].rows = values["step"].latest[0].rows
+        values["step"].latest[1].samples = values["step"].latest[0].samples
 
     assert named(made.ranks(fault=two_lines, passes=2)) == []
     assert named(made.ranks(fault=one_batch, passes=2)) == []

@@ -102,9 +102,9 @@ def bfloat(rank: int, step: int, values: dict) -> None:
     values["step"].latest[0].precision = "bfloat16" if rank else "float32"
 
 
-def same_rows(rank: int, step: int, values: dict) -> None:
+def same_samples(rank: int, step: int, values: dict) -> None:
     """All ranks have the same samples."""
-    values["step"].latest[0].rows = list(range(100 * step, 100 * step + 8))
+    values["step"].latest[0].samples = list(range(100 * step, 100 * step + 8))
 
 
 def infinite(rank: int, step: int, values: dict) -> None:

@@ -33,7 +33,7 @@ def _same_share(evidence: Evidence, first: int, second: int) -> tuple[float, int
     same = compared = 0
     for row in evidence.step_rows:
         ours, theirs = (
-            [r for backward_pass in row[p].latest for r in backward_pass.rows]
+            [r for backward_pass in row[p].latest for r in backward_pass.samples]
             for p in (first, second)
         )
         if not ours or not theirs or len(set(ours)) <= MAJORITY * len(ours):

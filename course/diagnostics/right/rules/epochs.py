@@ -36,8 +36,10 @@ def _repeats(evidence: Evidence) -> Finding | None:
         if not loader_pass.stream or loader_pass.workers < 2:
             continue
         groups = [
-            [tuple(batch) for batch in loader_pass.rows[at : at + loader_pass.workers]]
-            for at in range(0, len(loader_pass.rows) - loader_pass.workers + 1, loader_pass.workers)
+            [tuple(batch) for batch in loader_pass.samples[at : at + loader_pass.workers]]
+            for at in range(
+                0, len(loader_pass.samples) - loader_pass.workers + 1, loader_pass.workers
+            )
         ]
         groups = [group for group in groups if group[0]]
         if len(groups) > 1 and all(len(set(group)) == 1 for group in groups):
@@ -81,9 +83,9 @@ def _divided_twice(evidence: Evidence) -> Finding | None:
             if loader_pass.length == mine[0].length
         ]
         both = [
-            (row, samples[index])
+            (sample, samples[index])
             for loader_pass in theirs
-            for index, row in zip(loader_pass.indices, _samples(loader_pass), strict=False)
+            for index, sample in zip(loader_pass.indices, _samples(loader_pass), strict=False)
             if index in samples
         ]
         if len(both) >= ENOUGH and not any(one == two for one, two in both):
@@ -98,20 +100,20 @@ def _divided_twice(evidence: Evidence) -> Finding | None:
     return None
 
 
-def _samples_by_index(rows: Sequence[LoaderPass]) -> dict[int, int] | None:
+def _samples_by_index(passes: Sequence[LoaderPass]) -> dict[int, int] | None:
     """The sample that each index gives on a rank; None if unknown, or if it changes by chance."""
     samples: dict[int, int] = {}
     draws = 0
-    for loader_pass in rows:
-        for index, row in zip(loader_pass.indices, _samples(loader_pass), strict=False):
-            if samples.setdefault(index, row) != row:
+    for loader_pass in passes:
+        for index, sample in zip(loader_pass.indices, _samples(loader_pass), strict=False):
+            if samples.setdefault(index, sample) != sample:
                 return None
             draws += 1
     return samples if draws - len(samples) >= ENOUGH else None
 
 
 def _samples(loader_pass: LoaderPass) -> list[int]:
-    return [row for batch in loader_pass.rows for row in batch]
+    return [sample for batch in loader_pass.samples for sample in batch]
 
 
 def _wrong_replicas(evidence: Evidence) -> Finding | None:
@@ -146,7 +148,7 @@ def _overlaps(evidence: Evidence) -> Finding | None:
             samples = _samples(mine), _samples(theirs)
             common = set(samples[0]) & set(samples[1])
             distinct = all(len(set(drawn)) > SAME * len(drawn) for drawn in samples)
-            if len(common) < ENOUGH or not distinct or mine.rows == theirs.rows:
+            if len(common) < ENOUGH or not distinct or mine.samples == theirs.samples:
                 continue
             if mine.seed != theirs.seed or not mine.shuffles or mine.replicas is None:
                 if mine.epoch != theirs.epoch:

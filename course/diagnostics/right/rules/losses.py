@@ -187,7 +187,7 @@ def _has_new_samples(optimizer: OptimizerOnRanks) -> bool:
     """Whether each pass of a step has its own samples, as when a large batch is split."""
     for row in optimizer.steps:
         for step in row:
-            samples = [tuple(backward_pass.rows) for backward_pass in step.latest]
+            samples = [tuple(backward_pass.samples) for backward_pass in step.latest]
             if not all(samples) or len(set(samples)) < len(samples):
                 return False
     return True

@@ -141,6 +141,6 @@ def one_stream(evidence: Evidence) -> Finding | None:
 
 def _is_aligned(first: LoaderPass, second: LoaderPass) -> bool:
     """Whether both have the same batches, of which each may use a part."""
-    pairs = list(zip(first.rows, second.rows, strict=False))
+    pairs = list(zip(first.samples, second.samples, strict=False))
     same = sum(set(ours) == set(theirs) for ours, theirs in pairs)
     return same > MAJORITY * len(pairs)
