@@ -36,9 +36,9 @@ class Evidence:
         ]
 
     @cached_property
-    def step_rows(self) -> list[tuple[OptimizerStep, ...]]:
-        """The steps of all optimizers; each row holds one step as every rank took it."""
-        return [row for optimizer in self.optimizers for row in optimizer.steps]
+    def steps_on_ranks(self) -> list[tuple[OptimizerStep, ...]]:
+        """The steps of all optimizers, each as every rank took it."""
+        return [step for optimizer in self.optimizers for step in optimizer.steps]
 
     @cached_property
     def used_kinds(self) -> list[GradientKind]:
@@ -133,8 +133,8 @@ class Evidence:
         ]
 
     @property
-    def training_rows(self) -> list[tuple[LoaderPass, ...]]:
-        """The passes over loaders that fed the training; each row holds one pass of every rank."""
+    def training_passes_on_ranks(self) -> list[tuple[LoaderPass, ...]]:
+        """The passes over loaders that fed the training, each as every rank made it."""
         return list(zip(*map(self.training_passes, range(self.world_size)), strict=False))
 
     @property
@@ -142,9 +142,11 @@ class Evidence:
         """The pass over a loader that fed the first steps of the first rank."""
         return next(iter(self.training_passes(0)), None)
 
-    def backward_passes(self, row: Sequence[OptimizerStep]) -> list[tuple[BackwardPass, ...]]:
-        """The backward passes of a step; each row holds one pass of every rank."""
-        return list(zip(*[step.latest for step in row], strict=False))
+    def backward_passes(
+        self, step_on_ranks: Sequence[OptimizerStep]
+    ) -> list[tuple[BackwardPass, ...]]:
+        """The backward passes of a step, each as every rank made it."""
+        return list(zip(*[step.latest for step in step_on_ranks], strict=False))
 
     def partial_change(self, since: Sequence[int], until: Sequence[int]) -> tuple[str, list[int]]:
         """The last line that changed weights on only some ranks, and those ranks; "" if none did.

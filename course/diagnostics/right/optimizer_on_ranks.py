@@ -74,8 +74,8 @@ class OptimizerOnRanks:
         """
         steps = [report.watched for report in self.on_rank]
         key = "order" if steps[0] and any(step.order for step in steps[0]) else "passes"
-        for number, row in enumerate(zip(*steps, strict=False)):
-            orders = [getattr(step, key) for step in row]
+        for number, step_on_ranks in enumerate(zip(*steps, strict=False)):
+            orders = [getattr(step, key) for step in step_on_ranks]
             if len(set(orders)) > 1:
                 return number + 1, int(np.argmax(orders))
         return None
@@ -83,16 +83,17 @@ class OptimizerOnRanks:
     @cached_property
     def steps(self) -> list[tuple[OptimizerStep, ...]]:
         """The steps that all ranks took together, up to the first skipped one."""
-        rows = list(zip(*[report.watched for report in self.on_rank], strict=False))
-        return rows[: self.skip[0] - 1] if self.skip else rows
+        steps = list(zip(*[report.watched for report in self.on_rank], strict=False))
+        return steps[: self.skip[0] - 1] if self.skip else steps
 
     @cached_property
     def sampled_steps(self) -> list[tuple[int, tuple[OptimizerStep, ...]]]:
         """The steps whose gradients were sampled, with their numbers, from 1."""
         return [
-            (number, row)
-            for number, row in enumerate(self.steps, 1)
-            if all(step.gradients.encoded for step in row) and not any(step.closure for step in row)
+            (number, step_on_ranks)
+            for number, step_on_ranks in enumerate(self.steps, 1)
+            if all(step.gradients.encoded for step in step_on_ranks)
+            and not any(step.closure for step in step_on_ranks)
         ]
 
     def parts(self, flat: np.ndarray) -> Iterator[np.ndarray]:
@@ -101,23 +102,25 @@ class OptimizerOnRanks:
         for start, end in pairwise(np.cumsum([0, *counts])):
             yield flat[..., start:end]
 
-    def samples(self, row: Sequence[OptimizerStep], name: str) -> np.ndarray:
+    def samples(self, step_on_ranks: Sequence[OptimizerStep], name: str) -> np.ndarray:
         """The samples of a step's gradients of this name, with shape (ranks, values).
 
         Gradients that were left over from before the step are subtracted from `first` and `used`.
         """
-        values = np.stack([step.gradients.samples(name) for step in row])
+        values = np.stack([step.gradients.samples(name) for step in step_on_ranks])
         if name in ("first", "used"):
-            values = values - np.stack([step.gradients.samples("base") for step in row])
+            values = values - np.stack([step.gradients.samples("base") for step in step_on_ranks])
         return values
 
     @cached_property
     def kinds(self) -> list[StepKinds]:
         """The kinds of all gradients, in each step whose gradients were sampled."""
         kinds = []
-        for number, row in self.sampled_steps:
-            own = list(self.parts(self.samples(row, "own")))
-            places = [list(self.parts(self.samples(row, place))) for place in ("first", "used")]
+        for number, step_on_ranks in self.sampled_steps:
+            own = list(self.parts(self.samples(step_on_ranks, "own")))
+            places = [
+                list(self.parts(self.samples(step_on_ranks, place))) for place in ("first", "used")
+            ]
             first, used = (
                 [gradient_kind(o, n) for o, n in zip(own, place, strict=True)] for place in places
             )
@@ -174,12 +177,12 @@ class OptimizerOnRanks:
                 numbers.append(number)
         return numbers
 
-    def hook_effects(self, row: Sequence[OptimizerStep]) -> dict[int, HookEffect]:
+    def hook_effects(self, step_on_ranks: Sequence[OptimizerStep]) -> dict[int, HookEffect]:
         """The effect of all hooks on each parameter that has one; arrays are (ranks, values).
 
         On a rank without a hook on the parameter, the gradients before and after are all ones.
         """
-        by_rank = [_hook_effects(step.gradients) for step in row]
+        by_rank = [_hook_effects(step.gradients) for step in step_on_ranks]
         by_place = {}
         for place in sorted(set().union(*by_rank)):
             first = next(effects[place] for effects in by_rank if place in effects)
@@ -194,7 +197,7 @@ class OptimizerOnRanks:
     def shard_factors(self) -> list[tuple[int, list[float]]]:
         """The number of each step, and the factor by which each rank scaled its gradient shard."""
         return [
-            (number, [step.scale for step in row])
-            for number, row in enumerate(self.steps, 1)
-            if all(step.scale for step in row)
+            (number, [step.scale for step in step_on_ranks])
+            for number, step_on_ranks in enumerate(self.steps, 1)
+            if all(step.scale for step in step_on_ranks)
         ]

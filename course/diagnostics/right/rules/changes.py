@@ -44,7 +44,7 @@ def between(evidence: Evidence) -> Result:
 
 
 def _early_clip(optimizer: OptimizerOnRanks) -> Finding | None:
-    lines = [step.early_clip for row in optimizer.steps for step in row]
+    lines = [step.early_clip for step_on_ranks in optimizer.steps for step in step_on_ranks]
     if sum(map(bool, lines)) <= MAJORITY * max(1, len(lines)):
         return None
     where = next(filter(None, lines))
@@ -62,13 +62,15 @@ def _clips_before(optimizer: OptimizerOnRanks) -> Finding | None:
     """Find that each rank clips its own gradient, and that the ranks then combine these."""
     clipped = changed = 0
     where = ""
-    for (_, first, used), (_, row) in zip(optimizer.kinds, optimizer.sampled_steps, strict=True):
+    for (_, first, used), (_, step_on_ranks) in zip(
+        optimizer.kinds, optimizer.sampled_steps, strict=True
+    ):
         places = [p for p in optimizer.trained if first[p].name != NONE]
-        if not row[0].clips or not places:
+        if not step_on_ranks[0].clips or not places:
             continue
         clipped += 1
         if all(first[p].name == OWN and used[p].name in (MEAN, OTHER) for p in places):
-            where = row[0].clips[0]
+            where = step_on_ranks[0].clips[0]
             changed += any(
                 used[p].name == OTHER or abs(used[p].factor - 1) > FACTOR for p in places
             )
@@ -88,8 +90,15 @@ def _hooks_clip(optimizer: OptimizerOnRanks) -> Finding | None:
     """Find hooks of the script that clip each rank's own gradient before DDP sends it."""
     averaged = set(optimizer.mostly(MEAN) + optimizer.mostly(OTHER))
     effects_by_step = [
-        (number, {p: effect for p, effect in optimizer.hook_effects(row).items() if p in averaged})
-        for number, row in optimizer.sampled_steps
+        (
+            number,
+            {
+                p: effect
+                for p, effect in optimizer.hook_effects(step_on_ranks).items()
+                if p in averaged
+            },
+        )
+        for number, step_on_ranks in optimizer.sampled_steps
     ]
     clipped = [entry for entry in effects_by_step if _clips(list(entry[1].values()))]
     if not clipped or len(clipped) <= MAJORITY * sum(bool(e) for _, e in effects_by_step):
@@ -154,8 +163,8 @@ def _changed(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
         return None
     number, ranks = changes[0]
     rank = evidence.ranks[ranks[0]] if len(ranks) == 1 else None
-    row = dict(optimizer.sampled_steps)[number]
-    clips = [step.clips for step in row]
+    step_on_ranks = dict(optimizer.sampled_steps)[number]
+    clips = [step.clips for step in step_on_ranks]
     on = f"on rank {rank}" if rank is not None else "on each rank in another way"
     if any(clips):
         where = next(lines[0] for lines in clips if lines)
@@ -168,12 +177,13 @@ def _changed(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
             step=number,
             where=where,
         )
+    line = step_on_ranks[0].line
     return causes.CHANGED_GRADIENT.finding(
-        f"The gradients are changed {on} after they were averaged, before {row[0].line}: the ranks"
-        " use different ones, and their weights part.",
+        f"The gradients are changed {on} after they were averaged, before {line}: the ranks use "
+        "different ones, and their weights part.",
         rank=rank,
         step=number,
-        where=row[0].line,
+        where=line,
     )
 
 
@@ -204,7 +214,9 @@ def _shards_scaled(evidence: Evidence) -> Finding | None:
     """Find that each rank scales its shard by its own factor: it used the norm of its shard."""
     for optimizer in evidence.optimizers:
         factors = optimizer.shard_factors
-        unequal = [number for number, row in factors if max(row) > (1 + FACTOR) * min(row)]
+        unequal = [
+            number for number, by_rank in factors if max(by_rank) > (1 + FACTOR) * min(by_rank)
+        ]
         if len(unequal) > 1 and len(unequal) > MAJORITY * len(factors):
             steps = [step for number in unequal for step in optimizer.steps[number - 1]]
             where = next((line for step in steps for line in step.clips), steps[0].line)

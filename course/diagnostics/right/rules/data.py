@@ -31,9 +31,9 @@ def samples(evidence: Evidence) -> Result:
 def _same_share(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
     """The share of steps in which two ranks have the same samples, and the number compared."""
     same = compared = 0
-    for row in evidence.step_rows:
+    for step_on_ranks in evidence.steps_on_ranks:
         ours, theirs = (
-            [r for backward_pass in row[p].latest for r in backward_pass.samples]
+            [r for backward_pass in step_on_ranks[p].latest for r in backward_pass.samples]
             for p in (first, second)
         )
         if not ours or not theirs or len(set(ours)) <= MAJORITY * len(ours):
@@ -74,7 +74,11 @@ def _cure(loader_pass: LoaderPass | None) -> str:
 
 
 def _call_line(evidence: Evidence) -> str:
-    passes = [backward_pass for row in evidence.step_rows for backward_pass in row[0].latest]
+    passes = [
+        backward_pass
+        for step_on_ranks in evidence.steps_on_ranks
+        for backward_pass in step_on_ranks[0].latest
+    ]
     return next((backward_pass.called for backward_pass in passes if backward_pass.called), "")
 
 

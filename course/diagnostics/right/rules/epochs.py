@@ -178,7 +178,7 @@ def order(evidence: Evidence) -> Result:
         for loader_pass in mine
         if loader_pass.kind == "DistributedSampler" and loader_pass.shuffles
     ]
-    for ours, *others in evidence.training_rows:
+    for ours, *others in evidence.training_passes_on_ranks:
         epochs = [ours.epoch, *[loader_pass.epoch for loader_pass in others]]
         if ours.replicas is not None and len(set(epochs)) > 1:
             finding = causes.ORDER_OF_EPOCHS.finding(
@@ -192,16 +192,16 @@ def order(evidence: Evidence) -> Result:
     by_sampler: dict[int, list[LoaderPass]] = {}
     for loader_pass in shuffled:
         by_sampler.setdefault(loader_pass.sampler, []).append(loader_pass)
-    for rows in by_sampler.values():
-        if len(rows) > 1 and len({loader_pass.epoch for loader_pass in rows}) == 1:
+    for passes in by_sampler.values():
+        if len(passes) > 1 and len({loader_pass.epoch for loader_pass in passes}) == 1:
             finding = causes.ORDER_OF_EPOCHS.finding(
-                f"The sampler dealt the same order in {len(rows)} epochs, since its epoch is "
-                f"always {rows[0].epoch}.",
+                f"The sampler dealt the same order in {len(passes)} epochs, since its epoch is "
+                f"always {passes[0].epoch}.",
                 "Call sampler.set_epoch(epoch) before each pass over the loader.",
                 lab="04c",
-                where=rows[0].opened_at,
+                where=passes[0].opened_at,
             )
-            return [Row(table.EPOCHS, EQUAL, f"the same in {len(rows)} epochs"), finding]
+            return [Row(table.EPOCHS, EQUAL, f"the same in {len(passes)} epochs"), finding]
     if len(shuffled) > 1:
         return [Row(table.EPOCHS, DIFFERS, "each epoch has its own order, as it must")]
     return [Row(table.EPOCHS, NOT_SEEN, "no second epoch with a DistributedSampler began")]

@@ -50,7 +50,7 @@ def _share(evidence: Evidence, loader_pass: LoaderPass) -> str:
 
 def _only_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """Find that only one rank evaluates, and only the share that its sampler gave it."""
-    places = [place for place, rows in enumerate(by_rank) if rows]
+    places = [place for place, passes in enumerate(by_rank) if passes]
     if len(places) > 1:
         return None
     rank, first = evidence.ranks[places[0]], by_rank[places[0]][0]
@@ -68,18 +68,18 @@ def _only_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> F
 
 def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """Find that each rank evaluates a share, none sends anything, and one reports its result."""
-    rows = list(zip(*by_rank, strict=False))
+    passes = list(zip(*by_rank, strict=False))
     reporters = []
-    for row in rows:
-        reports = [loader_pass.evaluation.reports for loader_pass in row]
-        dealt = all(_is_dealt(evidence, loader_pass) for loader_pass in row)
-        distinct = len({loader_pass.rank for loader_pass in row}) == evidence.world_size
+    for on_ranks in passes:
+        reports = [loader_pass.evaluation.reports for loader_pass in on_ranks]
+        dealt = all(_is_dealt(evidence, loader_pass) for loader_pass in on_ranks)
+        distinct = len({loader_pass.rank for loader_pass in on_ranks}) == evidence.world_size
         if dealt and distinct and sum(map(bool, reports)) == 1:
-            reporters.append(row[reports.index(max(reports))])
-    if any(loader_pass.evaluation.messages for row in rows for loader_pass in row):
+            reporters.append(on_ranks[reports.index(max(reports))])
+    if any(loader_pass.evaluation.messages for on_ranks in passes for loader_pass in on_ranks):
         return None
     writers = [report.rank for report in evidence.reports if report.written]
-    if not reporters or len(reporters) <= MAJORITY * len(rows) or len(writers) > 1:
+    if not reporters or len(reporters) <= MAJORITY * len(passes) or len(writers) > 1:
         return None
     rank = reporters[0].rank
     return causes.EVALUATION.finding(
@@ -93,8 +93,8 @@ def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fi
 
 def _sums_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """Find that the ranks sum a count that includes repeated samples."""
-    for rows in by_rank:
-        for loader_pass in rows:
+    for passes in by_rank:
+        for loader_pass in passes:
             repeats = loader_pass.total - loader_pass.length
             sums = loader_pass.evaluation.sums
             if not _is_dealt(evidence, loader_pass) or repeats <= 0:
@@ -114,11 +114,11 @@ def _sums_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fi
 
 def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """Find that the ranks gather their results, and the script counts repeated samples too."""
-    for row in zip(*by_rank, strict=False):
-        loader_pass, total = row[0], sum(rank.given for rank in row)
-        if any(rank.stream or rank.evaluation.cuts or not rank.evaluation.messages for rank in row):
+    for passes in zip(*by_rank, strict=False):
+        loader_pass, total = passes[0], sum(p.given for p in passes)
+        if any(p.stream or p.evaluation.cuts or not p.evaluation.messages for p in passes):
             continue
-        counted = {number for rank in row for number in rank.evaluation.counted}
+        counted = {number for p in passes for number in p.evaluation.counted}
         if (
             0 < loader_pass.length < total
             and total in counted
@@ -139,7 +139,7 @@ def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> 
 
 def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
     """The row for an evaluation without a finding."""
-    firsts = [rows[0] for rows in by_rank if rows]
+    firsts = [passes[0] for passes in by_rank if passes]
     loader_pass = firsts[0]
     if loader_pass.library:
         if all(

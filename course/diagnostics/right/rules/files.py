@@ -33,8 +33,12 @@ def files(evidence: Evidence) -> Result:
 
 def noise(evidence: Evidence) -> Result:
     """Do the models of all ranks draw the same random numbers?"""
-    rows = [passes for row in evidence.step_rows for passes in evidence.backward_passes(row)]
-    drawn = [[backward_pass.noise for backward_pass in passes] for passes in rows]
+    passes = [
+        on_ranks
+        for step_on_ranks in evidence.steps_on_ranks
+        for on_ranks in evidence.backward_passes(step_on_ranks)
+    ]
+    drawn = [[backward_pass.noise for backward_pass in on_ranks] for on_ranks in passes]
     drawn = [marks for marks in drawn if all(marks)]
     same = [marks for marks in drawn if len(set(marks)) == 1]
     if not drawn:
@@ -48,7 +52,7 @@ def noise(evidence: Evidence) -> Result:
         "The ranks draw the same random numbers in the model, so dropout hides the same places on "
         "each. Many scripts do, and it costs little.",
         step=1,
-        where=rows[0][0].called,
+        where=passes[0][0].called,
         note=True,
     )
     return [row, finding]

@@ -28,7 +28,7 @@ def why_no_gradients(evidence: Evidence) -> str:
         return "each rank has only its shard, of weights and of averaged gradients"
     if evidence.why_split:
         return evidence.why_split
-    if any(step.closure for row in evidence.step_rows for step in row):
+    if any(step.closure for step_on_ranks in evidence.steps_on_ranks for step in step_on_ranks):
         return "the optimizer computes its gradients itself, in a closure"
     return evidence.unseen("own gradient") or "no step with gradients was seen"
 
@@ -89,7 +89,7 @@ def _not_waited_for(evidence: Evidence) -> str:
     if evidence.reports[0].wrapped:
         return ""
     for optimizer in evidence.optimizers:
-        lines = [row[0].pending for row in optimizer.steps]
+        lines = [step_on_ranks[0].pending for step_on_ranks in optimizer.steps]
         if sum(map(bool, lines)) > MAJORITY * len(lines):
             return next(filter(None, lines))
     return ""
@@ -106,7 +106,9 @@ def _not_averaged(
     if len(alone) < len(optimizer.trained):
         return _some_alone(optimizer, alone)
     passes = [
-        backward_pass for _, row in optimizer.sampled_steps for backward_pass in row[0].latest
+        backward_pass
+        for _, step_on_ranks in optimizer.sampled_steps
+        for backward_pass in step_on_ranks[0].latest
     ]
     bypassed = next(
         (backward_pass.bypassed for backward_pass in passes if backward_pass.bypassed), ""
@@ -202,9 +204,9 @@ def zeroed(evidence: Evidence) -> Result:
     compared = False
     for optimizer in evidence.optimizers:
         dirty: list[set[int]] = []
-        for _, row in optimizer.sampled_steps[1:]:
+        for _, step_on_ranks in optimizer.sampled_steps[1:]:
             compared = True
-            dirty.append({place for place, step in enumerate(row) if _is_dirty(step)})
+            dirty.append({place for place, step in enumerate(step_on_ranks) if _is_dirty(step)})
         ranks = [
             place
             for place in range(evidence.world_size)

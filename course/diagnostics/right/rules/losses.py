@@ -26,7 +26,9 @@ def targets(evidence: Evidence) -> Result:
     if finding := _factor(evidence, optimizer):
         return [Row(table.TARGET, DIFFERS, finding.says), finding]
     several = evidence.first_training_pass is not None
-    weights = [(n, _weights(row, several)) for n, row in enumerate(optimizer.steps, 1)]
+    weights = [
+        (n, _weights(step_on_ranks, several)) for n, step_on_ranks in enumerate(optimizer.steps, 1)
+    ]
     weights = [(n, lists) for n, lists in weights if lists]
     if len(weights) <= MAJORITY * len(optimizer.steps):
         return [Row(table.TARGET, NOT_SEEN, UNREAD)]
@@ -34,14 +36,14 @@ def targets(evidence: Evidence) -> Result:
     if len(uneven) <= MAJORITY * len(weights):
         return [Row(table.TARGET, EQUAL, "as much on each rank and in each pass")]
     number, by_line = uneven[0]
-    row = optimizer.steps[number - 1]
-    terms = [[_divisor(p.parts[0]) for p in step.latest if p.parts] for step in row]
+    step_on_ranks = optimizer.steps[number - 1]
+    terms = [[_divisor(p.parts[0]) for p in step.latest if p.parts] for step in step_on_ranks]
     shares = "; ".join(
         f"rank {rank}: {', '.join(counts)}"
         for rank, counts in zip(evidence.ranks, terms, strict=True)
     )
     times = _largest_ratio(by_line)
-    line = row[0].latest[-1].called or row[0].latest[-1].line
+    line = step_on_ranks[0].latest[-1].called or step_on_ranks[0].latest[-1].line
     finding = causes.MEAN_OF_MEANS.finding(
         f"Each rank and each pass divides by its own number of targets (in step {number}, {shares})"
         f", and the means are averaged: a target of one counts up to {times:.1f} times one of "
@@ -58,21 +60,21 @@ def _divisor(part: LossTerm) -> str:
     return f"{1 / part.weight:.4g}" if part.name == "sum" else str(part.terms)
 
 
-def _weights(row: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]:
+def _weights(step_on_ranks: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]:
     """How much a target counts in each pass, relative to the first; empty if a loss is unread.
 
     Each line of the script has a list of its own, because losses of different lines, such as a
     GAN's, do not share a batch. `several` allows losses that have several parts.
     """
     by_line: dict[str, list[BackwardPass]] = {}
-    for step in row:
+    for step in step_on_ranks:
         for backward_pass in step.latest:
             by_line.setdefault(backward_pass.line, []).append(backward_pass)
     weights = [
         [_relative(backward_pass, group[0], several) for backward_pass in group]
         for group in by_line.values()
     ]
-    all_read = all(step.latest for step in row) and all(map(all, weights))
+    all_read = all(step.latest for step in step_on_ranks) and all(map(all, weights))
     return weights if all_read else []
 
 
@@ -171,8 +173,8 @@ def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
     totals: list[float] = []
     counts: set[int] = set()
     lines: set[str] = set()
-    for row in optimizer.steps:
-        for step in row:
+    for step_on_ranks in optimizer.steps:
+        for step in step_on_ranks:
             totals.append(sum_of_weights(step))
             if not totals[-1]:
                 return 0.0, 0, ""
@@ -185,8 +187,8 @@ def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
 
 def _has_new_samples(optimizer: OptimizerOnRanks) -> bool:
     """Whether each pass of a step has its own samples, as when a large batch is split."""
-    for row in optimizer.steps:
-        for step in row:
+    for step_on_ranks in optimizer.steps:
+        for step in step_on_ranks:
             samples = [tuple(backward_pass.samples) for backward_pass in step.latest]
             if not all(samples) or len(set(samples)) < len(samples):
                 return False

@@ -73,7 +73,7 @@ def _is_idle(optimizer: OptimizerOnRanks) -> bool:
     An optimizer whose parameters were frozen when it began is not idle: the script may have frozen
     them on purpose.
     """
-    steps = [step for row in optimizer.steps for step in row]
+    steps = [step for step_on_ranks in optimizer.steps for step in step_on_ranks]
     enough = len(optimizer.steps) >= 2 * ALIVE and not optimizer.on_rank[0].frozen
     return enough and not any(s.closure or any(s.got) or s.before != s.after for s in steps)
 
@@ -84,7 +84,7 @@ def schedule(evidence: Evidence) -> Result:
         for judge in (_too_fast, _too_short):
             if found := judge(optimizer):
                 return found
-    if any(step.schedules for row in evidence.step_rows for step in row):
+    if any(step.schedules for step_on_ranks in evidence.steps_on_ranks for step in step_on_ranks):
         return [Row(table.SCHEDULE, EQUAL, "in step with the optimizer so far")]
     return [Row(table.SCHEDULE, NOT_SEEN, "no schedule stepped")]
 
@@ -92,7 +92,7 @@ def schedule(evidence: Evidence) -> Result:
 def _too_fast(optimizer: OptimizerOnRanks) -> Result:
     """Find that the schedule steps once per backward pass, with several passes per step."""
     steps = _schedule_steps(optimizer)
-    later = [row[0] for row in optimizer.steps[1:]]
+    later = [step_on_ranks[0] for step_on_ranks in optimizer.steps[1:]]
     if steps <= 1 or steps != _median([len(step.latest) for step in later]):
         return []
     finding = causes.SCHEDULE.finding(
@@ -134,11 +134,11 @@ def _too_short(optimizer: OptimizerOnRanks) -> Result:
 
 def _schedule_steps(optimizer: OptimizerOnRanks) -> int:
     """The median number of steps that the script's schedule takes per step of the optimizer."""
-    return _median([row[0].schedules for row in optimizer.steps[1:]])
+    return _median([step_on_ranks[0].schedules for step_on_ranks in optimizer.steps[1:]])
 
 
 def _schedule_line(optimizer: OptimizerOnRanks) -> str:
-    lines = [row[0].schedule_line for row in optimizer.steps]
+    lines = [step_on_ranks[0].schedule_line for step_on_ranks in optimizer.steps]
     return next(filter(None, lines), "")
 
 

@@ -58,9 +58,9 @@ def _other_steps(evidence: Evidence) -> Finding | None:
     ):
         return None
     loads = [_checkpoints(report.loads) for report in evidence.reports]
-    for row in zip(*loads, strict=False) if len(set(map(len, loads))) == 1 else ():
-        for key in row[0].numbers:
-            values = [load.numbers.get(key) for load in row]
+    for files in zip(*loads, strict=False) if len(set(map(len, loads))) == 1 else ():
+        for key in files[0].numbers:
+            values = [load.numbers.get(key) for load in files]
             if None in values or len(set(values)) == 1:
                 continue
             return causes.RESUME.finding(
@@ -69,7 +69,7 @@ def _other_steps(evidence: Evidence) -> Finding | None:
                 "Let rank 0 choose the checkpoint and broadcast its name, or its content.",
                 rank=odd_rank(values, evidence.ranks),
                 step=1,
-                where=row[0].line,
+                where=files[0].line,
             )
     return None
 

@@ -43,7 +43,8 @@ def modes(evidence: Evidence) -> Result:
 def _stays_in_evaluation(evidence: Evidence) -> int:
     """The step from which all passes run in evaluation mode, after training mode; else 0."""
     modes = [
-        row[0].latest[0].modes if row[0].latest else "" for row in evidence.optimizers[0].steps
+        step_on_ranks[0].latest[0].modes if step_on_ranks[0].latest else ""
+        for step_on_ranks in evidence.optimizers[0].steps
     ]
     last = len(modes)
     while last and modes[last - 1] == "evaluation":
@@ -97,9 +98,10 @@ def settings(evidence: Evidence) -> Result:
     if not evidence.is_tied or not evidence.step_count:
         return [Row(table.SETTINGS, NOT_SEEN, evidence.why_no_steps)]
     for optimizer in evidence.optimizers:
-        for number, row in enumerate(optimizer.steps, 1):
+        for number, step_on_ranks in enumerate(optimizer.steps, 1):
             values = [
-                f"{o.name}: {step.settings}" for o, step in zip(optimizer.on_rank, row, strict=True)
+                f"{o.name}: {step.settings}"
+                for o, step in zip(optimizer.on_rank, step_on_ranks, strict=True)
             ]
             if len(set(values)) > 1:
                 where = optimizer.on_rank[-1].made_at
@@ -129,10 +131,10 @@ def rates(evidence: Evidence) -> Result:
     if not evidence.is_tied or not evidence.step_count:
         return [Row(table.RATE, NOT_SEEN, evidence.why_no_steps)]
     for optimizer in evidence.optimizers:
-        for number, row in enumerate(optimizer.steps, 1):
-            values = [tuple(step.rates) for step in row]
+        for number, step_on_ranks in enumerate(optimizer.steps, 1):
+            values = [tuple(step.rates) for step in step_on_ranks]
             if len(set(values)) > 1:
-                scheduled = next((s.schedule_line for s in row if s.schedule_line), "")
+                scheduled = next((s.schedule_line for s in step_on_ranks if s.schedule_line), "")
                 where = optimizer.on_rank[-1].made_at if number == 1 or not scheduled else scheduled
                 # Name the rates of the first group that differs; a rank may have fewer groups.
                 groups = zip_longest(*values, fillvalue=math.nan)

@@ -118,16 +118,17 @@ def _never_equal(evidence: Evidence, optimizer: OptimizerOnRanks, names: list[st
 
 def _equal_until(evidence: Evidence, optimizer: OptimizerOnRanks) -> list[int]:
     """How many backward passes each rank had made when all weights were last equal, or 0."""
-    rows = [
-        row
+    steps = [
+        step_on_ranks
         for other in evidence.optimizers
-        for row in other.steps
-        if len({tuple(step.after) for step in row}) == 1
+        for step_on_ranks in other.steps
+        if len({tuple(step.after) for step in step_on_ranks}) == 1
         and all(
-            step.passes < first.passes for step, first in zip(row, optimizer.steps[0], strict=True)
+            step.passes < first.passes
+            for step, first in zip(step_on_ranks, optimizer.steps[0], strict=True)
         )
     ]
-    last = max(rows, key=lambda row: row[0].passes, default=())
+    last = max(steps, key=lambda step_on_ranks: step_on_ranks[0].passes, default=())
     return [step.passes for step in last] or [0] * evidence.world_size
 
 
@@ -142,8 +143,8 @@ def _changed_at(evidence: Evidence, ranks: list[int]) -> str:
 def _first_drift(evidence: Evidence) -> int:
     """The first step after which the weights differ between the ranks; 0 if they never do."""
     for optimizer in evidence.optimizers:
-        for number, row in enumerate(optimizer.steps, 1):
-            if len({tuple(step.after) for step in row}) > 1:
+        for number, step_on_ranks in enumerate(optimizer.steps, 1):
+            if len({tuple(step.after) for step in step_on_ranks}) > 1:
                 return number
     return 0
 
@@ -153,15 +154,15 @@ def others(evidence: Evidence) -> Result:
     if not evidence.is_tied:
         return [Row(table.OTHERS, NOT_SEEN, evidence.why_untied)]
     alike = _called_alike(evidence)
-    for row in alike:
-        first = row[0]
-        if first.trains or len({model.checksum for model in row}) == 1:
+    for models in alike:
+        first = models[0]
+        if first.trains or len({model.checksum for model in models}) == 1:
             continue
         if first.steps and (
             _first_drift(evidence) or any(optimizer.own_parts for optimizer in evidence.optimizers)
         ):
             continue
-        checksums = [model.checksum for model in row]
+        checksums = [model.checksum for model in models]
         when = f", first after step {first.steps}," if first.steps else ""
         finding = causes.OTHER_MODEL.finding(
             f"The {first.name} that is called without gradients at {first.line}{when} has other "
@@ -171,7 +172,7 @@ def others(evidence: Evidence) -> Result:
             where=first.made_at or first.line,
         )
         return [Row(table.OTHERS, DIFFERS, f"{first.name} at {first.line}"), finding]
-    calls = Counter(model.name for row in alike for model in row[:1])
+    calls = Counter(model.name for models in alike for model in models[:1])
     says = f"{', '.join(calls)}, when first called" if calls else "all ranks have called none"
     return [Row(table.OTHERS, EQUAL if calls else NOT_SEEN, says)]
 

@@ -42,19 +42,19 @@ def finite(evidence: Evidence) -> Result:
     """Are all losses, gradients and weights finite?"""
     compared = False
     for optimizer in evidence.optimizers:
-        for number, row in enumerate(optimizer.steps, 1):
+        for number, step_on_ranks in enumerate(optimizer.steps, 1):
             compared = True
             bad = [
                 any(p.loss is not None and not math.isfinite(p.loss) for p in step.latest)
                 or not _is_finite(step)
-                for step in row
+                for step in step_on_ranks
             ]
-            broken = any(not step.finite for step in row)
+            broken = any(not step.finite for step in step_on_ranks)
             if not any(bad) and not broken:
                 continue
             ranks = [rank for rank, is_bad in zip(evidence.ranks, bad, strict=True) if is_bad]
             rank = ranks[0] if len(ranks) == 1 else None
-            line = next((p.line for step in row for p in step.latest), "")
+            line = next((p.line for step in step_on_ranks for p in step.latest), "")
             on = f"of rank {rank}" if rank is not None else "of the ranks"
             finding = causes.NON_FINITE.finding(
                 f"The loss or the gradient {on} is not finite in step {number}, and the step is "
@@ -84,8 +84,8 @@ def weights(evidence: Evidence) -> Result:
     if not evidence.is_tied:
         return [Row(table.AFTER, NOT_SEEN, evidence.why_untied)]
     for optimizer in evidence.optimizers:
-        for number, row in enumerate(optimizer.steps, 1):
-            if names := _unequal_names(optimizer, row):
+        for number, step_on_ranks in enumerate(optimizer.steps, 1):
+            if names := _unequal_names(optimizer, step_on_ranks):
                 return [
                     Row(table.AFTER, DIFFERS, f"since step {number}: {names}"),
                     _drift(evidence, optimizer, number, names),
@@ -93,9 +93,9 @@ def weights(evidence: Evidence) -> Result:
     return [Row(table.AFTER, EQUAL, f"in all {words.plural(evidence.step_count, 'step')}")]
 
 
-def _unequal_names(optimizer: OptimizerOnRanks, row: Sequence[OptimizerStep]) -> str:
-    places = unequal_places([step.after for step in row])
-    norms = list(zip(*[step.norms for step in row], strict=False))
+def _unequal_names(optimizer: OptimizerOnRanks, step_on_ranks: Sequence[OptimizerStep]) -> str:
+    places = unequal_places([step.after for step in step_on_ranks])
+    norms = list(zip(*[step.norms for step in step_on_ranks], strict=False))
     places += [
         place for place, column in enumerate(norms)
         if place not in places and max(column) - min(column) > EXACT * max(map(abs, column))
@@ -104,13 +104,15 @@ def _unequal_names(optimizer: OptimizerOnRanks, row: Sequence[OptimizerStep]) ->
 
 
 def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: str) -> Finding:
-    row = optimizer.steps[number - 1]
+    step_on_ranks = optimizer.steps[number - 1]
     before = optimizer.steps[number - 2] if number > 1 else None
-    equal_before = len({tuple(step.before) for step in row}) == 1
+    equal_before = len({tuple(step.before) for step in step_on_ranks}) == 1
     line = ""
     ranks: list[int] = []
     if before and not equal_before:
-        line, ranks = evidence.partial_change([s.passes for s in before], [s.passes for s in row])
+        line, ranks = evidence.partial_change(
+            [s.passes for s in before], [s.passes for s in step_on_ranks]
+        )
     if line:
         return causes.DRIFT.finding(
             f"The weights are no longer equal in step {number} ({names}), since only "
@@ -124,7 +126,7 @@ def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: 
     moment = "in the step itself" if equal_before else "between two steps"
     if not before and not equal_before:
         moment = "before the first step"
-    rank = odd_rank([tuple(step.after) for step in row], evidence.ranks)
+    rank = odd_rank([tuple(step.after) for step in step_on_ranks], evidence.ranks)
     return causes.DRIFT.finding(
         f"The weights are no longer equal after step {number} ({names}), and nothing else that was "
         f"looked at explains it: they part {moment}.",
@@ -132,28 +134,28 @@ def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: 
         "the moment.",
         rank=rank,
         step=number,
-        where=row[0].line,
+        where=step_on_ranks[0].line,
     )
 
 
 def buffers(evidence: Evidence) -> Result:
     """Are the buffers equal when a step begins, if the model is saved or evaluated?"""
     wraps = [wrap for report in evidence.reports for wrap in report.wrapped]
-    rows = evidence.step_rows
-    marks = [[p.buffers for step in row for p in step.latest[:1]] for row in rows]
-    marks = [row for row in marks if len(row) == evidence.world_size and any(row)]
+    steps = evidence.steps_on_ranks
+    marks = [[p.buffers for step in on_ranks for p in step.latest[:1]] for on_ranks in steps]
+    marks = [by_rank for by_rank in marks if len(by_rank) == evidence.world_size and any(by_rank)]
     if any(wrap.buffers for wrap in wraps) and not marks:
         return [Row(table.BUFFERS, EQUAL, "DDP sends rank 0's before each pass")]
     if not marks or not evidence.is_tied:
         says = evidence.why_untied if marks else "the model has none"
         return [Row(table.BUFFERS, NOT_SEEN, says)]
-    unequal = [row for row in marks if len(set(row)) > 1]
+    unequal = [by_rank for by_rank in marks if len(set(by_rank)) > 1]
     if len(unequal) <= MAJORITY * len(marks):
         return [Row(table.BUFFERS, EQUAL, "when a step begins")]
     row = Row(table.BUFFERS, DIFFERS, "when a step begins")
     if not any(report.evaluated or report.written for report in evidence.reports):
         return [row]
-    where = wraps[0].made_at if wraps else rows[0][0].latest[0].called
+    where = wraps[0].made_at if wraps else steps[0][0].latest[0].called
     finding = causes.BUFFERS.finding(
         "The ranks' buffers (such as the statistics of batch norm) differ, and the model is "
         "evaluated or saved with them: each rank has another result, and rank 0's is kept.",
