@@ -42,12 +42,12 @@ class CauseInfo:
     cure: str = ""
     lab: str = ""
 
-    def finding(self, says: str, cure: str = "", lab: str = "", **place: Any) -> Finding:
-        """Return a finding of this cause; `place` has the other fields of a `Finding`.
+    def finding(self, says: str, cure: str = "", lab: str = "", **fields: Any) -> Finding:
+        """Return a finding of this cause; `fields` are the other fields of a `Finding`.
 
         An empty `cure` or `lab` stands for the usual one.
         """
-        return Finding(self.name, says, cure or self.cure, lab or self.lab, **place)
+        return Finding(self.name, says, cure or self.cure, lab or self.lab, **fields)
 
 
 def ranks_in_words(ranks: Collection[int], capital: bool = False) -> str:

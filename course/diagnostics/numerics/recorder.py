@@ -191,11 +191,11 @@ class NumericsRecorder:
                 if self._optimizers.probes:
                     self._unoptimized.note_gradient(parameter, self._optimizers.places.keys())
                 return
-            probe, place = entry
+            probe, param_index = entry
             if probe.is_sampled:
                 new, old = tensor_samples.copy_values(gradient, probe.share), parameter.grad
                 old = None if old is None else tensor_samples.copy_values(old, probe.share)
-                probe.entries.append((place, new, old))
+                probe.entries.append((param_index, new, old))
 
     def _sample(self, parameter: int, gradient: Tensor) -> Tensor | None:
         entry = self._optimizers.places.get(parameter)
@@ -204,8 +204,8 @@ class NumericsRecorder:
         return tensor_samples.copy_values(gradient, entry[0].share)
 
     def _note_hooked(self, parameter: int, line: str, before: Tensor, after: Tensor) -> None:
-        probe, place = self._optimizers.places[parameter]
-        probe.hooked.append((place, line, before, after))
+        probe, param_index = self._optimizers.places[parameter]
+        probe.hooked.append((param_index, line, before, after))
 
     # -- optimizers --------------------------------------------------------------------------------
 

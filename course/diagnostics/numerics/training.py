@@ -56,10 +56,10 @@ class StepGradients:
     """
 
     encoded: dict[str, str] = field(default_factory=dict)  # by name: float32 in base64
-    # For each gradient that a parameter got in a pass: the place of the parameter, the number of
+    # For each gradient that a parameter got in a pass: the index of the parameter, the number of
     # samples of the gradient, and of the gradient that was there before. All are encoded in a row.
     entries: list[tuple[int, int, int]] = field(default_factory=list)
-    # For each call of a hook of the script: the place of the parameter, the number of samples, and
+    # For each call of a hook of the script: the index of the parameter, the number of samples, and
     # the line that registered the hook. The samples before the hook are encoded, then those after.
     hooked: list[tuple[int, int, str]] = field(default_factory=list)
     clean: list[bool] = field(default_factory=list)  # for each parameter: whether `base` is zero

@@ -44,10 +44,10 @@ class Evidence:
     def used_kinds(self) -> list[GradientKind]:
         """The kind of each gradient in each sampled step, when its optimizer used it."""
         return [
-            step.used[p]
+            step.used[param_index]
             for optimizer in self.optimizers
             for step in optimizer.kinds
-            for p in optimizer.trained
+            for param_index in optimizer.trained
         ]
 
     @property
@@ -115,12 +115,12 @@ class Evidence:
 
     @property
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """All pairs of ranks, as their places in `reports`."""
+        """All pairs of ranks, as their indices in `reports`."""
         return combinations(range(self.world_size), 2)
 
-    def training_passes(self, place: int) -> list[LoaderPass]:
-        """The passes over loaders that fed the training on the rank at a place in `reports`."""
-        loader_passes = self.reports[place].loader_passes
+    def training_passes(self, rank_index: int) -> list[LoaderPass]:
+        """The passes over loaders that fed the training on the rank at this index of `reports`."""
+        loader_passes = self.reports[rank_index].loader_passes
         return [loader_pass for loader_pass in loader_passes if loader_pass.batches]
 
     @property
@@ -128,8 +128,8 @@ class Evidence:
         """The passes over loaders that fed the training, of one rank after the other."""
         return [
             loader_pass
-            for place in range(self.world_size)
-            for loader_pass in self.training_passes(place)
+            for rank_index in range(self.world_size)
+            for loader_pass in self.training_passes(rank_index)
         ]
 
     @property
@@ -182,8 +182,8 @@ def _shapes(optimizer: OptimizerReport) -> tuple[tuple[str, ...], tuple[int, ...
 
 def odd_rank(values: Sequence[object], ranks: Sequence[int]) -> int | None:
     """The one rank whose value differs while all others agree; None with two ranks."""
-    for place, value in enumerate(values):
-        others = [other for at, other in enumerate(values) if at != place]
+    for rank_index, value in enumerate(values):
+        others = [other for at, other in enumerate(values) if at != rank_index]
         if len(others) > 1 and len(set(others)) == 1 and value != others[0]:
-            return ranks[place]
+            return ranks[rank_index]
     return None

@@ -1,6 +1,6 @@
 """One optimizer on all ranks: line up its steps, and classify each gradient."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -33,18 +33,18 @@ class HookEffect(NamedTuple):
 
 def _hook_effects(gradients: StepGradients) -> dict[int, HookEffect]:
     """The effect of all hooks on each parameter that has one, in the last backward pass."""
-    by_place: dict[int, HookEffect] = {}
+    by_param: dict[int, HookEffect] = {}
     flat = gradients.samples("hooked") if gradients.hooked else np.zeros(0)
     at = 0
-    for place, size, line in gradients.hooked:
+    for param_index, size, line in gradients.hooked:
         before, after = flat[at : at + size], flat[at + size : at + 2 * size]
         at += 2 * size
-        previous = by_place.get(place)
+        previous = by_param.get(param_index)
         if previous is not None and np.array_equal(previous.after, before):  # it ran just before
             line = previous.line if np.array_equal(before, after) else line
             before = previous.before
-        by_place[place] = HookEffect(line, before, after)
-    return by_place
+        by_param[param_index] = HookEffect(line, before, after)
+    return by_param
 
 
 def unequal_places(by_rank: Sequence[Sequence[object]]) -> list[int]:
@@ -63,11 +63,16 @@ class OptimizerOnRanks:
     def names(self) -> list[str]:
         """The names of its parameters, or their numbers if the names are unknown."""
         plain = self.on_rank[0].names
-        return [name or f"parameter {place}" for place, name in enumerate(plain)]
+        return [name or f"parameter {param_index}" for param_index, name in enumerate(plain)]
+
+    def names_of(self, param_indices: Iterable[int]) -> list[str]:
+        """The names of the parameters with these indices."""
+        names = self.names
+        return [names[param_index] for param_index in param_indices]
 
     @cached_property
     def skip(self) -> tuple[int, int] | None:
-        """The first step that a rank skipped, from 1, and that rank's place; None if none did.
+        """The first step that a rank skipped, from 1, and that rank's index; None if none did.
 
         DDP's averages and collectives are the same on all ranks, so counting them tells which steps
         belong together. A rank that only ends earlier has skipped nothing.
@@ -118,34 +123,38 @@ class OptimizerOnRanks:
         kinds = []
         for number, step_on_ranks in self.sampled_steps:
             own = list(self.parts(self.samples(step_on_ranks, "own")))
-            places = [
-                list(self.parts(self.samples(step_on_ranks, place))) for place in ("first", "used")
+            moments = [
+                list(self.parts(self.samples(step_on_ranks, moment)))
+                for moment in ("first", "used")
             ]
             first, used = (
-                [gradient_kind(o, n) for o, n in zip(own, place, strict=True)] for place in places
+                [gradient_kind(o, n) for o, n in zip(own, moment, strict=True)]
+                for moment in moments
             )
             kinds.append(StepKinds(number, first, used))
         return kinds
 
     def mostly(self, name: str) -> list[int]:
         """The parameters whose used gradient is of this kind in most steps that have a gradient."""
-        places = []
-        for place in range(len(self.names)):
-            kinds = [step.used[place] for step in self.kinds if step.used[place].name != NONE]
+        param_indices = []
+        for param_index in range(len(self.names)):
+            kinds = [
+                step.used[param_index] for step in self.kinds if step.used[param_index].name != NONE
+            ]
             fitting = [
                 candidate for candidate in kinds if candidate.name == name and candidate.distinct
             ]
             if len(fitting) > MAJORITY * len(kinds):
-                places.append(place)
-        return places
+                param_indices.append(param_index)
+        return param_indices
 
     @cached_property
     def trained(self) -> list[int]:
         """The parameters that had a gradient in at least one step."""
         return [
-            place
-            for place in range(len(self.names))
-            if any(step.used[place].name != NONE for step in self.kinds)
+            param_index
+            for param_index in range(len(self.names))
+            if any(step.used[param_index].name != NONE for step in self.kinds)
         ]
 
     @cached_property
@@ -183,15 +192,15 @@ class OptimizerOnRanks:
         On a rank without a hook on the parameter, the gradients before and after are all ones.
         """
         by_rank = [_hook_effects(step.gradients) for step in step_on_ranks]
-        by_place = {}
-        for place in sorted(set().union(*by_rank)):
-            first = next(effects[place] for effects in by_rank if place in effects)
+        by_param = {}
+        for param_index in sorted(set().union(*by_rank)):
+            first = next(effects[param_index] for effects in by_rank if param_index in effects)
             unhooked = HookEffect("", np.ones(first.after.size), np.ones(first.after.size))
-            on_ranks = [effects.get(place, unhooked) for effects in by_rank]
+            on_ranks = [effects.get(param_index, unhooked) for effects in by_rank]
             if len({effect.before.size for effect in on_ranks}) == 1:
                 _, before, after = zip(*on_ranks, strict=True)
-                by_place[place] = HookEffect(first.line, np.stack(before), np.stack(after))
-        return by_place
+                by_param[param_index] = HookEffect(first.line, np.stack(before), np.stack(after))
+        return by_param
 
     @cached_property
     def shard_factors(self) -> list[tuple[int, list[float]]]:

@@ -51,21 +51,23 @@ def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool
     weights = [start.copy() if equal_start else random.normal(size=len(start)) for _ in made]
     for number in range(1, STEPS + 1):
         own = random.normal(size=(count, sum(COUNTS)))
-        for place, rank in enumerate(made):
-            before = checksums(weights[place])
+        for rank_index, rank in enumerate(made):
+            before = checksums(weights[rank_index])
             step = OptimizerStep(
                 number * passes, number, LINE, [0.1], "momentum=0", before, [], True
             )
-            step.latest = [_backward_pass(place, number, index, passes) for index in range(passes)]
+            step.latest = [
+                _backward_pass(rank_index, number, index, passes) for index in range(passes)
+            ]
             step.got = step.gradients.clean = [True, True]
             values = {"own": own, "first": own.mean(0), "used": own.mean(0), "step": step,
-                       "base": np.zeros(sum(COUNTS)), "weights": weights[place]}  # fmt: skip
+                       "base": np.zeros(sum(COUNTS)), "weights": weights[rank_index]}  # fmt: skip
             if fault:
-                fault(place, number, values)
-            weights[place] = values["weights"] - step.rates[0] * values["used"]
-            step.after = checksums(weights[place])
-            step.norms = [float(np.linalg.norm(weights[place]))] * 2
-            step.gradients.keep("own", values["own"][place])
+                fault(rank_index, number, values)
+            weights[rank_index] = values["weights"] - step.rates[0] * values["used"]
+            step.after = checksums(weights[rank_index])
+            step.norms = [float(np.linalg.norm(weights[rank_index]))] * 2
+            step.gradients.keep("own", values["own"][rank_index])
             step.gradients.keep("base", values["base"])
             for name in ("first", "used"):
                 step.gradients.keep(name, values[name] + values["base"])

@@ -65,14 +65,14 @@ def _clips_before(optimizer: OptimizerOnRanks) -> Finding | None:
     for (_, first, used), (_, step_on_ranks) in zip(
         optimizer.kinds, optimizer.sampled_steps, strict=True
     ):
-        places = [p for p in optimizer.trained if first[p].name != NONE]
-        if not step_on_ranks[0].clips or not places:
+        params = [p for p in optimizer.trained if first[p].name != NONE]
+        if not step_on_ranks[0].clips or not params:
             continue
         clipped += 1
-        if all(first[p].name == OWN and used[p].name in (MEAN, OTHER) for p in places):
+        if all(first[p].name == OWN and used[p].name in (MEAN, OTHER) for p in params):
             where = step_on_ranks[0].clips[0]
             changed += any(
-                used[p].name == OTHER or abs(used[p].factor - 1) > FACTOR for p in places
+                used[p].name == OTHER or abs(used[p].factor - 1) > FACTOR for p in params
             )
     if not changed or changed <= MAJORITY * clipped:
         return None
@@ -108,7 +108,7 @@ def _hooks_clip(optimizer: OptimizerOnRanks) -> Finding | None:
         p for p, effect in effects.items() if not np.array_equal(effect.before, effect.after)
     ]
     where = effects[changed[0]].line
-    names = table.shorten([optimizer.names[place] for place in changed])
+    names = table.shorten(optimizer.names_of(changed))
     return causes.CLIP.finding(
         f"A hook that is registered at {where} clips each rank's own gradient of {names}: autograd "
         "calls it before the gradients are averaged, so a sample counts less on a rank with large "
@@ -131,12 +131,12 @@ def _clips(effects: Sequence[HookEffect]) -> bool:
     factors = []
     for _, before, after in effects:
         sizes = np.abs(before)
-        places = (sizes > ROUNDING_OF_ZERO * sizes.max(1, keepdims=True)).all(0)
+        large = (sizes > ROUNDING_OF_ZERO * sizes.max(1, keepdims=True)).all(0)
         if not (np.isfinite(before).all() and np.isfinite(after).all()):
             return False
         if np.ptp(after, 0).max() <= EXACT * np.abs(after).max():
             return False
-        factors.append(after[:, places] / before[:, places])
+        factors.append(after[:, large] / before[:, large])
     ratios = np.concatenate(factors, 1) if factors else np.zeros((1, 0))
     if not ratios.size or ratios.min() <= 0 or ratios.max() > 1 + EXACT:
         return False
@@ -150,10 +150,10 @@ def _changed(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     changes: list[tuple[int, list[int]]] = []
     compared = 0
     for number, first, used in optimizer.kinds:
-        places = [p for p in optimizer.trained if used[p].name not in (NONE, BROKEN)]
-        unequal = [p for p in places if used[p].name == UNEQUAL and used[p].distinct]
-        averaged = [p for p in places if first[p].name in (MEAN, OTHER)]
-        compared += bool(places)
+        params = [p for p in optimizer.trained if used[p].name not in (NONE, BROKEN)]
+        unequal = [p for p in params if used[p].name == UNEQUAL and used[p].distinct]
+        averaged = [p for p in params if first[p].name in (MEAN, OTHER)]
+        compared += bool(params)
         if not unequal:
             continue
         ranks = _changed_ranks(unequal, first, used, evidence.world_size)
@@ -188,25 +188,26 @@ def _changed(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
 
 
 def _changed_ranks(
-    places: list[int], first: list[GradientKind], used: list[GradientKind], count: int
+    params: list[int], first: list[GradientKind], used: list[GradientKind], count: int
 ) -> list[int]:
-    """The places of the ranks whose gradients changed, or differ from the mean."""
+    """The indices of the ranks whose gradients changed, or differ from the mean."""
     changed: set[int] = set()
-    for place in places:
-        now, then = used[place], first[place]
-        for rank in range(count):
-            factor = then.factors[rank] if then.name == MEAN else 1.0
-            if now.residuals[rank] > ROUNDING_16_BIT or abs(now.factors[rank] - factor) > FACTOR:
-                changed.add(rank)
+    for param_index in params:
+        now, then = used[param_index], first[param_index]
+        for rank_index in range(count):
+            factor = then.factors[rank_index] if then.name == MEAN else 1.0
+            is_far = abs(now.factors[rank_index] - factor) > FACTOR
+            if now.residuals[rank_index] > ROUNDING_16_BIT or is_far:
+                changed.add(rank_index)
     return sorted(changed)
 
 
-def _others_use_the_mean(places: list[int], used: list[GradientKind]) -> bool:
+def _others_use_the_mean(params: list[int], used: list[GradientKind]) -> bool:
     """Whether at least one rank uses the mean of each parameter, so that the ranks do average."""
     return all(
         any(r <= ROUNDING_16_BIT and abs(f - 1) <= FACTOR
             for r, f in zip(used[p].residuals, used[p].factors, strict=True))
-        for p in places
+        for p in params
     )  # fmt: skip
 
 

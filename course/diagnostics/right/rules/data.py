@@ -33,8 +33,8 @@ def _same_share(evidence: Evidence, first: int, second: int) -> tuple[float, int
     same = compared = 0
     for step_on_ranks in evidence.steps_on_ranks:
         ours, theirs = (
-            [r for backward_pass in step_on_ranks[p].latest for r in backward_pass.samples]
-            for p in (first, second)
+            [r for backward_pass in step_on_ranks[rank_index].latest for r in backward_pass.samples]
+            for rank_index in (first, second)
         )
         if not ours or not theirs or len(set(ours)) <= MAJORITY * len(ours):
             continue

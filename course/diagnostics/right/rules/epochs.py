@@ -76,10 +76,10 @@ def _divided_twice(evidence: Evidence) -> Finding | None:
     samples = _samples_by_index(mine)
     if samples is None:
         return None
-    for place in range(1, evidence.world_size):
+    for rank_index in range(1, evidence.world_size):
         theirs = [
             loader_pass
-            for loader_pass in evidence.training_passes(place)
+            for loader_pass in evidence.training_passes(rank_index)
             if loader_pass.length == mine[0].length
         ]
         both = [

@@ -50,10 +50,10 @@ def _share(evidence: Evidence, loader_pass: LoaderPass) -> str:
 
 def _only_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """Find that only one rank evaluates, and only the share that its sampler gave it."""
-    places = [place for place, passes in enumerate(by_rank) if passes]
-    if len(places) > 1:
+    rank_indices = [rank_index for rank_index, passes in enumerate(by_rank) if passes]
+    if len(rank_indices) > 1:
         return None
-    rank, first = evidence.ranks[places[0]], by_rank[places[0]][0]
+    rank, first = evidence.ranks[rank_indices[0]], by_rank[rank_indices[0]][0]
     if not _is_dealt(evidence, first) or first.evaluation.messages:
         return None
     return causes.EVALUATION.finding(

@@ -54,7 +54,7 @@ def averaged(evidence: Evidence) -> Result:
     for optimizer in evidence.optimizers:
         alone = optimizer.mostly(OWN)
         if alone and (finding := _not_averaged(evidence, optimizer, alone)):
-            names = shorten([optimizer.names[place] for place in alone])
+            names = shorten(optimizer.names_of(alone))
             return [Row(table.USED, DIFFERS, f"each rank uses its own of {names}"), finding]
     if evidence.averages_weights:
         return [Row(table.USED, NOT_SEEN, "the ranks average their weights instead, now and then")]
@@ -81,7 +81,9 @@ def _describe_mean(evidence: Evidence) -> str:
 
 
 def _factors(optimizer: OptimizerOnRanks) -> list[float]:
-    kinds = [step.first[place] for step in optimizer.kinds for place in optimizer.trained]
+    kinds = [
+        step.first[param_index] for step in optimizer.kinds for param_index in optimizer.trained
+    ]
     return [kind.factor for kind in kinds if kind.name == MEAN]
 
 
@@ -101,7 +103,7 @@ def _not_averaged(
     """Find why each rank uses its own gradients of these parameters; None if that may be right."""
     wraps = evidence.reports[0].wrapped
     ignored = {name for wrap in wraps for name in wrap.ignored}
-    if evidence.averages_weights or all(optimizer.names[place] in ignored for place in alone):
+    if evidence.averages_weights or ignored.issuperset(optimizer.names_of(alone)):
         return None
     if len(alone) < len(optimizer.trained):
         return _some_alone(optimizer, alone)
@@ -114,7 +116,7 @@ def _not_averaged(
         (backward_pass.bypassed for backward_pass in passes if backward_pass.bypassed), ""
     )
     inside = {name for wrap in wraps for name in wrap.names}
-    if wraps and (bypassed or any(optimizer.names[place] in inside for place in alone)):
+    if wraps and (bypassed or not inside.isdisjoint(optimizer.names_of(alone))):
         steps = _steps_alone(optimizer, alone)
         return _past_ddp(steps, bypassed) if bypassed else _in_ddp(steps, passes)
     if not optimizer.starts_equal or (wraps and not evidence.combines_gradients):
@@ -127,7 +129,7 @@ def _steps_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> str:
     steps = [
         step
         for step in optimizer.kinds
-        if not any(step.used[place].name in (MEAN, OTHER) for place in alone)
+        if not any(step.used[param_index].name in (MEAN, OTHER) for param_index in alone)
     ]
     return f"{len(steps)} of {len(optimizer.kinds)} steps looked at"
 
@@ -136,7 +138,7 @@ def _some_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> Finding | None
     """Find that these parameters are not averaged, while others are."""
     if not optimizer.starts_equal:
         return None
-    names = shorten([optimizer.names[place] for place in alone])
+    names = shorten(optimizer.names_of(alone))
     return causes.NOT_AVERAGED.finding(
         f"The gradients of {names} are not averaged, those of the others are: each rank trains "
         f"its own {words.plural(len(alone), 'tensor')} of them.",
@@ -206,11 +208,13 @@ def zeroed(evidence: Evidence) -> Result:
         dirty: list[set[int]] = []
         for _, step_on_ranks in optimizer.sampled_steps[1:]:
             compared = True
-            dirty.append({place for place, step in enumerate(step_on_ranks) if _is_dirty(step)})
+            dirty.append(
+                {rank_index for rank_index, step in enumerate(step_on_ranks) if _is_dirty(step)}
+            )
         ranks = [
-            place
-            for place in range(evidence.world_size)
-            if sum(place in on_ranks for on_ranks in dirty) > MAJORITY * len(dirty)
+            rank_index
+            for rank_index in range(evidence.world_size)
+            if sum(rank_index in on_ranks for on_ranks in dirty) > MAJORITY * len(dirty)
         ]
         if ranks:
             one_rank = evidence.ranks[ranks[0]] if len(ranks) == 1 else None

@@ -112,8 +112,9 @@ def _factor(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     if not optimizer.kinds:
         return None
     factors = [
-        step.first[p].factor for step in optimizer.kinds for p in optimizer.mostly(MEAN)
-        if step.first[p].name == MEAN and step.first[p].distinct
+        kind.factor for step in optimizer.kinds
+        for kind in [step.first[param_index] for param_index in optimizer.mostly(MEAN)]
+        if kind.name == MEAN and kind.distinct
     ]  # fmt: skip
     if not factors:
         return None

@@ -121,9 +121,9 @@ def one_stream(evidence: Evidence) -> Finding | None:
     for passes in evidence.training_passes_on_ranks:
         if not evidence.is_tied or not all(loader_pass.stream for loader_pass in passes):
             continue
-        for places in evidence.pairs:
-            first, second = (passes[place] for place in places)
-            ranks = [evidence.ranks[place] for place in places]
+        for indices in evidence.pairs:
+            first, second = (passes[index] for index in indices)
+            ranks = [evidence.ranks[index] for index in indices]
             pair = overlap(first, second)
             if pair.samples < MANY or _is_aligned(first, second):
                 continue

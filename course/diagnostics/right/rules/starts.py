@@ -45,8 +45,8 @@ def _start_row(evidence: Evidence) -> Row:
 
 def _changed_in_ddp(evidence: Evidence, wraps: Sequence[DdpModel]) -> Result:
     """Find that the script changed weights after DDP had made them equal."""
-    places = unequal_places([wrap.at_first_call for wrap in wraps])
-    names = [wraps[0].names[place] for place in places]
+    unequal = unequal_places([wrap.at_first_call for wrap in wraps])
+    names = [wraps[0].names[param_index] for param_index in unequal]
     ranks = [
         rank
         for rank, wrap in zip(evidence.ranks, wraps, strict=True)
@@ -77,7 +77,7 @@ def _row_of_differing(names: list[str]) -> Row:
 
 def _unequal_start(evidence: Evidence, optimizer: OptimizerOnRanks) -> Result:
     """Find that an optimizer begins with different weights on ranks that train together."""
-    names = [optimizer.names[place] for place in optimizer.unequal_at_start]
+    names = optimizer.names_of(optimizer.unequal_at_start)
     row = _row_of_differing(names)
     line, ranks = evidence.partial_change(
         _equal_until(evidence, optimizer), [step.passes for step in optimizer.steps[0]]

@@ -22,9 +22,9 @@ def taken(evidence: Evidence) -> Result:
         return [Row(table.STEPS, NOT_SEEN, evidence.why_no_steps)]
     for optimizer in evidence.optimizers:
         if optimizer.skip:
-            number, place = optimizer.skip
-            rank = evidence.ranks[place]
-            other = optimizer.on_rank[0 if place else 1].watched
+            number, rank_index = optimizer.skip
+            rank = evidence.ranks[rank_index]
+            other = optimizer.on_rank[0 if rank_index else 1].watched
             line = other[min(number, len(other)) - 1].line
             finding = causes.SKIPPED_STEP.finding(
                 f"Rank {rank} does not take step {number} (at {line}), which the others take: from "
@@ -94,13 +94,14 @@ def weights(evidence: Evidence) -> Result:
 
 
 def _unequal_names(optimizer: OptimizerOnRanks, step_on_ranks: Sequence[OptimizerStep]) -> str:
-    places = unequal_places([step.after for step in step_on_ranks])
+    unequal = unequal_places([step.after for step in step_on_ranks])
     norms = list(zip(*[step.norms for step in step_on_ranks], strict=False))
-    places += [
-        place for place, column in enumerate(norms)
-        if place not in places and max(column) - min(column) > EXACT * max(map(abs, column))
+    unequal += [
+        param_index for param_index, column in enumerate(norms)
+        if param_index not in unequal and max(column) - min(column) > EXACT * max(map(abs, column))
     ]  # fmt: skip
-    return shorten([optimizer.names[place] for place in places if place not in optimizer.own_parts])
+    tied = [param_index for param_index in unequal if param_index not in optimizer.own_parts]
+    return shorten(optimizer.names_of(tied))
 
 
 def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: str) -> Finding:
