@@ -150,7 +150,7 @@ def fill_in_step(probe: OptimizerProbe, step: OptimizerStep) -> None:
     step.finite = bool(np.isfinite(after).all())
     if probe.used is None:
         return
-    step.got = [id(parameter) in probe.got for parameter in probe.parameters]
+    step.has_gradient = [id(parameter) in probe.got for parameter in probe.parameters]
     if probe.report.sharded and probe.first is not None:
         first, used = (pair[0].cpu().numpy() for pair in (probe.first, probe.used))
         square = float(first @ first)

@@ -145,17 +145,18 @@ class NumericsRecorder:
                 self._end_pass(backward_pass, parts, root)
 
     def _begin_pass(self, backward_pass: BackwardPass) -> None:
-        self.report.passes += 1
-        self._collectives.order += backward_pass.syncs
+        self.report.passes_so_far += 1
+        number = self.report.passes_so_far
+        self._collectives.so_far += backward_pass.syncs
         backward_pass.line, backward_pass.scaled = self._lines.here(), self._clipping.scaled
         self._loaders.note_training()
-        if self.report.passes <= SAMPLED_EVERY or self.report.passes % SAMPLED_EVERY == 0:
+        if number <= SAMPLED_EVERY or number % SAMPLED_EVERY == 0:
             self._gradients.add(self._models.parameters())
             self._gradients.add_thawed()
         for probe in self._optimizers.probes:
             self._optimizers.refresh(probe)
         self._gradients.got.clear()
-        self._gradients.reads = self.report.passes <= SAMPLED_FIRST or any(
+        self._gradients.reads = number <= SAMPLED_FIRST or any(
             probe.is_sampled for probe in self._optimizers.probes
         )
         if self._depth:
@@ -238,9 +239,10 @@ class NumericsRecorder:
             self._read_losses()
             rates, settings = probe.settings()
             step = OptimizerStep(
-                self.report.passes, self._collectives.order, self._lines.here(), rates, settings,
-                [], [], True, probe.passes, clips=probe.clips, early_clip=probe.early_clip,
-                pending=self._collectives.take_pending(), schedules=self._schedules.count,
+                self.report.passes_so_far, self._collectives.so_far, self._lines.here(), rates,
+                settings, [], [], True, probe.passes, clips=probe.clips,
+                early_clip=probe.early_clip, pending=self._collectives.take_pending(),
+                schedules=self._schedules.count,
                 schedule_line=self._schedules.line, closure=probe.closure,
             )  # fmt: skip
             fill_in_step(probe, step)

@@ -101,7 +101,7 @@ class _Pair:
         self._evidence, self._ranks, self._alone = evidence, ranks, alone
         self._one_optimizer = OptimizerOnRanks([report])
         self._on_ranks, self._step = ranks.steps[0], report.watched[0]
-        self._passes = [backward_pass for step in self._on_ranks for backward_pass in step.latest]
+        self._passes = [backward_pass for step in self._on_ranks for backward_pass in step.passes]
         clips = any(step.clips for step in self._on_ranks) or any(p.scaled for p in self._passes)
         # Clipping and scaling depend on the size of a gradient, so compare what came before them.
         self._moment = "first" if clips else "used"
@@ -127,7 +127,7 @@ class _Pair:
             return not_compared(
                 "one process begins with other weights than the ranks, and none are copied to it"
             )
-        if len({len(step.latest) for step in (*self._on_ranks, self._step)}) > 1:
+        if len({len(step.passes) for step in (*self._on_ranks, self._step)}) > 1:
             return not_compared("a step has other backward passes on one process")
         scale, residual = fit_multiple(mean, self._one)
         if outcome := self._mean_of_means(mean, residual):
@@ -140,10 +140,10 @@ class _Pair:
 
     def _mean_of_means(self, mean: np.ndarray, residual: float) -> DeepOutcome | None:
         """Find that one process uses the mean over all targets, and the ranks the mean of means."""
-        passes = [step.latest for step in self._on_ranks]
-        if any(len(latest) != 1 or len(latest[0].parts) != 1 for latest in passes):
+        by_rank = [step.passes for step in self._on_ranks]
+        if any(len(passes) != 1 or len(passes[0].parts) != 1 for passes in by_rank):
             return None
-        terms = [latest[0].parts[0].terms for latest in passes]
+        terms = [passes[0].parts[0].terms for passes in by_rank]
         if min(terms) < 1 or min(terms) == max(terms):
             return None
         weighted = np.average(self._own, axis=0, weights=terms)
@@ -163,7 +163,7 @@ class _Pair:
             f"One process on the same samples has the mean over all targets, the ranks have the "
             f"mean of their means ({counts}): their gradients differ from it {by}.",
             step=1,
-            where=passes[0][0].called or passes[0][0].line,
+            where=by_rank[0][0].called or by_rank[0][0].line,
         )
         return DeepOutcome(row, [finding], self._differences())
 
@@ -173,11 +173,11 @@ class _Pair:
             return why
         if any(report.batch_norm for report in self._evidence.reports):
             return "batch norm uses the statistics of each rank's own batch"
-        if any(backward_pass.noise for backward_pass in (*self._passes, *self._step.latest)):
+        if any(backward_pass.noise for backward_pass in (*self._passes, *self._step.passes)):
             return "the model draws random numbers that are no dropout"
         samples = {mark for backward_pass in self._passes for mark in backward_pass.samples}
         if (
-            not {mark for backward_pass in self._step.latest for mark in backward_pass.samples}
+            not {mark for backward_pass in self._step.passes for mark in backward_pass.samples}
             <= samples
         ):
             return (
@@ -253,7 +253,7 @@ class _Pair:
         return "the loss is not a mean over a batch, so this is not judged"
 
     def _factor(self, times: float, scale: float) -> Finding:
-        count, last = self._evidence.world_size, self._on_ranks[0].latest[-1]
+        count, last = self._evidence.world_size, self._on_ranks[0].passes[-1]
         large = times > 1
         how = f"{count} times" if large else f"1/{count} of"
         return causes.FACTOR.finding(
@@ -294,6 +294,6 @@ class _Pair:
 
 
 def _is_uneven(step_on_ranks: Sequence[OptimizerStep]) -> bool:
-    passes = [backward_pass for step in step_on_ranks for backward_pass in step.latest]
+    passes = [backward_pass for step in step_on_ranks for backward_pass in step.passes]
     terms = [backward_pass.parts[0].terms for backward_pass in passes if backward_pass.parts]
     return bool(terms) and max(terms) > UNEVEN * min(terms)

@@ -67,7 +67,7 @@ class Evidence:
         if any(report.sends.get("point") for report in self.reports) and not first.wrapped:
             return "the ranks pass on activations, as in a pipeline"
         passes = sum(
-            len(step.latest)
+            len(step.passes)
             for optimizer in self.optimizers
             for step in optimizer.on_rank[0].watched
         )
@@ -146,7 +146,7 @@ class Evidence:
         self, step_on_ranks: Sequence[OptimizerStep]
     ) -> list[tuple[BackwardPass, ...]]:
         """The backward passes of a step, each as every rank made it."""
-        return list(zip(*[step.latest for step in step_on_ranks], strict=False))
+        return list(zip(*[step.passes for step in step_on_ranks], strict=False))
 
     def partial_change(self, since: Sequence[int], until: Sequence[int]) -> tuple[str, list[int]]:
         """The last line that changed weights on only some ranks, and those ranks; "" if none did.
@@ -155,7 +155,9 @@ class Evidence:
         the two count.
         """
         spans = list(zip(self.reports, since, until, strict=True))
-        by_rank = [[c.line for c in report.changes if a <= c.passes < b] for report, a, b in spans]
+        by_rank = [
+            [c.line for c in report.changes if a <= c.passes_so_far < b] for report, a, b in spans
+        ]
         for own_lines in by_rank:
             for line in reversed(own_lines):
                 ranks = [

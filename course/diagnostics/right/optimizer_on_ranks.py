@@ -78,7 +78,11 @@ class OptimizerOnRanks:
         belong together. A rank that only ends earlier has skipped nothing.
         """
         steps = [report.watched for report in self.on_rank]
-        key = "order" if steps[0] and any(step.order for step in steps[0]) else "passes"
+        key = (
+            "collectives_so_far"
+            if steps[0] and any(step.collectives_so_far for step in steps[0])
+            else "passes_so_far"
+        )
         for number, step_on_ranks in enumerate(zip(*steps, strict=False)):
             orders = [getattr(step, key) for step in step_on_ranks]
             if len(set(orders)) > 1:

@@ -56,10 +56,10 @@ def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool
             step = OptimizerStep(
                 number * passes, number, LINE, [0.1], "momentum=0", before, [], True
             )
-            step.latest = [
+            step.passes = [
                 _backward_pass(rank_index, number, index, passes) for index in range(passes)
             ]
-            step.got = step.gradients.clean = [True, True]
+            step.has_gradient = step.gradients.clean = [True, True]
             values = {"own": own, "first": own.mean(0), "used": own.mean(0), "step": step,
                        "base": np.zeros(sum(COUNTS)), "weights": weights[rank_index]}  # fmt: skip
             if fault:
@@ -86,7 +86,7 @@ def _rank(number: int, count: int, ddp: bool) -> TrainingReport:
     rank = TrainingReport(
         number, count, count, "here", "gloo", optimizers=[optimizer], is_over=True
     )
-    rank.passes = STEPS
+    rank.passes_so_far = STEPS
     rank.wrapped = [DdpModel("train.py:19", NAMES, checksums(np.zeros(sum(COUNTS))))] if ddp else []
     return rank
 

@@ -202,7 +202,7 @@ def test_all_ranks_take_up_the_optimizers_state() -> None:
     ranks = resumed("train.py:15", "")
     for step in ranks[1].optimizers[0].watched:
         step.after = [mark + 1 for mark in step.after]
-        step.before = [mark + 1 for mark in step.before] if step.passes > 1 else step.before
+        step.before = [mark + 1 for mark in step.before] if step.passes_so_far > 1 else step.before
     assert named(ranks) == [("resume", None)]
 
 
@@ -228,5 +228,5 @@ def test_a_state_that_the_script_saves_is_loaded_too() -> None:
         rank.loads = [made.load(saves=True)]
     assert named(ranks) == [("resume", None)]
     for rank in ranks:
-        rank.loads = [made.load(saves=True, passes=12)]
+        rank.loads = [made.load(saves=True, passes_so_far=12)]
     assert named(ranks) == []  # the best weights, to be tested at the end

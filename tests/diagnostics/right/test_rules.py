@@ -174,7 +174,9 @@ def test_an_optimizer_that_steps_for_nothing_is_named_unless_frozen(
     for rank in ranks:
         other = replace(rank.optimizers[0], made_at="train.py:21", frozen=frozen)
         other.watched = [
-            replace(step, got=[False] * len(step.got), after=step.before, latest=[])
+            replace(
+                step, has_gradient=[False] * len(step.has_gradient), after=step.before, passes=[]
+            )
             for step in other.watched
         ]
         rank.optimizers.append(other)
@@ -200,7 +202,7 @@ def test_a_rate_of_zero_to_the_end_is_named() -> None:
 
 def test_noise_is_a_note() -> None:
     def draws(rank: int, step: int, values: dict) -> None:
-        values["step"].latest[0].noise = step
+        values["step"].passes[0].noise = step
 
     findings = verdict.judge(made.ranks(fault=draws)).findings
     assert [(finding.what, finding.note) for finding in findings] == [("noise", True)]

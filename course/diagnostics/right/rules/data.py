@@ -33,7 +33,7 @@ def _same_share(evidence: Evidence, first: int, second: int) -> tuple[float, int
     same = compared = 0
     for step_on_ranks in evidence.steps_on_ranks:
         ours, theirs = (
-            [r for backward_pass in step_on_ranks[rank_index].latest for r in backward_pass.samples]
+            [r for backward_pass in step_on_ranks[rank_index].passes for r in backward_pass.samples]
             for rank_index in (first, second)
         )
         if not ours or not theirs or len(set(ours)) <= MAJORITY * len(ours):
@@ -77,7 +77,7 @@ def _call_line(evidence: Evidence) -> str:
     passes = [
         backward_pass
         for step_on_ranks in evidence.steps_on_ranks
-        for backward_pass in step_on_ranks[0].latest
+        for backward_pass in step_on_ranks[0].passes
     ]
     return next((backward_pass.called for backward_pass in passes if backward_pass.called), "")
 

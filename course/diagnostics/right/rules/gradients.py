@@ -110,7 +110,7 @@ def _not_averaged(
     passes = [
         backward_pass
         for _, step_on_ranks in optimizer.sampled_steps
-        for backward_pass in step_on_ranks[0].latest
+        for backward_pass in step_on_ranks[0].passes
     ]
     bypassed = next(
         (backward_pass.bypassed for backward_pass in passes if backward_pass.bypassed), ""
@@ -236,7 +236,7 @@ def zeroed(evidence: Evidence) -> Result:
 
 def _is_dirty(step: OptimizerStep) -> bool:
     """Whether most of a rank's gradients were not zero when the step began."""
-    return step.gradients.clean.count(False) > MAJORITY * max(1, sum(step.got))
+    return step.gradients.clean.count(False) > MAJORITY * max(1, sum(step.has_gradient))
 
 
 RULES: tuple[Rule, ...] = (own, averaged, zeroed)

@@ -37,13 +37,13 @@ def targets(evidence: Evidence) -> Result:
         return [Row(table.TARGET, EQUAL, "as much on each rank and in each pass")]
     number, by_line = uneven[0]
     step_on_ranks = optimizer.steps[number - 1]
-    terms = [[_divisor(p.parts[0]) for p in step.latest if p.parts] for step in step_on_ranks]
+    terms = [[_divisor(p.parts[0]) for p in step.passes if p.parts] for step in step_on_ranks]
     shares = "; ".join(
         f"rank {rank}: {', '.join(counts)}"
         for rank, counts in zip(evidence.ranks, terms, strict=True)
     )
     times = _largest_ratio(by_line)
-    line = step_on_ranks[0].latest[-1].called or step_on_ranks[0].latest[-1].line
+    line = step_on_ranks[0].passes[-1].called or step_on_ranks[0].passes[-1].line
     finding = causes.MEAN_OF_MEANS.finding(
         f"Each rank and each pass divides by its own number of targets (in step {number}, {shares})"
         f", and the means are averaged: a target of one counts up to {times:.1f} times one of "
@@ -68,13 +68,13 @@ def _weights(step_on_ranks: tuple[OptimizerStep, ...], several: bool) -> list[li
     """
     by_line: dict[str, list[BackwardPass]] = {}
     for step in step_on_ranks:
-        for backward_pass in step.latest:
+        for backward_pass in step.passes:
             by_line.setdefault(backward_pass.line, []).append(backward_pass)
     weights = [
         [_relative(backward_pass, group[0], several) for backward_pass in group]
         for group in by_line.values()
     ]
-    all_read = all(step.latest for step in step_on_ranks) and all(map(all, weights))
+    all_read = all(step.passes for step in step_on_ranks) and all(map(all, weights))
     return weights if all_read else []
 
 
@@ -160,9 +160,9 @@ def near(value: float, other: float) -> bool:
 
 def sum_of_weights(step: OptimizerStep) -> float:
     """How much all targets of a step count together; 0 if a loss is unread or scaled."""
-    if not step.latest or any(p.scaled or not _weight(p) for p in step.latest):
+    if not step.passes or any(p.scaled or not _weight(p) for p in step.passes):
         return 0.0
-    return sum(_weight(p) * p.parts[0].terms for p in step.latest)
+    return sum(_weight(p) * p.parts[0].terms for p in step.passes)
 
 
 def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
@@ -179,8 +179,8 @@ def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
             totals.append(sum_of_weights(step))
             if not totals[-1]:
                 return 0.0, 0, ""
-            counts.add(len(step.latest))
-            lines |= {p.line for p in step.latest}
+            counts.add(len(step.passes))
+            lines |= {p.line for p in step.passes}
     if not totals or len(counts) > 1 or len(lines) > 1:
         return 0.0, 0, ""
     return median_high(totals), counts.pop(), lines.pop()
@@ -190,7 +190,7 @@ def _has_new_samples(optimizer: OptimizerOnRanks) -> bool:
     """Whether each pass of a step has its own samples, as when a large batch is split."""
     for step_on_ranks in optimizer.steps:
         for step in step_on_ranks:
-            samples = [tuple(backward_pass.samples) for backward_pass in step.latest]
+            samples = [tuple(backward_pass.samples) for backward_pass in step.passes]
             if not all(samples) or len(set(samples)) < len(samples):
                 return False
     return True

@@ -75,7 +75,9 @@ def _is_idle(optimizer: OptimizerOnRanks) -> bool:
     """
     steps = [step for step_on_ranks in optimizer.steps for step in step_on_ranks]
     enough = len(optimizer.steps) >= 2 * ALIVE and not optimizer.on_rank[0].frozen
-    return enough and not any(s.closure or any(s.got) or s.before != s.after for s in steps)
+    return enough and not any(
+        s.closure or any(s.has_gradient) or s.before != s.after for s in steps
+    )
 
 
 def schedule(evidence: Evidence) -> Result:
@@ -93,7 +95,7 @@ def _too_fast(optimizer: OptimizerOnRanks) -> Result:
     """Find that the schedule steps once per backward pass, with several passes per step."""
     steps = _schedule_steps(optimizer)
     later = [step_on_ranks[0] for step_on_ranks in optimizer.steps[1:]]
-    if steps <= 1 or steps != _median([len(step.latest) for step in later]):
+    if steps <= 1 or steps != _median([len(step.passes) for step in later]):
         return []
     finding = causes.SCHEDULE.finding(
         f"The schedule takes {steps} steps for each step of the optimizer, one per backward pass: "

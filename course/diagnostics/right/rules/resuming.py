@@ -76,7 +76,7 @@ def _other_steps(evidence: Evidence) -> Finding | None:
 
 def _checkpoints(loads: list[LoadedFile]) -> list[LoadedFile]:
     """The files with an optimizer's state that were read before the first backward pass."""
-    return [load for load in loads if load.optimizer and not load.passes]
+    return [load for load in loads if load.optimizer and not load.passes_so_far]
 
 
 def _no_state(evidence: Evidence) -> Finding | None:
@@ -88,7 +88,7 @@ def _no_state(evidence: Evidence) -> Finding | None:
         saves = any(
             other.path == load.path and other.saves for r in evidence.reports for other in r.loads
         )
-        if load.optimizer and saves and not load.passes:
+        if load.optimizer and saves and not load.passes_so_far:
             return causes.RESUME.finding(
                 f"The checkpoint that is loaded at {load.line} has an optimizer's state, as those "
                 "that the script saves, and no optimizer loads it: momentum, and what Adam has "

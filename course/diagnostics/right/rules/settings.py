@@ -28,7 +28,7 @@ def modes(evidence: Evidence) -> Result:
         )
         return [row, finding]
     if evidence.step_count and (step := _stays_in_evaluation(evidence)):
-        line = evidence.optimizers[0].steps[step - 1][0].latest[0].called
+        line = evidence.optimizers[0].steps[step - 1][0].passes[0].called
         finding = causes.MODE.finding(
             f"All ranks train in evaluation mode since step {step}; before, they trained in "
             "training mode. Dropout is off, and batch norm no longer learns its statistics.",
@@ -43,7 +43,7 @@ def modes(evidence: Evidence) -> Result:
 def _stays_in_evaluation(evidence: Evidence) -> int:
     """The step from which all passes run in evaluation mode, after training mode; else 0."""
     modes = [
-        step_on_ranks[0].latest[0].modes if step_on_ranks[0].latest else ""
+        step_on_ranks[0].passes[0].modes if step_on_ranks[0].passes else ""
         for step_on_ranks in evidence.optimizers[0].steps
     ]
     last = len(modes)

@@ -80,7 +80,7 @@ def _unequal_start(evidence: Evidence, optimizer: OptimizerOnRanks) -> Result:
     names = optimizer.names_of(optimizer.unequal_at_start)
     row = _row_of_differing(names)
     line, ranks = evidence.partial_change(
-        _equal_until(evidence, optimizer), [step.passes for step in optimizer.steps[0]]
+        _equal_until(evidence, optimizer), [step.passes_so_far for step in optimizer.steps[0]]
     )
     if line:
         return [row, _changed_by_some(names, line, ranks)]
@@ -124,19 +124,19 @@ def _equal_until(evidence: Evidence, optimizer: OptimizerOnRanks) -> list[int]:
         for step_on_ranks in other.steps
         if len({tuple(step.after) for step in step_on_ranks}) == 1
         and all(
-            step.passes < first.passes
+            step.passes_so_far < first.passes_so_far
             for step, first in zip(step_on_ranks, optimizer.steps[0], strict=True)
         )
     ]
-    last = max(steps, key=lambda step_on_ranks: step_on_ranks[0].passes, default=())
-    return [step.passes for step in last] or [0] * evidence.world_size
+    last = max(steps, key=lambda step_on_ranks: step_on_ranks[0].passes_so_far, default=())
+    return [step.passes_so_far for step in last] or [0] * evidence.world_size
 
 
 def _changed_at(evidence: Evidence, ranks: list[int]) -> str:
     """The last line that changed weights before the first pass, preferably on these ranks alone."""
     ours = [r for r in evidence.reports if r.rank in ranks]
     theirs = {change.line for r in evidence.reports if r.rank not in ranks for change in r.changes}
-    lines = [change.line for change in ours[0].changes if change.passes == 0]
+    lines = [change.line for change in ours[0].changes if change.passes_so_far == 0]
     return next(iter([line for line in lines[::-1] if line not in theirs] or lines[::-1]), "")
 
 

@@ -45,7 +45,7 @@ def finite(evidence: Evidence) -> Result:
         for number, step_on_ranks in enumerate(optimizer.steps, 1):
             compared = True
             bad = [
-                any(p.loss is not None and not math.isfinite(p.loss) for p in step.latest)
+                any(p.loss is not None and not math.isfinite(p.loss) for p in step.passes)
                 or not _is_finite(step)
                 for step in step_on_ranks
             ]
@@ -54,7 +54,7 @@ def finite(evidence: Evidence) -> Result:
                 continue
             ranks = [rank for rank, is_bad in zip(evidence.ranks, bad, strict=True) if is_bad]
             rank = ranks[0] if len(ranks) == 1 else None
-            line = next((p.line for step in step_on_ranks for p in step.latest), "")
+            line = next((p.line for step in step_on_ranks for p in step.passes), "")
             on = f"of rank {rank}" if rank is not None else "of the ranks"
             finding = causes.NON_FINITE.finding(
                 f"The loss or the gradient {on} is not finite in step {number}, and the step is "
@@ -112,7 +112,7 @@ def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: 
     ranks: list[int] = []
     if before and not equal_before:
         line, ranks = evidence.partial_change(
-            [s.passes for s in before], [s.passes for s in step_on_ranks]
+            [s.passes_so_far for s in before], [s.passes_so_far for s in step_on_ranks]
         )
     if line:
         return causes.DRIFT.finding(
@@ -143,7 +143,7 @@ def buffers(evidence: Evidence) -> Result:
     """Are the buffers equal when a step begins, if the model is saved or evaluated?"""
     wraps = [wrap for report in evidence.reports for wrap in report.wrapped]
     steps = evidence.steps_on_ranks
-    marks = [[p.buffers for step in on_ranks for p in step.latest[:1]] for on_ranks in steps]
+    marks = [[p.buffers for step in on_ranks for p in step.passes[:1]] for on_ranks in steps]
     marks = [by_rank for by_rank in marks if len(by_rank) == evidence.world_size and any(by_rank)]
     if any(wrap.buffers for wrap in wraps) and not marks:
         return [Row(table.BUFFERS, EQUAL, "DDP sends rank 0's before each pass")]
@@ -156,7 +156,7 @@ def buffers(evidence: Evidence) -> Result:
     row = Row(table.BUFFERS, DIFFERS, "when a step begins")
     if not any(report.evaluated or report.written for report in evidence.reports):
         return [row]
-    where = wraps[0].made_at if wraps else steps[0][0].latest[0].called
+    where = wraps[0].made_at if wraps else steps[0][0].passes[0].called
     finding = causes.BUFFERS.finding(
         "The ranks' buffers (such as the statistics of batch norm) differ, and the model is "
         "evaluated or saved with them: each rank has another result, and rank 0's is kept.",
