@@ -180,7 +180,7 @@ def _changed(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     line = step_on_ranks[0].line
     return causes.CHANGED_GRADIENT.finding(
         f"The gradients are changed {on} after they were averaged, before {line}: the ranks use "
-        "different ones, and their weights part.",
+        "different ones, so their weights diverge.",
         rank=rank,
         step=number,
         where=line,

@@ -166,7 +166,7 @@ def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
     ):
         who = "each rank" if len(firsts) == evidence.world_size else "one rank"
         return Row(table.EVALUATION, EQUAL, f"{who} evaluates {count}, all that its loader has")
-    return Row(table.EVALUATION, NOT_SEEN, "how the samples are divided is the script's own affair")
+    return Row(table.EVALUATION, NOT_SEEN, "how the samples are divided is up to the script")
 
 
 RULES: tuple[Rule, ...] = (evaluation,)

@@ -130,7 +130,7 @@ def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: 
     rank = odd_rank([tuple(step.after) for step in step_on_ranks], evidence.ranks)
     return causes.DRIFT.finding(
         f"The weights are no longer equal after step {number} ({names}), and nothing else that was "
-        f"looked at explains it: they part {moment}.",
+        f"looked at explains it: they diverge {moment}.",
         "Look for what changes weights on one rank alone; lab 04c has an instrument that finds "
         "the moment.",
         rank=rank,
