@@ -7,7 +7,7 @@ from course.diagnostics.numerics.training import LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
-from course.diagnostics.right.thresholds import MAJORITY, OFTEN, SAME
+from course.diagnostics.right.thresholds import COMPARED, MAJORITY, OFTEN, SAME
 
 
 def samples(evidence: Evidence) -> Result:
@@ -46,7 +46,8 @@ def _same_share(evidence: Evidence, first: int, second: int) -> tuple[float, int
 
 def _has_equal_gradients(evidence: Evidence) -> bool:
     """Whether the ranks' own gradients are the same in all sampled steps."""
-    return len(evidence.used_kinds) > 2 and not any(kind.distinct for kind in evidence.used_kinds)
+    kinds = evidence.used_kinds
+    return len(kinds) >= COMPARED and not any(kind.distinct for kind in kinds)
 
 
 def _same_data(evidence: Evidence, first: int, second: int, share: float) -> Result:

@@ -9,7 +9,7 @@ from course.diagnostics.right.evidence import NO_STEP, Evidence
 from course.diagnostics.right.gradient_kinds import MEAN, OTHER
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
-from course.diagnostics.right.thresholds import FACTOR, MAJORITY, UNEVEN
+from course.diagnostics.right.thresholds import ALIKE, FACTOR, MAJORITY, UNEVEN
 
 UNREAD = "the losses could not be read, or their parts do not agree"
 DIVIDE = "Divide by the world size after the all-reduce, or divide the loss by it."
@@ -119,7 +119,7 @@ def _factor(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     if not factors:
         return None
     factor = median_high(factors)
-    alike = sum(near(other, factor) for other in factors) > 0.9 * len(factors)
+    alike = sum(near(other, factor) for other in factors) > ALIKE * len(factors)
     total, passes, line = _total(optimizer)
     count = evidence.world_size
     where = optimizer.steps[0][0].line
