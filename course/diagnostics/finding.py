@@ -1,5 +1,6 @@
-"""The forms that all tools share: a cause that can be named, and a finding in a run."""
+"""The forms that all tools share: a cause that can be named, a finding in a run, ranks in words."""
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -41,9 +42,21 @@ class CauseInfo:
     cure: str = ""
     lab: str = ""
 
-    def finding(self, says: str, cure: str = "", lab: str = "", **place: Any) -> Finding:
-        """Return a finding of this cause; `place` has the other fields of a `Finding`.
+    def finding(self, says: str, cure: str = "", lab: str = "", **fields: Any) -> Finding:
+        """Return a finding of this cause; `fields` are the other fields of a `Finding`.
 
         An empty `cure` or `lab` stands for the usual one.
         """
-        return Finding(self.name, says, cure or self.cure, lab or self.lab, **place)
+        return Finding(self.name, says, cure or self.cure, lab or self.lab, **fields)
+
+
+def ranks_in_words(ranks: Collection[int], capital: bool = False) -> str:
+    """Ranks in words: "rank 1", "ranks 1 and 3", "ranks 0 to 6"."""
+    ranks = sorted(ranks)
+    lead = "Rank" if capital else "rank"
+    if len(ranks) == 1:
+        return f"{lead} {ranks[0]}"
+    if len(ranks) > 2 and ranks == list(range(ranks[0], ranks[-1] + 1)):
+        return f"{lead}s {ranks[0]} to {ranks[-1]}"
+    shown = [str(rank) for rank in ranks[:8]]
+    return f"{lead}s {', '.join(shown[:-1])} and {shown[-1]}"

@@ -27,7 +27,7 @@ SUMS = 256  # numbers that are kept from an evaluation, about
 class Collectives:
     """Counts this rank's collectives.
 
-    `order` counts those of the default group, and the recorder adds DDP's averages to it, so it
+    `so_far` counts those of the default group, and the recorder adds DDP's averages to it, so it
     tells which steps of two ranks belong together. `phase` returns the current part of a step, such
     as a forward pass. `evaluation` returns the running evaluation, if any: its messages are counted
     until the script ends, all others until `close`.
@@ -42,7 +42,7 @@ class Collectives:
         self._report, self._lines, self._fence = context
         self._phase, self._evaluation, self._closed = phase, evaluation, False
         self._pending: dict[int, tuple[object, str]] = {}
-        self.order = 0
+        self.so_far = 0
 
     def install(self, window: HookSet, whole: HookSet) -> None:
         """Install some hooks for the window of steps, and some for the whole script."""
@@ -66,7 +66,7 @@ class Collectives:
             if self._closed:
                 return work
             with self._fence.around("messages"):
-                self.order += kwargs.get("group") in (None, dist.group.WORLD)
+                self.so_far += kwargs.get("group") in (None, dist.group.WORLD)
                 numbers = sum(t.numel() for t in samples.tensors([args, list(kwargs.values())]))
                 kind = "small" if numbers <= SMALL else "shards" if _is_fsdp() else self._phase()
                 self._report.sends[kind] = self._report.sends.get(kind, 0) + 1

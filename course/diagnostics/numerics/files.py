@@ -76,7 +76,7 @@ class Files:
         if isinstance(path, (str, os.PathLike)) and self._fence.is_ours and number < MAX_FILES:
             with self._fence.around("resume"):
                 full_path = os.path.realpath(os.fsdecode(path))
-                load = LoadedFile(full_path, self._lines.here(), self._report.passes)
+                load = LoadedFile(full_path, self._lines.here(), self._report.passes_so_far)
                 if isinstance(content, Mapping):
                     load.numbers = {
                         key: content[key] for key in PROGRESS_KEYS if type(content.get(key)) is int

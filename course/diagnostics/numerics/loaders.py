@@ -150,8 +150,8 @@ class Loaders:
             self._last = loader_pass
             loader_pass.drawn += 1
             with self._fence.around("samples"):
-                if len(loader_pass.rows) < MAX_BATCHES:
-                    loader_pass.rows.append(samples.rows(batch))
+                if len(loader_pass.samples) < MAX_BATCHES:
+                    loader_pass.samples.append(samples.rows(batch))
                 if loader_pass.stream:
                     sample_choice.choose(loader_pass, samples.rows(batch, ALL))
                     loader_pass.given += 1

@@ -241,7 +241,7 @@ class ModelCalls:
             tied = [(n, p) for n, p in module_state.named(module) if n in set(wrapped.names)]
             wrapped.at_first_call = module_state.checksums(tied)
         with self._fence.around("samples"):
-            backward_pass.rows += samples.rows((args, kwargs))
+            backward_pass.samples += samples.rows((args, kwargs))
 
     def _without_gradients(self, module: nn.Module) -> None:
         if not module.training:

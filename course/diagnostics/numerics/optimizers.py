@@ -26,10 +26,10 @@ class OptimizerProbe:
     parameters: list[nn.Parameter] = field(default_factory=list)
     identities: frozenset[int] = frozenset()  # of the parameters
     share: int = 0  # how many values of each tensor are sampled
-    # Each gradient that a parameter got: the parameter's place, samples of the gradient, and
+    # Each gradient that a parameter got: the parameter's index, samples of the gradient, and
     # samples of the gradient that was there before.
     entries: list[tuple[int, Tensor, Tensor | None]] = field(default_factory=list)
-    # Each call of the script's hooks: the parameter's place, the line, the gradient before, after.
+    # Each call of the script's hooks: the parameter's index, the line, the gradient before, after.
     hooked: list[tuple[int, str, Tensor, Tensor]] = field(default_factory=list)
     got: set[int] = field(default_factory=set)  # the parameters that got a gradient, by identity
     first: tuple[Tensor, list[int]] | None = None
@@ -150,7 +150,7 @@ def fill_in_step(probe: OptimizerProbe, step: OptimizerStep) -> None:
     step.finite = bool(np.isfinite(after).all())
     if probe.used is None:
         return
-    step.got = [id(parameter) in probe.got for parameter in probe.parameters]
+    step.has_gradient = [id(parameter) in probe.got for parameter in probe.parameters]
     if probe.report.sharded and probe.first is not None:
         first, used = (pair[0].cpu().numpy() for pair in (probe.first, probe.used))
         square = float(first @ first)
@@ -159,14 +159,17 @@ def fill_in_step(probe: OptimizerProbe, step: OptimizerStep) -> None:
         return
     gradients = step.gradients
     gradients.entries = [
-        (place, new.numel(), 0 if old is None else old.numel()) for place, new, old in probe.entries
+        (param_index, new.numel(), 0 if old is None else old.numel())
+        for param_index, new, old in probe.entries
     ]
     parts = [gradient for entry in probe.entries for gradient in entry[1:] if gradient is not None]
     gradients.keep("entries", tensor_samples.concatenate(parts).cpu().numpy())
     for name, (flat, sizes) in (("first", probe.first or probe.used), ("used", probe.used)):
         gradients.keep(name, fill_missing(flat.cpu().numpy(), sizes, counts))
     if probe.hooked:
-        gradients.hooked = [(place, new.numel(), line) for place, line, new, _ in probe.hooked]
+        gradients.hooked = [
+            (param_index, new.numel(), line) for param_index, line, new, _ in probe.hooked
+        ]
         parts = [gradient for hook in probe.hooked for gradient in hook[2:]]
         gradients.keep("hooked", tensor_samples.concatenate(parts).cpu().numpy())
     parameters = map(tensor_samples.local_part, probe.parameters)

@@ -51,19 +51,19 @@ def _add_up(gradients: StepGradients, counts: list[int]) -> None:
     flat = gradients.samples("entries")
     seen: set[int] = set()
     at = 0
-    for place, size, before in gradients.entries:
+    for param_index, size, before in gradients.entries:
         new, old = flat[at : at + size], flat[at + size : at + size + before]
         at += size + before
-        part = slice(starts[place], starts[place + 1])
-        if size != counts[place]:
+        part = slice(starts[param_index], starts[param_index + 1])
+        if size != counts[param_index]:
             continue
         if not old.any():  # the gradient was zeroed, or was None
-            own[part], base[part], clean[place] = new, 0, True
-        elif place not in seen:
-            own[part], base[part], clean[place] = new, old, False
+            own[part], base[part], clean[param_index] = new, 0, True
+        elif param_index not in seen:
+            own[part], base[part], clean[param_index] = new, old, False
         else:
             own[part] += new
-        seen.add(place)
+        seen.add(param_index)
     gradients.keep("own", own)
     gradients.keep("base", base)
     gradients.clean = clean

@@ -145,17 +145,18 @@ class NumericsRecorder:
                 self._end_pass(backward_pass, parts, root)
 
     def _begin_pass(self, backward_pass: BackwardPass) -> None:
-        self.report.passes += 1
-        self._collectives.order += backward_pass.syncs
+        self.report.passes_so_far += 1
+        number = self.report.passes_so_far
+        self._collectives.so_far += backward_pass.syncs
         backward_pass.line, backward_pass.scaled = self._lines.here(), self._clipping.scaled
         self._loaders.note_training()
-        if self.report.passes <= SAMPLED_EVERY or self.report.passes % SAMPLED_EVERY == 0:
+        if number <= SAMPLED_EVERY or number % SAMPLED_EVERY == 0:
             self._gradients.add(self._models.parameters())
             self._gradients.add_thawed()
         for probe in self._optimizers.probes:
             self._optimizers.refresh(probe)
         self._gradients.got.clear()
-        self._gradients.reads = self.report.passes <= SAMPLED_FIRST or any(
+        self._gradients.reads = number <= SAMPLED_FIRST or any(
             probe.is_sampled for probe in self._optimizers.probes
         )
         if self._depth:
@@ -191,11 +192,11 @@ class NumericsRecorder:
                 if self._optimizers.probes:
                     self._unoptimized.note_gradient(parameter, self._optimizers.places.keys())
                 return
-            probe, place = entry
+            probe, param_index = entry
             if probe.is_sampled:
                 new, old = tensor_samples.copy_values(gradient, probe.share), parameter.grad
                 old = None if old is None else tensor_samples.copy_values(old, probe.share)
-                probe.entries.append((place, new, old))
+                probe.entries.append((param_index, new, old))
 
     def _sample(self, parameter: int, gradient: Tensor) -> Tensor | None:
         entry = self._optimizers.places.get(parameter)
@@ -204,8 +205,8 @@ class NumericsRecorder:
         return tensor_samples.copy_values(gradient, entry[0].share)
 
     def _note_hooked(self, parameter: int, line: str, before: Tensor, after: Tensor) -> None:
-        probe, place = self._optimizers.places[parameter]
-        probe.hooked.append((place, line, before, after))
+        probe, param_index = self._optimizers.places[parameter]
+        probe.hooked.append((param_index, line, before, after))
 
     # -- optimizers --------------------------------------------------------------------------------
 
@@ -238,9 +239,10 @@ class NumericsRecorder:
             self._read_losses()
             rates, settings = probe.settings()
             step = OptimizerStep(
-                self.report.passes, self._collectives.order, self._lines.here(), rates, settings,
-                [], [], True, probe.passes, clips=probe.clips, early_clip=probe.early_clip,
-                pending=self._collectives.take_pending(), schedules=self._schedules.count,
+                self.report.passes_so_far, self._collectives.so_far, self._lines.here(), rates,
+                settings, [], [], True, probe.passes, clips=probe.clips,
+                early_clip=probe.early_clip, pending=self._collectives.take_pending(),
+                schedules=self._schedules.count,
                 schedule_line=self._schedules.line, closure=probe.closure,
             )  # fmt: skip
             fill_in_step(probe, step)

@@ -50,8 +50,8 @@ class OptimizerRegistry:
         before = len(probe.parameters)
         probe.refresh(self._models.name, self._models.made_at)
         if len(probe.parameters) != before:
-            for place, parameter in enumerate(probe.parameters):
-                self.places[id(parameter)] = probe, place
+            for param_index, parameter in enumerate(probe.parameters):
+                self.places[id(parameter)] = probe, param_index
             self._gradients.add(probe.parameters)
 
     def _make(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:

@@ -32,7 +32,7 @@ class BackwardPass:
 
     line: str = ""  # the script's line that begins the pass
     called: str = ""  # the script's line that first calls a model
-    rows: list[int] = field(default_factory=list)  # checksums of the samples in these calls
+    samples: list[int] = field(default_factory=list)  # checksums of the samples in these calls
     modes: str = ""  # whether the model was in training or evaluation mode, or in a mixture
     precision: str = ""  # the model's dtype, and that of autocast
     syncs: bool = False  # whether DDP would average the gradients
@@ -56,10 +56,10 @@ class StepGradients:
     """
 
     encoded: dict[str, str] = field(default_factory=dict)  # by name: float32 in base64
-    # For each gradient that a parameter got in a pass: the place of the parameter, the number of
+    # For each gradient that a parameter got in a pass: the index of the parameter, the number of
     # samples of the gradient, and of the gradient that was there before. All are encoded in a row.
     entries: list[tuple[int, int, int]] = field(default_factory=list)
-    # For each call of a hook of the script: the place of the parameter, the number of samples, and
+    # For each call of a hook of the script: the index of the parameter, the number of samples, and
     # the line that registered the hook. The samples before the hook are encoded, then those after.
     hooked: list[tuple[int, int, str]] = field(default_factory=list)
     clean: list[bool] = field(default_factory=list)  # for each parameter: whether `base` is zero
@@ -77,17 +77,17 @@ class StepGradients:
 class OptimizerStep:
     """A step of an optimizer; lists with an entry per parameter are in the optimizer's order."""
 
-    passes: int  # backward passes since the start of the script
-    order: int  # DDP's averages and collectives so far, which are the same on all ranks
+    passes_so_far: int  # backward passes since the start of the script
+    collectives_so_far: int  # with DDP's averages; the same on all ranks
     line: str
     rates: list[float]  # the learning rate of each group
     settings: str  # all other settings of the groups
     before: list[int]  # a checksum of each weight before the step
     after: list[int]  # ... and after it
     finite: bool  # whether all weights are finite after it
-    latest: list[BackwardPass] = field(default_factory=list)  # since the last step
+    passes: list[BackwardPass] = field(default_factory=list)  # since the last step
     gradients: StepGradients = field(default_factory=StepGradients)
-    got: list[bool] = field(default_factory=list)  # whether each parameter got a gradient
+    has_gradient: list[bool] = field(default_factory=list)  # for each parameter
     norms: list[float] = field(default_factory=list)  # of each weight after the step
     clips: list[str] = field(default_factory=list)  # lines that clipped
     early_clip: str = ""  # the line that clipped while the gradients were scaled
@@ -161,7 +161,7 @@ class LoaderPass:
     batches: int = 0  # batches that led to a backward pass
     is_over: bool = False  # whether the pass reached the end of the loader
     indices: list[int] = field(default_factory=list)  # the first indices of the sampler
-    rows: list[list[int]] = field(default_factory=list)  # the samples of the first batches
+    samples: list[list[int]] = field(default_factory=list)  # checksums, by batch: the first ones
     given: int = 0  # indices that the sampler gave, or batches of a stream
     # A subset of these indices, or of the stream's samples, each with the value of `given` before.
     chosen: list[tuple[int, int]] = field(default_factory=list)
@@ -219,7 +219,7 @@ class LoadedFile:
 
     path: str
     line: str
-    passes: int = 0  # backward passes before it was read
+    passes_so_far: int = 0  # backward passes before it was read
     numbers: dict[str, int] = field(default_factory=dict)  # its progress, such as the epoch, by key
     optimizer: bool = False  # whether it has an optimizer's state
     saves: bool = False  # whether the script later saves a file like it to the same folder
@@ -230,7 +230,7 @@ class WeightChange:
     """A call that changes trained weights."""
 
     line: str
-    passes: int  # backward passes before the call
+    passes_so_far: int  # backward passes before the call
 
 
 @dataclass
@@ -251,7 +251,7 @@ class TrainingReport:
     local: int  # the number of ranks on its machine
     host: str = ""
     backend: str = ""
-    passes: int = 0  # backward passes
+    passes_so_far: int = 0  # backward passes
     is_over: bool = False  # whether the script has ended
     optimizers: list[OptimizerReport] = field(default_factory=list)
     wrapped: list[DdpModel] = field(default_factory=list)  # in the order of wrapping

@@ -42,7 +42,7 @@ class WeightChanges:
 
     def _note(self, target: Tensor | nn.Module) -> None:
         tensors = target.parameters() if isinstance(target, nn.Module) else [target]
-        place = self._lines.here(), self._report.passes
+        place = self._lines.here(), self._report.passes_so_far
         if place not in self._tensors and place[0] and len(self._tensors) < MAX_CHANGES:
             self._tensors[place] = set()
             self._report.changes.append(WeightChange(*place))

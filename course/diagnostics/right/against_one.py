@@ -53,11 +53,11 @@ def hindrance(ranks: Sequence[TrainingReport], batches: int) -> str:
     `batches` is the number of batches that the ranks saved.
     """
     evidence = Evidence(ranks)
-    if not evidence.steps:
+    if not evidence.step_count:
         return f"{NO_STEP} on all ranks"
     samples = [optimizer.sampled_steps for optimizer in evidence.optimizers]
     is_first_sampled = all(steps and steps[0][0] == 1 for steps in samples)
-    if evidence.is_split or evidence.is_sharded or not is_first_sampled:
+    if evidence.why_split or evidence.is_sharded or not is_first_sampled:
         return gradients.why_no_gradients(evidence)
     if not all(optimizer.starts_equal for optimizer in evidence.optimizers):
         return "the ranks begin with different weights, which `right` without --deep judges"
@@ -100,12 +100,12 @@ class _Pair:
     ) -> None:
         self._evidence, self._ranks, self._alone = evidence, ranks, alone
         self._one_optimizer = OptimizerOnRanks([report])
-        self._row, self._step = ranks.steps[0], report.watched[0]
-        self._passes = [backward_pass for step in self._row for backward_pass in step.latest]
-        clips = any(step.clips for step in self._row) or any(p.scaled for p in self._passes)
+        self._on_ranks, self._step = ranks.steps[0], report.watched[0]
+        self._passes = [backward_pass for step in self._on_ranks for backward_pass in step.passes]
+        clips = any(step.clips for step in self._on_ranks) or any(p.scaled for p in self._passes)
         # Clipping and scaling depend on the size of a gradient, so compare what came before them.
         self._moment = "first" if clips else "used"
-        self._own = ranks.samples(self._row, "own")
+        self._own = ranks.samples(self._on_ranks, "own")
         self._used, self._one = self._gradients(0)
 
     def _gradients(self, number: int) -> tuple[np.ndarray, np.ndarray]:
@@ -123,11 +123,11 @@ class _Pair:
             return not_compared("the gradients of the first step are not finite")
         if not self._one.any() or not mean.any():
             return not_compared("the gradients of the first step are zero")
-        if self._step.before != self._row[0].before:
+        if self._step.before != self._on_ranks[0].before:
             return not_compared(
                 "one process begins with other weights than the ranks, and none are copied to it"
             )
-        if len({len(step.latest) for step in (*self._row, self._step)}) > 1:
+        if len({len(step.passes) for step in (*self._on_ranks, self._step)}) > 1:
             return not_compared("a step has other backward passes on one process")
         scale, residual = fit_multiple(mean, self._one)
         if outcome := self._mean_of_means(mean, residual):
@@ -140,10 +140,10 @@ class _Pair:
 
     def _mean_of_means(self, mean: np.ndarray, residual: float) -> DeepOutcome | None:
         """Find that one process uses the mean over all targets, and the ranks the mean of means."""
-        passes = [step.latest for step in self._row]
-        if any(len(latest) != 1 or len(latest[0].parts) != 1 for latest in passes):
+        by_rank = [step.passes for step in self._on_ranks]
+        if any(len(passes) != 1 or len(passes[0].parts) != 1 for passes in by_rank):
             return None
-        terms = [latest[0].parts[0].terms for latest in passes]
+        terms = [passes[0].parts[0].terms for passes in by_rank]
         if min(terms) < 1 or min(terms) == max(terms):
             return None
         weighted = np.average(self._own, axis=0, weights=terms)
@@ -163,21 +163,23 @@ class _Pair:
             f"One process on the same samples has the mean over all targets, the ranks have the "
             f"mean of their means ({counts}): their gradients differ from it {by}.",
             step=1,
-            where=passes[0][0].called or passes[0][0].line,
+            where=by_rank[0][0].called or by_rank[0][0].line,
         )
         return DeepOutcome(row, [finding], self._differences())
 
     def _why_different(self, residual: float) -> str:
         """A possible reason why one process computes another gradient."""
-        ranks = self._evidence.ranks
         if why := self._alone.unseen.get(KEPT_BATCHES):
             return why
-        if any(rank.batch_norm for rank in ranks):
+        if any(report.batch_norm for report in self._evidence.reports):
             return "batch norm uses the statistics of each rank's own batch"
-        if any(backward_pass.noise for backward_pass in (*self._passes, *self._step.latest)):
+        if any(backward_pass.noise for backward_pass in (*self._passes, *self._step.passes)):
             return "the model draws random numbers that are no dropout"
-        rows = {mark for backward_pass in self._passes for mark in backward_pass.rows}
-        if not {mark for backward_pass in self._step.latest for mark in backward_pass.rows} <= rows:
+        samples = {mark for backward_pass in self._passes for mark in backward_pass.samples}
+        if (
+            not {mark for backward_pass in self._step.passes for mark in backward_pass.samples}
+            <= samples
+        ):
             return (
                 "the model is called with other samples on one process: they do not come from a "
                 "DataLoader alone"
@@ -202,7 +204,7 @@ class _Pair:
             return DeepOutcome(Row(table.ONE, EQUAL, says), [], differences)
         names = shorten([parameter.name for parameter in differing])
         times = differing[0].times
-        count = self._evidence.count
+        count = self._evidence.world_size
         alike = all(near(parameter.times, times) for parameter in differing)
         if any(kind.name == OWN for kind in self._ranks.kinds[0].used):
             findings = self._not_averaged()
@@ -225,11 +227,8 @@ class _Pair:
         """
         if not any(backward_pass.bypassed for backward_pass in self._passes):
             return []
-        return [
-            finding
-            for finding in gradients.averaged(self._evidence)
-            if isinstance(finding, Finding)
-        ]
+        found = gradients.averaged(self._evidence)
+        return [finding for finding in found if isinstance(finding, Finding)]
 
     def _why_by_design(self, scale: float) -> str:
         """Why a factor of N or 1/N may be intended; "" if it cannot be.
@@ -239,12 +238,12 @@ class _Pair:
         if the loss is a mean on one process: a sum, or a loss that is divided by a fixed number,
         grows with the batch.
         """
-        if self._row[0].rates != self._step.rates:
+        if self._on_ranks[0].rates != self._step.rates:
             return "the learning rate also depends on the number of ranks, so this is not judged"
         if near(scale, 1):
             return ""
-        sends = self._evidence.ranks[0].sends
-        if sends.get("forward") or (self._evidence.ranks[0].wrapped and sends.get("between")):
+        first = self._evidence.reports[0]
+        if first.sends.get("forward") or (first.wrapped and first.sends.get("between")):
             return "the ranks exchange more than gradients, so this is not judged"
         total = losses.sum_of_weights(self._step)
         if not total:
@@ -254,19 +253,19 @@ class _Pair:
         return "the loss is not a mean over a batch, so this is not judged"
 
     def _factor(self, times: float, scale: float) -> Finding:
-        count, last = self._evidence.count, self._row[0].latest[-1]
+        count, last = self._evidence.world_size, self._on_ranks[0].passes[-1]
         large = times > 1
         how = f"{count} times" if large else f"1/{count} of"
         return causes.FACTOR.finding(
             f"The gradients on {count} ranks are {how} those of one process on the same samples.",
             losses.DIVIDE if large else losses.DIVIDE_ONCE,
             step=1,
-            where=self._row[0].line if near(scale, 1) else last.line,
+            where=self._on_ranks[0].line if near(scale, 1) else last.line,
         )
 
     def _second_step(self) -> str:
         """A clause on the second step, which also depends on what the optimizer did; "" if none."""
-        rates, one_rates = self._row[0].rates, self._step.rates
+        rates, one_rates = self._on_ranks[0].rates, self._step.rates
         if rates != one_rates:
             return f"; the learning rate is {rates[0]:g}, and {one_rates[0]:g} on one process"
         steps = self._ranks.sampled_steps, self._one_optimizer.steps
@@ -294,7 +293,7 @@ class _Pair:
         return differences
 
 
-def _is_uneven(row: Sequence[OptimizerStep]) -> bool:
-    passes = [backward_pass for step in row for backward_pass in step.latest]
+def _is_uneven(step_on_ranks: Sequence[OptimizerStep]) -> bool:
+    passes = [backward_pass for step in step_on_ranks for backward_pass in step.passes]
     terms = [backward_pass.parts[0].terms for backward_pass in passes if backward_pass.parts]
     return bool(terms) and max(terms) > UNEVEN * min(terms)

@@ -76,7 +76,9 @@ SCHEDULE = CauseInfo("schedule", "a schedule is too fast")
 DRIFT = CauseInfo(
     "drift", "weights drift apart between or within steps, for no reason named above", lab="04c"
 )
-ORDER_OF_EPOCHS = CauseInfo("order of epochs", "epochs have the same order, or ranks another one")
+ORDER_OF_EPOCHS = CauseInfo(
+    "order of epochs", "every epoch has the same order, or the ranks' orders differ"
+)
 BUFFERS = CauseInfo(
     "buffers",
     "buffers differ, and are evaluated or saved",

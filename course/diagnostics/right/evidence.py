@@ -21,59 +21,59 @@ NO_STEP = "no step of an optimizer was seen"
 class Evidence:
     """The reports of all ranks, in the order of the ranks."""
 
-    def __init__(self, ranks: Sequence[TrainingReport]) -> None:
-        self.ranks = sorted(ranks, key=lambda rank: rank.rank)
-        self.count = len(self.ranks)
-        self.rank_ids = [rank.rank for rank in self.ranks]
+    def __init__(self, reports: Sequence[TrainingReport]) -> None:
+        self.reports = sorted(reports, key=lambda report: report.rank)
+        self.world_size = len(self.reports)
+        self.ranks = [report.rank for report in self.reports]
 
     @cached_property
     def optimizers(self) -> list[OptimizerOnRanks]:
         """The optimizers that have the same parameters on all ranks."""
         return [
             OptimizerOnRanks(on_rank)
-            for on_rank in zip(*[rank.optimizers for rank in self.ranks], strict=False)
+            for on_rank in zip(*[report.optimizers for report in self.reports], strict=False)
             if len({_shapes(optimizer) for optimizer in on_rank}) == 1
         ]
 
     @cached_property
-    def step_rows(self) -> list[tuple[OptimizerStep, ...]]:
-        """The steps of all optimizers; each row holds one step as every rank took it."""
-        return [row for optimizer in self.optimizers for row in optimizer.steps]
+    def steps_on_ranks(self) -> list[tuple[OptimizerStep, ...]]:
+        """The steps of all optimizers, each as every rank took it."""
+        return [step for optimizer in self.optimizers for step in optimizer.steps]
 
     @cached_property
     def used_kinds(self) -> list[GradientKind]:
         """The kind of each gradient in each sampled step, when its optimizer used it."""
         return [
-            step.used[p]
+            step.used[param_index]
             for optimizer in self.optimizers
             for step in optimizer.kinds
-            for p in optimizer.trained
+            for param_index in optimizer.trained
         ]
 
     @property
-    def steps(self) -> int:
+    def step_count(self) -> int:
         """The number of watched steps that all ranks took with the first optimizer."""
         return len(self.optimizers[0].steps) if self.optimizers else 0
 
     @cached_property
-    def is_split(self) -> str:
+    def why_split(self) -> str:
         """Why the ranks seem to hold different parts of a model; "" if they do not.
 
         Then equal samples are right and weights differ, so neither is compared.
         """
-        first = self.ranks[0]
-        if any(rank.tensor_parallel for rank in self.ranks):
+        first = self.reports[0]
+        if any(report.tensor_parallel for report in self.reports):
             return "the layers are split over the ranks"
-        if any(rank.sends.get("point") for rank in self.ranks) and not first.wrapped:
+        if any(report.sends.get("point") for report in self.reports) and not first.wrapped:
             return "the ranks pass on activations, as in a pipeline"
         passes = sum(
-            len(step.latest)
+            len(step.passes)
             for optimizer in self.optimizers
             for step in optimizer.on_rank[0].watched
         )
         if not first.wrapped and first.sends.get("forward", 0) > MAJORITY * max(1, passes):
             return "the ranks talk while they compute forward, as if each had a part of the model"
-        if len({len(rank.optimizers) for rank in self.ranks}) > 1 or (
+        if len({len(report.optimizers) for report in self.reports}) > 1 or (
             len(self.optimizers) < len(first.optimizers)
         ):
             return "the ranks have different models or optimizers"
@@ -99,43 +99,54 @@ class Evidence:
     @cached_property
     def is_tied(self) -> bool:
         """Whether something ties the ranks together, so that they should train the same model."""
-        if self.is_split:
+        if self.why_split:
             return False
-        return bool(self.ranks[0].wrapped) or self.is_sharded or self.combines_gradients
+        return bool(self.reports[0].wrapped) or self.is_sharded or self.combines_gradients
 
     @property
     def why_untied(self) -> str:
         """Why the ranks may differ, if nothing ties them together."""
-        return self.is_split or "nothing was seen that ties the ranks"
+        return self.why_split or "nothing was seen that ties the ranks"
 
     @property
     def why_no_steps(self) -> str:
         """Why no steps are compared: none was seen, or nothing ties the ranks together."""
-        return self.why_untied if self.steps else NO_STEP
+        return self.why_untied if self.step_count else NO_STEP
 
     @property
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """All pairs of ranks, as their places in `ranks`."""
-        return combinations(range(self.count), 2)
+        """All pairs of ranks, as their indices in `reports`."""
+        return combinations(range(self.world_size), 2)
 
-    def training_passes(self, place: int) -> list[LoaderPass]:
-        """The passes over loaders that fed the training on the rank at a place in `ranks`."""
-        loader_passes = self.ranks[place].loader_passes
+    def training_passes(self, rank_index: int) -> list[LoaderPass]:
+        """The passes over loaders that fed the training on the rank at this index of `reports`."""
+        loader_passes = self.reports[rank_index].loader_passes
         return [loader_pass for loader_pass in loader_passes if loader_pass.batches]
 
     @property
-    def training_rows(self) -> list[tuple[LoaderPass, ...]]:
-        """The passes over loaders that fed the training; each row holds one pass of every rank."""
-        return list(zip(*map(self.training_passes, range(self.count)), strict=False))
+    def all_training_passes(self) -> list[LoaderPass]:
+        """The passes over loaders that fed the training, of one rank after the other."""
+        return [
+            loader_pass
+            for rank_index in range(self.world_size)
+            for loader_pass in self.training_passes(rank_index)
+        ]
+
+    @property
+    def training_passes_on_ranks(self) -> list[tuple[LoaderPass, ...]]:
+        """The passes over loaders that fed the training, each as every rank made it."""
+        return list(zip(*map(self.training_passes, range(self.world_size)), strict=False))
 
     @property
     def first_training_pass(self) -> LoaderPass | None:
         """The pass over a loader that fed the first steps of the first rank."""
         return next(iter(self.training_passes(0)), None)
 
-    def backward_passes(self, row: Sequence[OptimizerStep]) -> list[tuple[BackwardPass, ...]]:
-        """The backward passes of a step; each row holds one pass of every rank."""
-        return list(zip(*[step.latest for step in row], strict=False))
+    def backward_passes(
+        self, step_on_ranks: Sequence[OptimizerStep]
+    ) -> list[tuple[BackwardPass, ...]]:
+        """The backward passes of a step, each as every rank made it."""
+        return list(zip(*[step.passes for step in step_on_ranks], strict=False))
 
     def partial_change(self, since: Sequence[int], until: Sequence[int]) -> tuple[str, list[int]]:
         """The last line that changed weights on only some ranks, and those ranks; "" if none did.
@@ -143,27 +154,27 @@ class Evidence:
         `since` and `until` have a number of backward passes for each rank. Only changes between
         the two count.
         """
-        spans = list(zip(self.ranks, since, until, strict=True))
-        by_rank = [[c.line for c in rank.changes if a <= c.passes < b] for rank, a, b in spans]
+        spans = list(zip(self.reports, since, until, strict=True))
+        by_rank = [
+            [c.line for c in report.changes if a <= c.passes_so_far < b] for report, a, b in spans
+        ]
         for own_lines in by_rank:
             for line in reversed(own_lines):
                 ranks = [
-                    rank
-                    for rank, lines in zip(self.rank_ids, by_rank, strict=True)
-                    if line in lines
+                    rank for rank, lines in zip(self.ranks, by_rank, strict=True) if line in lines
                 ]
-                if len(ranks) < self.count:
+                if len(ranks) < self.world_size:
                     return line, ranks
         return "", []
 
     def by_rank(self, values: Sequence[object]) -> str:
         """The values as text, such as "rank 0: 1, rank 1: 2"."""
-        pairs = zip(self.rank_ids, values, strict=True)
+        pairs = zip(self.ranks, values, strict=True)
         return ", ".join(f"rank {rank}: {value}" for rank, value in pairs)
 
     def unseen(self, probe: str) -> str:
         """The error of the probe with this name on the first rank where it failed, or ""."""
-        return next((rank.unseen[probe] for rank in self.ranks if probe in rank.unseen), "")
+        return next((report.unseen[probe] for report in self.reports if probe in report.unseen), "")
 
 
 def _shapes(optimizer: OptimizerReport) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -171,15 +182,10 @@ def _shapes(optimizer: OptimizerReport) -> tuple[tuple[str, ...], tuple[int, ...
     return tuple(optimizer.shapes), () if optimizer.sharded else tuple(optimizer.counts)
 
 
-def ranks_in_words(ranks: Sequence[int]) -> str:
-    """The ranks as text: "rank 1", "ranks 0 and 2"."""
-    return f"rank{'s' if len(ranks) > 1 else ''} {' and '.join(map(str, ranks))}"
-
-
 def odd_rank(values: Sequence[object], ranks: Sequence[int]) -> int | None:
     """The one rank whose value differs while all others agree; None with two ranks."""
-    for place, value in enumerate(values):
-        others = [other for at, other in enumerate(values) if at != place]
+    for rank_index, value in enumerate(values):
+        others = [other for at, other in enumerate(values) if at != rank_index]
         if len(others) > 1 and len(set(others)) == 1 and value != others[0]:
-            return ranks[place]
+            return ranks[rank_index]
     return None

@@ -1,6 +1,6 @@
 """One optimizer on all ranks: line up its steps, and classify each gradient."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -33,18 +33,24 @@ class HookEffect(NamedTuple):
 
 def _hook_effects(gradients: StepGradients) -> dict[int, HookEffect]:
     """The effect of all hooks on each parameter that has one, in the last backward pass."""
-    by_place: dict[int, HookEffect] = {}
+    by_param: dict[int, HookEffect] = {}
     flat = gradients.samples("hooked") if gradients.hooked else np.zeros(0)
     at = 0
-    for place, size, line in gradients.hooked:
+    for param_index, size, line in gradients.hooked:
         before, after = flat[at : at + size], flat[at + size : at + 2 * size]
         at += 2 * size
-        previous = by_place.get(place)
+        previous = by_param.get(param_index)
         if previous is not None and np.array_equal(previous.after, before):  # it ran just before
             line = previous.line if np.array_equal(before, after) else line
             before = previous.before
-        by_place[place] = HookEffect(line, before, after)
-    return by_place
+        by_param[param_index] = HookEffect(line, before, after)
+    return by_param
+
+
+def unequal_places(by_rank: Sequence[Sequence[object]]) -> list[int]:
+    """The places at which the lists of the ranks, which have the same length, differ."""
+    columns = zip(*by_rank, strict=True)
+    return [place for place, column in enumerate(columns) if len(set(column)) > 1]
 
 
 class OptimizerOnRanks:
@@ -57,19 +63,28 @@ class OptimizerOnRanks:
     def names(self) -> list[str]:
         """The names of its parameters, or their numbers if the names are unknown."""
         plain = self.on_rank[0].names
-        return [name or f"parameter {place}" for place, name in enumerate(plain)]
+        return [name or f"parameter {param_index}" for param_index, name in enumerate(plain)]
+
+    def names_of(self, param_indices: Iterable[int]) -> list[str]:
+        """The names of the parameters with these indices."""
+        names = self.names
+        return [names[param_index] for param_index in param_indices]
 
     @cached_property
     def skip(self) -> tuple[int, int] | None:
-        """The first step that a rank skipped, from 1, and that rank's place; None if none did.
+        """The first step that a rank skipped, from 1, and that rank's index; None if none did.
 
         DDP's averages and collectives are the same on all ranks, so counting them tells which steps
         belong together. A rank that only ends earlier has skipped nothing.
         """
         steps = [report.watched for report in self.on_rank]
-        key = "order" if steps[0] and any(step.order for step in steps[0]) else "passes"
-        for number, row in enumerate(zip(*steps, strict=False)):
-            orders = [getattr(step, key) for step in row]
+        key = (
+            "collectives_so_far"
+            if steps[0] and any(step.collectives_so_far for step in steps[0])
+            else "passes_so_far"
+        )
+        for number, step_on_ranks in enumerate(zip(*steps, strict=False)):
+            orders = [getattr(step, key) for step in step_on_ranks]
             if len(set(orders)) > 1:
                 return number + 1, int(np.argmax(orders))
         return None
@@ -77,16 +92,17 @@ class OptimizerOnRanks:
     @cached_property
     def steps(self) -> list[tuple[OptimizerStep, ...]]:
         """The steps that all ranks took together, up to the first skipped one."""
-        rows = list(zip(*[report.watched for report in self.on_rank], strict=False))
-        return rows[: self.skip[0] - 1] if self.skip else rows
+        steps = list(zip(*[report.watched for report in self.on_rank], strict=False))
+        return steps[: self.skip[0] - 1] if self.skip else steps
 
     @cached_property
     def sampled_steps(self) -> list[tuple[int, tuple[OptimizerStep, ...]]]:
         """The steps whose gradients were sampled, with their numbers, from 1."""
         return [
-            (number, row)
-            for number, row in enumerate(self.steps, 1)
-            if all(step.gradients.encoded for step in row) and not any(step.closure for step in row)
+            (number, step_on_ranks)
+            for number, step_on_ranks in enumerate(self.steps, 1)
+            if all(step.gradients.encoded for step in step_on_ranks)
+            and not any(step.closure for step in step_on_ranks)
         ]
 
     def parts(self, flat: np.ndarray) -> Iterator[np.ndarray]:
@@ -95,55 +111,60 @@ class OptimizerOnRanks:
         for start, end in pairwise(np.cumsum([0, *counts])):
             yield flat[..., start:end]
 
-    def samples(self, row: Sequence[OptimizerStep], name: str) -> np.ndarray:
+    def samples(self, step_on_ranks: Sequence[OptimizerStep], name: str) -> np.ndarray:
         """The samples of a step's gradients of this name, with shape (ranks, values).
 
         Gradients that were left over from before the step are subtracted from `first` and `used`.
         """
-        values = np.stack([step.gradients.samples(name) for step in row])
+        values = np.stack([step.gradients.samples(name) for step in step_on_ranks])
         if name in ("first", "used"):
-            values = values - np.stack([step.gradients.samples("base") for step in row])
+            values = values - np.stack([step.gradients.samples("base") for step in step_on_ranks])
         return values
 
     @cached_property
     def kinds(self) -> list[StepKinds]:
         """The kinds of all gradients, in each step whose gradients were sampled."""
         kinds = []
-        for number, row in self.sampled_steps:
-            own = list(self.parts(self.samples(row, "own")))
-            places = [list(self.parts(self.samples(row, place))) for place in ("first", "used")]
+        for number, step_on_ranks in self.sampled_steps:
+            own = list(self.parts(self.samples(step_on_ranks, "own")))
+            moments = [
+                list(self.parts(self.samples(step_on_ranks, moment)))
+                for moment in ("first", "used")
+            ]
             first, used = (
-                [gradient_kind(o, n) for o, n in zip(own, place, strict=True)] for place in places
+                [gradient_kind(o, n) for o, n in zip(own, moment, strict=True)]
+                for moment in moments
             )
             kinds.append(StepKinds(number, first, used))
         return kinds
 
     def mostly(self, name: str) -> list[int]:
         """The parameters whose used gradient is of this kind in most steps that have a gradient."""
-        places = []
-        for place in range(len(self.names)):
-            kinds = [step.used[place] for step in self.kinds if step.used[place].name != NONE]
+        param_indices = []
+        for param_index in range(len(self.names)):
+            kinds = [
+                step.used[param_index] for step in self.kinds if step.used[param_index].name != NONE
+            ]
             fitting = [
                 candidate for candidate in kinds if candidate.name == name and candidate.distinct
             ]
             if len(fitting) > MAJORITY * len(kinds):
-                places.append(place)
-        return places
+                param_indices.append(param_index)
+        return param_indices
 
     @cached_property
     def trained(self) -> list[int]:
         """The parameters that had a gradient in at least one step."""
         return [
-            place
-            for place in range(len(self.names))
-            if any(step.used[place].name != NONE for step in self.kinds)
+            param_index
+            for param_index in range(len(self.names))
+            if any(step.used[param_index].name != NONE for step in self.kinds)
         ]
 
     @cached_property
     def unequal_at_start(self) -> list[int]:
         """The parameters that differ between the ranks before the first step."""
-        marks = zip(*[step.before for step in self.steps[0]], strict=True) if self.steps else ()
-        return [place for place, column in enumerate(marks) if len(set(column)) > 1]
+        return unequal_places([step.before for step in self.steps[0]]) if self.steps else []
 
     @cached_property
     def own_parts(self) -> set[int]:
@@ -169,27 +190,27 @@ class OptimizerOnRanks:
                 numbers.append(number)
         return numbers
 
-    def hook_effects(self, row: Sequence[OptimizerStep]) -> dict[int, HookEffect]:
+    def hook_effects(self, step_on_ranks: Sequence[OptimizerStep]) -> dict[int, HookEffect]:
         """The effect of all hooks on each parameter that has one; arrays are (ranks, values).
 
         On a rank without a hook on the parameter, the gradients before and after are all ones.
         """
-        by_rank = [_hook_effects(step.gradients) for step in row]
-        by_place = {}
-        for place in sorted(set().union(*by_rank)):
-            first = next(effects[place] for effects in by_rank if place in effects)
+        by_rank = [_hook_effects(step.gradients) for step in step_on_ranks]
+        by_param = {}
+        for param_index in sorted(set().union(*by_rank)):
+            first = next(effects[param_index] for effects in by_rank if param_index in effects)
             unhooked = HookEffect("", np.ones(first.after.size), np.ones(first.after.size))
-            on_ranks = [effects.get(place, unhooked) for effects in by_rank]
+            on_ranks = [effects.get(param_index, unhooked) for effects in by_rank]
             if len({effect.before.size for effect in on_ranks}) == 1:
                 _, before, after = zip(*on_ranks, strict=True)
-                by_place[place] = HookEffect(first.line, np.stack(before), np.stack(after))
-        return by_place
+                by_param[param_index] = HookEffect(first.line, np.stack(before), np.stack(after))
+        return by_param
 
     @cached_property
     def shard_factors(self) -> list[tuple[int, list[float]]]:
         """The number of each step, and the factor by which each rank scaled its gradient shard."""
         return [
-            (number, [step.scale for step in row])
-            for number, row in enumerate(self.steps, 1)
-            if all(step.scale for step in row)
+            (number, [step.scale for step in step_on_ranks])
+            for number, step_on_ranks in enumerate(self.steps, 1)
+            if all(step.scale for step in step_on_ranks)
         ]

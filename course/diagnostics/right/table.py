@@ -1,6 +1,6 @@
 """The table of what was compared: each row is equal, differs, or was not seen, with a reason."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from course.diagnostics.finding import Finding
@@ -55,8 +55,16 @@ class Row:
         return {"row": self.name, "state": self.state, "says": self.says}
 
 
-Result = Iterator[Finding | Row]
+Result = list[Finding | Row]
 Rule = Callable[[Evidence], Result]
+
+
+def first_of(name: str, judges: Iterable[Callable[..., Finding | None]], *args: object) -> Result:
+    """The first finding of the judges, with the row of this name; empty if they find nothing."""
+    for judge in judges:
+        if finding := judge(*args):
+            return [Row(name, DIFFERS, finding.says), finding]
+    return []
 
 
 def shorten(names: list[str]) -> str:

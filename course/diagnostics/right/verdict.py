@@ -56,7 +56,8 @@ def judge(ranks: Sequence[TrainingReport]) -> Verdict:
     for name in table.ORDER:
         rows.setdefault(name, Row(name, NOT_SEEN, "nothing of it was seen"))
     ordered = sorted(_unexplained(findings), key=_sort_key)
-    return Verdict(ordered, [rows[name] for name in table.ORDER], evidence.rank_ids, evidence.steps)
+    in_order = [rows[name] for name in table.ORDER]
+    return Verdict(ordered, in_order, evidence.ranks, evidence.step_count)
 
 
 def _unexplained(findings: list[Finding]) -> list[Finding]:

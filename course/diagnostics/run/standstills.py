@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from course.core import call_site
-from course.diagnostics.finding import Finding
+from course.diagnostics.finding import Finding, ranks_in_words
 from course.diagnostics.run import call_sites, causes, divergence, failures
 from course.diagnostics.watch.calls import POINT_TO_POINT
 from course.diagnostics.watch.rank_states import RankState
@@ -101,7 +101,7 @@ def _not_joined(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     site = next(iter(joining.values()))
     world = max(state.snapshot.world for state in ranks)
     missing = sorted(set(range(world)) - set(joining))
-    names = _rank_names(missing) if missing else "others"
+    names = ranks_in_words(missing) if missing else "others"
     return causes.NOT_JOINED.finding(
         f"{_who_waits(joining, site)} for {names}: of {world} ranks, {len(joining)} have come.",
         where=site.at,
@@ -119,7 +119,7 @@ def _ended_rank(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     if any(state.snapshot.error for state in dead):
         failed = failures.findings(dead)[0]
         return replace(failed, says=f"{_who_waits(waiting, site)}. {failed.says}")
-    names = _rank_names([state.rank for state in dead], True)
+    names = ranks_in_words([state.rank for state in dead], True)
     how = "has ended" if len(dead) == 1 else "have ended"
     return causes.ENDED_RANK.finding(
         f"{names} {how}. {_who_waits(waiting, site)}, and a collective ends when every rank has "
@@ -155,7 +155,7 @@ def _missing_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     else:
         says = (
             f"{_who_waits(waiting, site)}. A collective ends when every rank has called it, and "
-            f"{_rank_names(absent)} did not call {site.call}: {what}."
+            f"{ranks_in_words(absent)} did not call {site.call}: {what}."
         )
     first = sites[absent[0]]
     rank = absent[0] if len(absent) == 1 else None
@@ -206,19 +206,7 @@ def _stands(rank: int, site: call_site.CallSite | None) -> str:
     return f"rank {rank} {site.brief if site else call_site.OUTSIDE}"
 
 
-def _rank_names(ranks: Collection[int], capital: bool = False) -> str:
-    """Ranks in words: "rank 1", "ranks 1 and 3", "ranks 0 to 6"."""
-    ranks = sorted(ranks)
-    lead = "Rank" if capital else "rank"
-    if len(ranks) == 1:
-        return f"{lead} {ranks[0]}"
-    if len(ranks) > 2 and ranks == list(range(ranks[0], ranks[-1] + 1)):
-        return f"{lead}s {ranks[0]} to {ranks[-1]}"
-    shown = [str(rank) for rank in ranks[:8]]
-    return f"{lead}s {', '.join(shown[:-1])} and {shown[-1]}"
-
-
 def _who_waits(ranks: Collection[int], site: call_site.CallSite) -> str:
     """Ranks and the call in which they wait: "Ranks 0 and 2 wait in barrier at train.py:30"."""
     verb = "waits" if len(ranks) == 1 else "wait"
-    return f"{_rank_names(ranks, True)} {verb} in {site.call} at {site.at}"
+    return f"{ranks_in_words(ranks, True)} {verb} in {site.call} at {site.at}"

@@ -51,21 +51,23 @@ def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool
     weights = [start.copy() if equal_start else random.normal(size=len(start)) for _ in made]
     for number in range(1, STEPS + 1):
         own = random.normal(size=(count, sum(COUNTS)))
-        for place, rank in enumerate(made):
-            before = checksums(weights[place])
+        for rank_index, rank in enumerate(made):
+            before = checksums(weights[rank_index])
             step = OptimizerStep(
                 number * passes, number, LINE, [0.1], "momentum=0", before, [], True
             )
-            step.latest = [_backward_pass(place, number, index, passes) for index in range(passes)]
-            step.got = step.gradients.clean = [True, True]
+            step.passes = [
+                _backward_pass(rank_index, number, index, passes) for index in range(passes)
+            ]
+            step.has_gradient = step.gradients.clean = [True, True]
             values = {"own": own, "first": own.mean(0), "used": own.mean(0), "step": step,
-                       "base": np.zeros(sum(COUNTS)), "weights": weights[place]}  # fmt: skip
+                       "base": np.zeros(sum(COUNTS)), "weights": weights[rank_index]}  # fmt: skip
             if fault:
-                fault(place, number, values)
-            weights[place] = values["weights"] - step.rates[0] * values["used"]
-            step.after = checksums(weights[place])
-            step.norms = [float(np.linalg.norm(weights[place]))] * 2
-            step.gradients.keep("own", values["own"][place])
+                fault(rank_index, number, values)
+            weights[rank_index] = values["weights"] - step.rates[0] * values["used"]
+            step.after = checksums(weights[rank_index])
+            step.norms = [float(np.linalg.norm(weights[rank_index]))] * 2
+            step.gradients.keep("own", values["own"][rank_index])
             step.gradients.keep("base", values["base"])
             for name in ("first", "used"):
                 step.gradients.keep(name, values[name] + values["base"])
@@ -84,28 +86,29 @@ def _rank(number: int, count: int, ddp: bool) -> TrainingReport:
     rank = TrainingReport(
         number, count, count, "here", "gloo", optimizers=[optimizer], is_over=True
     )
-    rank.passes = STEPS
+    rank.passes_so_far = STEPS
     rank.wrapped = [DdpModel("train.py:19", NAMES, checksums(np.zeros(sum(COUNTS))))] if ddp else []
     return rank
 
 
 def _backward_pass(rank: int, step: int, index: int, passes: int) -> BackwardPass:
-    rows = [zlib.crc32(f"{rank} {step} {index} {row}".encode()) for row in range(BATCH)]
+    samples = [zlib.crc32(f"{rank} {step} {index} {sample}".encode()) for sample in range(BATCH)]
     part = LossTerm("NllLoss", BATCH, 1 / BATCH / passes)
     return BackwardPass(
-        "train.py:29", "train.py:28", rows, "training", "float32", True, parts=[part], loss=1.0
+        "train.py:29", "train.py:28", samples, "training", "float32", True, parts=[part], loss=1.0
     )
 
 
 def loader_pass(rank: int, epoch: int = 0, **more: object) -> LoaderPass:
     """A pass over a loader with a DistributedSampler; no other rank has its samples."""
-    rows = [
-        [zlib.crc32(f"{rank} {epoch} {batch} {row}".encode()) for row in range(BATCH)]
+    samples = [
+        [zlib.crc32(f"{rank} {epoch} {batch} {sample}".encode()) for sample in range(BATCH)]
         for batch in range(4)
     ]
     plain = {"kind": "DistributedSampler",
              "length": 1000, "epoch": epoch, "seed": 0, "rank": rank, "replicas": 2,
-             "shuffles": True, "batches": 4, "rows": rows, "opened_at": "train.py:25"}  # fmt: skip
+             "shuffles": True, "batches": 4, "samples": samples,
+             "opened_at": "train.py:25"}  # fmt: skip
     return LoaderPass(1, 2, made_at="train.py:15", **plain | more)
 
 

@@ -70,7 +70,7 @@ def test_a_loss_that_grows_with_the_batch_is_not_judged() -> None:
     ranks = made.ranks()
     alone = one_process(ranks, 2)
     for parts in ([LossTerm("NllLoss", 16, 1 / 8)], [LossTerm("NllLoss", 16, 1.0)], []):
-        alone.optimizers[0].watched[0].latest[0].parts = parts
+        alone.optimizers[0].watched[0].passes[0].parts = parts
         outcome = against_one.compare(ranks, alone)
         assert outcome.row.state == DIFFERS and outcome.findings == []
         assert "not judged" in outcome.row.says
@@ -110,7 +110,7 @@ def test_a_mean_of_means_is_proven_by_the_weights() -> None:
 def test_targets_that_are_nearly_as_many_are_not_judged() -> None:
     def nearly(rank: int, step: int, values: dict) -> None:
         terms = 100 + 5 * rank
-        values["step"].latest[0].parts = [LossTerm("NllLoss", terms, 1 / terms)]
+        values["step"].passes[0].parts = [LossTerm("NllLoss", terms, 1 / terms)]
 
     ranks = made.ranks(fault=nearly)
     outcome = against_one.compare(ranks, one_process(ranks, by=[100, 105]))
@@ -123,7 +123,7 @@ def test_unaveraged_gradients_are_named_only_if_ddp_is_bypassed() -> None:
         outcome = against_one.compare(ranks, one_process(ranks))
         assert outcome.row.state == DIFFERS and outcome.findings == []
     for rank in ranks:
-        rank.optimizers[0].watched[0].latest[0].bypassed = made.LINE
+        rank.optimizers[0].watched[0].passes[0].bypassed = made.LINE
     assert named(against_one.compare(ranks, one_process(ranks))) == ["not averaged"]
 
 
@@ -140,9 +140,9 @@ def test_clipping_is_left_out_of_the_comparison() -> None:
     ("why", "spoil"),
     [
         ("batch norm", lambda ranks, alone: setattr(ranks[1], "batch_norm", True)),
-        ("random", lambda ranks, alone: setattr(_first(ranks[0]).latest[0], "noise", 7)),
+        ("random", lambda ranks, alone: setattr(_first(ranks[0]).passes[0], "noise", 7)),
         ("other weights", lambda ranks, alone: setattr(_first(alone), "before", [1, 2])),
-        ("other samples", lambda ranks, alone: setattr(_first(alone).latest[0], "rows", [1])),
+        ("other samples", lambda ranks, alone: setattr(_first(alone).passes[0], "samples", [1])),
         ("as a whole", lambda ranks, alone: None),
         ("are odd", lambda ranks, alone: alone.unseen.update(batches="the batches are odd")),
     ],
@@ -167,7 +167,7 @@ def test_a_process_that_begins_with_other_weights_is_not_compared() -> None:
 def test_other_passes_or_parameters_and_broken_gradients_are_not_compared() -> None:
     ranks = made.ranks()
     more, other, broken = one_process(ranks), one_process(ranks), one_process(ranks)
-    _first(more).latest.append(_first(more).latest[0])
+    _first(more).passes.append(_first(more).passes[0])
     other.optimizers[0].counts = [48]
     _first(broken).gradients.keep("used", np.full(sum(made.COUNTS), np.nan))
     for alone in (more, other, broken):

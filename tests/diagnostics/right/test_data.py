@@ -36,8 +36,8 @@ def test_each_sample_comes_once_in_an_epoch() -> None:
     plain = {"kind": "RandomSampler", "replicas": None, "epoch": None, "seed": None}
     ranks = with_epochs([0], [0])
     for rank in ranks:
-        rows = [list(range(at, at + 8)) for at in range(rank.rank * 10, 40, 8)]
-        rank.loader_passes = [replace(rank.loader_passes[0], rows=rows, **plain)]
+        samples = [list(range(at, at + 8)) for at in range(rank.rank * 10, 40, 8)]
+        rank.loader_passes = [replace(rank.loader_passes[0], samples=samples, **plain)]
     assert named(ranks) == [("repeated data", None)]
     for rank in ranks:
         rank.loader_passes[0].library = "accelerate"  # which repeats some at the end
@@ -50,8 +50,8 @@ def test_each_sample_comes_once_in_an_epoch() -> None:
 def test_workers_that_all_give_the_whole_stream_are_named() -> None:
     twice = [[1, 2], [1, 2], [3, 4], [3, 4]]
     plain = {"kind": "", "replicas": None, "epoch": None, "stream": True, "workers": 2}
-    assert named(with_epochs([0], [0], **plain, rows=twice)) == [("repeated data", None)]
-    assert named(with_epochs([0], [0], **plain, rows=[[1], [2], [3], [4]])) == []
+    assert named(with_epochs([0], [0], **plain, samples=twice)) == [("repeated data", None)]
+    assert named(with_epochs([0], [0], **plain, samples=[[1], [2], [3], [4]])) == []
 
 
 def test_workers_of_two_ranks_that_draw_the_same_numbers_are_named() -> None:
@@ -143,7 +143,7 @@ def with_own_samplers(*orders: list[int], **more: object) -> list[TrainingReport
     ranks = made.ranks(len(orders))
     for rank, order in zip(ranks, orders, strict=True):
         plain = {"kind": "", "replicas": None, "epoch": None, "is_over": True, "length": 64,
-                 "drawn": 4, "given": len(order), "rows": [],
+                 "drawn": 4, "given": len(order), "samples": [],
                  "chosen": [(index, place) for place, index in enumerate(order)]}  # fmt: skip
         rank.loader_passes = [made.loader_pass(rank.rank, **plain | more)]
     return ranks
@@ -171,7 +171,7 @@ def test_ranks_that_read_the_same_stream_are_named() -> None:
     near = sorted(range(400), key=lambda at: at + random.Random(at).randrange(40))
     plain = {"stream": True, "length": 0, "is_over": False}
     assert named(with_own_samplers(list(range(400)), near, **plain)) == [("repeated data", None)]
-    same = {"rows": [[1, 2], [3, 4]]}  # of which each rank may take its part
+    same = {"samples": [[1, 2], [3, 4]]}  # of which each rank may take its part
     assert named(with_own_samplers(list(range(400)), near, **plain | same)) == []
     permuted = random.Random(0).sample(range(400), 400)
     assert named(with_own_samplers(list(range(400)), permuted, **plain)) == []
@@ -202,7 +202,7 @@ def test_all_ranks_take_up_the_optimizers_state() -> None:
     ranks = resumed("train.py:15", "")
     for step in ranks[1].optimizers[0].watched:
         step.after = [mark + 1 for mark in step.after]
-        step.before = [mark + 1 for mark in step.before] if step.passes > 1 else step.before
+        step.before = [mark + 1 for mark in step.before] if step.passes_so_far > 1 else step.before
     assert named(ranks) == [("resume", None)]
 
 
@@ -228,5 +228,5 @@ def test_a_state_that_the_script_saves_is_loaded_too() -> None:
         rank.loads = [made.load(saves=True)]
     assert named(ranks) == [("resume", None)]
     for rank in ranks:
-        rank.loads = [made.load(saves=True, passes=12)]
+        rank.loads = [made.load(saves=True, passes_so_far=12)]
     assert named(ranks) == []  # the best weights, to be tested at the end

@@ -9,7 +9,7 @@ import pytest
 from course.core.files import ROOT
 from course.diagnostics import RightAnswer
 from course.diagnostics.right import table
-from course.diagnostics.right.table import NOT_SEEN
+from course.diagnostics.right.table import EQUAL, NOT_SEEN
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PLANTS = Path(__file__).with_name("plants")
@@ -40,30 +40,85 @@ PLANTED = [
     ("sharded", "learning rate", 2, "learning rate", None, "# optimizer"),
     ("sharded", "mode", 2, "mode", 0, ""),
 ]
-# Script, how it averages, fault; then the finding's name, its rank, and the text at its line.
-AROUND = [
-    ("evaluates", "with_ddp", "share", "evaluation", 0, "# evaluation"),
-    ("evaluates", "with_accelerate", "share", "evaluation", 0, "# evaluation"),
-    ("evaluates", "by_hand", "repeats", "evaluation", None, "# evaluation"),
-    ("evaluates", "with_accelerate", "repeats", "evaluation", None, "# evaluation"),
-    ("evaluates", "with_ddp", "rank 0", "evaluation", 0, "# evaluation"),
-    ("evaluates", "with_accelerate", "rank 0", "evaluation", 0, "# evaluation"),
-    ("resumes", "by_hand", "rank 0", "resume", None, "# optimizer"),
-    ("resumes", "with_accelerate", "rank 0", "resume", None, "# optimizer"),
-    ("resumes", "with_ddp", "other steps", "resume", None, "# load"),
-    ("resumes", "with_accelerate", "other steps", "resume", None, "# load"),
-    ("resumes", "with_ddp", "no state", "resume", None, "# load"),
-    ("resumes", "with_accelerate", "no state", "resume", None, "# load"),
-    ("resumes", "with_ddp", "first epoch", "resume", None, "# epochs"),
-    ("resumes", "by_hand", "first epoch", "resume", None, "# epochs"),
+# Script, how it averages, fault, number of ranks; then the finding's name, its rank, and the text
+# at its line.
+BY_TOPIC = [
+    ("evaluates", "with_ddp", "share", 2, "evaluation", 0, "# evaluation"),
+    ("evaluates", "with_accelerate", "share", 2, "evaluation", 0, "# evaluation"),
+    ("evaluates", "by_hand", "repeats", 2, "evaluation", None, "# evaluation"),
+    ("evaluates", "with_accelerate", "repeats", 2, "evaluation", None, "# evaluation"),
+    ("evaluates", "with_ddp", "rank 0", 2, "evaluation", 0, "# evaluation"),
+    ("evaluates", "with_accelerate", "rank 0", 2, "evaluation", 0, "# evaluation"),
+    ("gathers", "with_accelerate", "counted", 2, "evaluation", None, "# counted"),
+    ("gathers", "with_accelerate", "in_an_object", 3, "evaluation", None, "# in an object"),
+    ("gathers", "with_ddp", "counted", 3, "evaluation", None, "# counted"),
+    ("gathers", "by_hand", "in_an_object", 2, "evaluation", None, "# in an object"),
+    ("resumes", "by_hand", "rank 0", 2, "resume", None, "# optimizer"),
+    ("resumes", "with_accelerate", "rank 0", 2, "resume", None, "# optimizer"),
+    ("resumes", "with_ddp", "other steps", 2, "resume", None, "# load"),
+    ("resumes", "with_accelerate", "other steps", 2, "resume", None, "# load"),
+    ("resumes", "with_ddp", "no state", 2, "resume", None, "# load"),
+    ("resumes", "with_accelerate", "no state", 2, "resume", None, "# load"),
+    ("resumes", "with_ddp", "first epoch", 2, "resume", None, "# epochs"),
+    ("resumes", "by_hand", "first epoch", 2, "resume", None, "# epochs"),
+    ("averages", "with_ddp", "copied before", 2, "other model", None, "# average"),
+    ("averages", "with_ddp", "late", 3, "other model", None, "# average"),
+    ("averages", "by_hand", "copied before", 3, "other model", None, "# average"),
+    ("averages", "with_accelerate", "late", 2, "other model", None, "# average"),
+    ("averages", "with_accelerate", "built late", 2, "other model", None, "# teacher"),
+    ("losses", "with_ddp", "own positives", 2, "mean of means", None, "# call"),
+    ("losses", "by_hand", "own positives", 3, "mean of means", None, "# call"),
+    ("losses", "with_accelerate", "own positives", 2, "mean of means", None, "# call"),
+    ("losses", "with_ddp", "smooth, added", 2, "factor", None, "# backward"),
+    ("losses", "by_hand", "smooth, added", 3, "factor", None, "# backward"),
+    ("shares", "with_ddp", "own order", 2, "repeated data", None, "# loader"),
+    ("shares", "by_hand", "own order", 3, "repeated data", None, "# loader"),
+    ("shares", "with_accelerate", "own order", 2, "repeated data", None, "prepare("),
+    ("shares", "with_ddp", "one stream", 3, "repeated data", None, "# loader"),
+    ("shares", "by_hand", "one stream and workers", 2, "repeated data", None, "# loader"),
+    ("shares", "with_accelerate", "one stream", 2, "repeated data", None, "# loader"),
 ]
 MAKES = ["with_ddp", "by_hand", "with_accelerate"]
-RIGHT_AROUND = [
-    *[("evaluates", make, "none") for make in MAKES],
-    *[("evaluates", make, "each its own") for make in MAKES],
-    *[("evaluates", make, "rank 0 evaluates all") for make in MAKES],
-    *[("resumes", make, "none") for make in MAKES],
-    *[("resumes", make, "starts from it") for make in MAKES],
+# Script, how it averages, what it does, number of ranks; then a row of the table, and its state.
+RIGHT_BY_TOPIC = [
+    *[("evaluates", make, "none", 2, "", "") for make in MAKES],
+    *[("evaluates", make, "each its own", 2, "", "") for make in MAKES],
+    *[("evaluates", make, "rank 0 evaluates all", 2, "", "") for make in MAKES],
+    ("gathers", "with_accelerate", "for_metrics", 2, "", ""),
+    ("gathers", "with_accelerate", "cut_in_the_loop", 3, "", ""),
+    ("gathers", "with_ddp", "cut_in_the_loop", 2, "", ""),
+    ("gathers", "with_accelerate", "cut_later", 2, "", ""),
+    ("gathers", "with_accelerate", "masked", 2, "", ""),
+    ("gathers", "by_hand", "masked", 3, "", ""),
+    ("gathers", "with_accelerate", "fits", 2, "", ""),
+    ("gathers", "with_ddp", "fits", 3, "", ""),
+    *[("resumes", make, "none", 2, "", "") for make in MAKES],
+    *[("resumes", make, "starts from it", 2, "", "") for make in MAKES],
+    ("averages", "with_ddp", "copied after", 3, table.OTHERS, EQUAL),
+    ("averages", "with_accelerate", "copied after", 2, table.OTHERS, EQUAL),
+    ("averages", "with_ddp", "each its own copy", 2, table.OTHERS, EQUAL),
+    ("averages", "by_hand", "rank 0 alone", 2, table.OTHERS, NOT_SEEN),
+    ("averages", "with_ddp", "by turns", 2, table.OTHERS, NOT_SEEN),
+    ("averages", "sharded", "copied after", 2, table.OTHERS, NOT_SEEN),  # each rank has a shard
+    ("losses", "with_ddp", "all positives", 2, table.TARGET, EQUAL),
+    ("losses", "with_accelerate", "all positives", 3, table.TARGET, EQUAL),
+    ("losses", "with_ddp", "each image", 2, table.TARGET, NOT_SEEN),
+    ("losses", "by_hand", "one part", 2, table.TARGET, NOT_SEEN),
+    ("losses", "with_ddp", "smooth, divided", 2, table.TARGET, EQUAL),
+    ("losses", "with_accelerate", "smooth, divided", 3, table.TARGET, EQUAL),
+    ("shares", "with_ddp", "none", 3, "", ""),
+    ("shares", "with_accelerate", "none", 2, "", ""),
+    ("shares", "with_accelerate", "padded", 2, "", ""),
+    ("shares", "with_accelerate", "padded", 3, "", ""),
+    ("shares", "with_ddp", "with replacement", 2, "", ""),
+    ("shares", "by_hand", "repeated", 3, "", ""),
+    ("shares", "with_ddp", "repeated", 2, "", ""),
+    ("shares", "with_accelerate", "all streamed", 2, "", ""),
+    ("shares", "with_ddp", "all streamed", 3, "", ""),
+    ("shares", "by_hand", "all permuted", 2, "", ""),
+    ("shares", "with_ddp", "shards again", 2, "", ""),
+    ("shares", "with_ddp", "takes its part", 2, "", ""),
+    ("shares", "by_hand", "skips others'", 2, "", ""),
 ]
 # Scripts made from public reports: huggingface/trl#7245, huggingface/transformers#37932,
 # modelscope/ms-swift#10165, huggingface/accelerate#2926.
@@ -102,21 +157,23 @@ def test_a_planted_fault_is_named_first(
     is_first(judge(script, fault, str(tmp_path), count=count), script, what, rank, text)
 
 
-@pytest.mark.parametrize(("script", "make", "fault", "what", "rank", "text"), AROUND)
-def test_a_fault_around_the_training_is_named_first(
-    judge: object, tmp_path: Path, script: str, make: str, fault: str, what: str, rank: int | None,
-    text: str,
+@pytest.mark.parametrize(("script", "make", "fault", "count", "what", "rank", "text"), BY_TOPIC)
+def test_a_fault_of_one_topic_is_named_first(
+    judge: object, tmp_path: Path, script: str, make: str, fault: str, count: int, what: str,
+    rank: int | None, text: str,
 ) -> None:  # fmt: skip
     path = PLANTS / f"{script}.py"
-    is_first(judge(path, make, fault, str(tmp_path)), path, what, rank, text)
+    is_first(judge(path, make, fault, str(tmp_path), count=count), path, what, rank, text)
 
 
-@pytest.mark.parametrize(("script", "make", "fault"), RIGHT_AROUND)
-def test_what_looks_suspicious_around_a_training_is_left_alone(
-    judge: object, tmp_path: Path, script: str, make: str, fault: str
-) -> None:
-    answer = judge(PLANTS / f"{script}.py", make, fault, str(tmp_path))
+@pytest.mark.parametrize(("script", "make", "does", "count", "row", "state"), RIGHT_BY_TOPIC)
+def test_what_only_looks_like_a_fault_is_left_alone(
+    judge: object, tmp_path: Path, script: str, make: str, does: str, count: int, row: str,
+    state: str,
+) -> None:  # fmt: skip
+    answer = judge(PLANTS / f"{script}.py", make, does, str(tmp_path), count=count)
     finds_nothing(answer)
+    assert not row or {other.name: other.state for other in answer.rows}[row] == state
 
 
 @pytest.mark.parametrize("make", [*MAKES, "with_trainer"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from diagnostics.right import made
 from diagnostics.right.made import named
-from diagnostics.right.wrong import added, alone, hook, same_rows, undivided, unequal_targets
+from diagnostics.right.wrong import added, alone, hook, same_samples, undivided, unequal_targets
 
 from course.diagnostics.numerics.training import LossTerm
 from course.diagnostics.right import table, verdict
@@ -42,7 +42,7 @@ def test_what_nothing_ties_is_not_compared() -> None:
 
 @pytest.mark.parametrize("sends", [{"point": 40}, {"forward": 40}])
 def test_a_model_that_is_split_over_the_ranks_is_not_compared(sends: dict) -> None:
-    ranks = [replace(rank, sends=sends) for rank in made.ranks(fault=same_rows, ddp=False)]
+    ranks = [replace(rank, sends=sends) for rank in made.ranks(fault=same_samples, ddp=False)]
     judgement = verdict.judge(ranks)
     assert judgement.findings == [] and state(judgement, table.SAMPLES) == NOT_SEEN
 
@@ -70,7 +70,7 @@ def test_a_few_uneven_batches_are_no_fault() -> None:
 def test_a_sum_that_the_loss_has_divided_is_right() -> None:
     def divided(rank: int, step: int, values: dict) -> None:
         added(rank, step, values)
-        values["step"].latest[0].parts = [LossTerm("NllLoss", 8, 1 / 16)]
+        values["step"].passes[0].parts = [LossTerm("NllLoss", 8, 1 / 16)]
 
     assert named(made.ranks(fault=divided, ddp=False)) == []
 
@@ -78,7 +78,7 @@ def test_a_sum_that_the_loss_has_divided_is_right() -> None:
 def test_a_sum_of_losses_that_could_not_be_read_is_not_judged() -> None:
     def unread(rank: int, step: int, values: dict) -> None:
         added(rank, step, values)
-        values["step"].latest[0].parts = []
+        values["step"].passes[0].parts = []
 
     judgement = verdict.judge(made.ranks(fault=unread, ddp=False))
     assert judgement.findings == [] and state(judgement, table.TARGET) == NOT_SEEN
@@ -89,11 +89,11 @@ def test_several_losses_of_one_batch_may_be_added() -> None:
 
     def two_lines(rank: int, step: int, values: dict) -> None:
         undivided(rank, step, values)
-        values["step"].latest[1].line = "train.py:31"
+        values["step"].passes[1].line = "train.py:31"
 
     def one_batch(rank: int, step: int, values: dict) -> None:
         undivided(rank, step, values)
-        values["step"].latest[1].rows = values["step"].latest[0].rows
+        values["step"].passes[1].samples = values["step"].passes[0].samples
 
     assert named(made.ranks(fault=two_lines, passes=2)) == []
     assert named(made.ranks(fault=one_batch, passes=2)) == []

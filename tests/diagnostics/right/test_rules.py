@@ -23,7 +23,7 @@ from diagnostics.right.wrong import (
     loud,
     never_waits,
     rate,
-    same_rows,
+    same_samples,
     setting,
     skips,
     some,
@@ -68,7 +68,7 @@ FAULTS = [
     (evaluates, {"count": 3}, "mode", 1),
     (evaluates, {}, "mode", 1),
     (bfloat, {}, "precision", None),
-    (same_rows, {"count": 3}, "same data", None),
+    (same_samples, {"count": 3}, "same data", None),
     (infinite, {}, "non-finite", 1),
     (skips, {}, "skipped step", 1),
     (skips, {"ddp": False, "count": 3}, "skipped step", 1),
@@ -174,11 +174,20 @@ def test_an_optimizer_that_steps_for_nothing_is_named_unless_frozen(
     for rank in ranks:
         other = replace(rank.optimizers[0], made_at="train.py:21", frozen=frozen)
         other.watched = [
-            replace(step, got=[False] * len(step.got), after=step.before, latest=[])
+            replace(
+                step, has_gradient=[False] * len(step.has_gradient), after=step.before, passes=[]
+            )
             for step in other.watched
         ]
         rank.optimizers.append(other)
     assert named(ranks) == found
+
+
+def test_the_rates_of_the_group_that_differs_are_named() -> None:
+    def second_group(rank: int, step: int, values: dict) -> None:
+        values["step"].rates = [0.1, 0.01 * (rank + 1)]
+
+    assert "(rank 0: 0.01, rank 1: 0.02)" in faults(made.ranks(fault=second_group))[0].says
 
 
 def test_a_rate_of_zero_to_the_end_is_named() -> None:
@@ -193,7 +202,7 @@ def test_a_rate_of_zero_to_the_end_is_named() -> None:
 
 def test_noise_is_a_note() -> None:
     def draws(rank: int, step: int, values: dict) -> None:
-        values["step"].latest[0].noise = step
+        values["step"].passes[0].noise = step
 
     findings = verdict.judge(made.ranks(fault=draws)).findings
     assert [(finding.what, finding.note) for finding in findings] == [("noise", True)]

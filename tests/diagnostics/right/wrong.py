@@ -94,29 +94,29 @@ def setting(rank: int, step: int, values: dict) -> None:
 def evaluates(rank: int, step: int, values: dict) -> None:
     """Rank 1 is in evaluation mode from step 5 on."""
     if step > 4 and rank == 1:
-        values["step"].latest[0].modes = "evaluation"
+        values["step"].passes[0].modes = "evaluation"
 
 
 def bfloat(rank: int, step: int, values: dict) -> None:
     """Rank 1 computes in bfloat16."""
-    values["step"].latest[0].precision = "bfloat16" if rank else "float32"
+    values["step"].passes[0].precision = "bfloat16" if rank else "float32"
 
 
-def same_rows(rank: int, step: int, values: dict) -> None:
+def same_samples(rank: int, step: int, values: dict) -> None:
     """All ranks have the same samples."""
-    values["step"].latest[0].rows = list(range(100 * step, 100 * step + 8))
+    values["step"].passes[0].samples = list(range(100 * step, 100 * step + 8))
 
 
 def infinite(rank: int, step: int, values: dict) -> None:
     """Rank 1 has an infinite loss in step 7."""
     if step == 7 and rank == 1:
-        values["step"].latest[0].loss = math.inf
+        values["step"].passes[0].loss = math.inf
 
 
 def skips(rank: int, step: int, values: dict) -> None:
     """Rank 1 skips step 5."""
     if step >= 5 and rank == 1:
-        values["step"].order += 1
+        values["step"].collectives_so_far += 1
 
 
 def drifts(rank: int, step: int, values: dict) -> None:
@@ -129,12 +129,12 @@ def drifts(rank: int, step: int, values: dict) -> None:
 def unequal_targets(rank: int, step: int, values: dict) -> None:
     """Each rank divides by its own number of targets."""
     terms = 8 if rank else 2
-    values["step"].latest[0].parts = [LossTerm("NllLoss", terms, 1 / terms)]
+    values["step"].passes[0].parts = [LossTerm("NllLoss", terms, 1 / terms)]
 
 
 def undivided(rank: int, step: int, values: dict) -> None:
     """The losses are not divided by the number of passes."""
-    for backward_pass in values["step"].latest:
+    for backward_pass in values["step"].passes:
         backward_pass.parts = [LossTerm("NllLoss", 8, 1 / 8)]
 
 
@@ -150,4 +150,4 @@ def never_waits(rank: int, step: int, values: dict) -> None:
 
 def buffers(rank: int, step: int, values: dict) -> None:
     """The buffers differ between the ranks."""
-    values["step"].latest[0].buffers = 100 + rank
+    values["step"].passes[0].buffers = 100 + rank

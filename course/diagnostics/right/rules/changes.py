@@ -32,21 +32,19 @@ def between(evidence: Evidence) -> Result:
     """Does anything change gradients on one rank only, or clip them too early?"""
     finding = None
     for optimizer in evidence.optimizers:
-        finding = finding or _early_clip(evidence, optimizer) or _clips_before(evidence, optimizer)
-        finding = finding or _hooks_clip(evidence, optimizer) or _changed(evidence, optimizer)
+        finding = finding or _early_clip(optimizer) or _clips_before(optimizer)
+        finding = finding or _hooks_clip(optimizer) or _changed(evidence, optimizer)
     if finding or (evidence.is_sharded and (finding := _shards_scaled(evidence))):
-        yield Row(table.BETWEEN, DIFFERS, finding.says)
-        yield finding
-    elif not any(optimizer.kinds for optimizer in evidence.optimizers):
-        yield Row(table.BETWEEN, NOT_SEEN, why_no_gradients(evidence))
-    elif evidence.combines_gradients:
-        yield Row(table.BETWEEN, EQUAL, "gradients change alike on all ranks, if at all")
-    else:
-        yield Row(table.BETWEEN, NOT_SEEN, "no gradient was seen to be averaged")
+        return [Row(table.BETWEEN, DIFFERS, finding.says), finding]
+    if not any(optimizer.kinds for optimizer in evidence.optimizers):
+        return [Row(table.BETWEEN, NOT_SEEN, why_no_gradients(evidence))]
+    if evidence.combines_gradients:
+        return [Row(table.BETWEEN, EQUAL, "gradients change alike on all ranks, if at all")]
+    return [Row(table.BETWEEN, NOT_SEEN, "no gradient was seen to be averaged")]
 
 
-def _early_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
-    lines = [step.early_clip for row in optimizer.steps for step in row]
+def _early_clip(optimizer: OptimizerOnRanks) -> Finding | None:
+    lines = [step.early_clip for step_on_ranks in optimizer.steps for step in step_on_ranks]
     if sum(map(bool, lines)) <= MAJORITY * max(1, len(lines)):
         return None
     where = next(filter(None, lines))
@@ -60,19 +58,21 @@ def _early_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | No
     )
 
 
-def _clips_before(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
+def _clips_before(optimizer: OptimizerOnRanks) -> Finding | None:
     """Find that each rank clips its own gradient, and that the ranks then combine these."""
     clipped = changed = 0
     where = ""
-    for (_, first, used), (_, row) in zip(optimizer.kinds, optimizer.sampled_steps, strict=True):
-        places = [p for p in optimizer.trained if first[p].name != NONE]
-        if not row[0].clips or not places:
+    for (_, first, used), (_, step_on_ranks) in zip(
+        optimizer.kinds, optimizer.sampled_steps, strict=True
+    ):
+        params = [p for p in optimizer.trained if first[p].name != NONE]
+        if not step_on_ranks[0].clips or not params:
             continue
         clipped += 1
-        if all(first[p].name == OWN and used[p].name in (MEAN, OTHER) for p in places):
-            where = row[0].clips[0]
+        if all(first[p].name == OWN and used[p].name in (MEAN, OTHER) for p in params):
+            where = step_on_ranks[0].clips[0]
             changed += any(
-                used[p].name == OTHER or abs(used[p].factor - 1) > FACTOR for p in places
+                used[p].name == OTHER or abs(used[p].factor - 1) > FACTOR for p in params
             )
     if not changed or changed <= MAJORITY * clipped:
         return None
@@ -86,12 +86,19 @@ def _clips_before(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | 
     )
 
 
-def _hooks_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
+def _hooks_clip(optimizer: OptimizerOnRanks) -> Finding | None:
     """Find hooks of the script that clip each rank's own gradient before DDP sends it."""
     averaged = set(optimizer.mostly(MEAN) + optimizer.mostly(OTHER))
     effects_by_step = [
-        (number, {p: effect for p, effect in optimizer.hook_effects(row).items() if p in averaged})
-        for number, row in optimizer.sampled_steps
+        (
+            number,
+            {
+                p: effect
+                for p, effect in optimizer.hook_effects(step_on_ranks).items()
+                if p in averaged
+            },
+        )
+        for number, step_on_ranks in optimizer.sampled_steps
     ]
     clipped = [entry for entry in effects_by_step if _clips(list(entry[1].values()))]
     if not clipped or len(clipped) <= MAJORITY * sum(bool(e) for _, e in effects_by_step):
@@ -101,7 +108,7 @@ def _hooks_clip(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | No
         p for p, effect in effects.items() if not np.array_equal(effect.before, effect.after)
     ]
     where = effects[changed[0]].line
-    names = table.shorten([optimizer.names[place] for place in changed])
+    names = table.shorten(optimizer.names_of(changed))
     return causes.CLIP.finding(
         f"A hook that is registered at {where} clips each rank's own gradient of {names}: autograd "
         "calls it before the gradients are averaged, so a sample counts less on a rank with large "
@@ -124,12 +131,12 @@ def _clips(effects: Sequence[HookEffect]) -> bool:
     factors = []
     for _, before, after in effects:
         sizes = np.abs(before)
-        places = (sizes > ROUNDING_OF_ZERO * sizes.max(1, keepdims=True)).all(0)
+        large = (sizes > ROUNDING_OF_ZERO * sizes.max(1, keepdims=True)).all(0)
         if not (np.isfinite(before).all() and np.isfinite(after).all()):
             return False
         if np.ptp(after, 0).max() <= EXACT * np.abs(after).max():
             return False
-        factors.append(after[:, places] / before[:, places])
+        factors.append(after[:, large] / before[:, large])
     ratios = np.concatenate(factors, 1) if factors else np.zeros((1, 0))
     if not ratios.size or ratios.min() <= 0 or ratios.max() > 1 + EXACT:
         return False
@@ -143,21 +150,21 @@ def _changed(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     changes: list[tuple[int, list[int]]] = []
     compared = 0
     for number, first, used in optimizer.kinds:
-        places = [p for p in optimizer.trained if used[p].name not in (NONE, BROKEN)]
-        unequal = [p for p in places if used[p].name == UNEQUAL and used[p].distinct]
-        averaged = [p for p in places if first[p].name in (MEAN, OTHER)]
-        compared += bool(places)
+        params = [p for p in optimizer.trained if used[p].name not in (NONE, BROKEN)]
+        unequal = [p for p in params if used[p].name == UNEQUAL and used[p].distinct]
+        averaged = [p for p in params if first[p].name in (MEAN, OTHER)]
+        compared += bool(params)
         if not unequal:
             continue
-        ranks = _changed_ranks(unequal, first, used, evidence.count)
+        ranks = _changed_ranks(unequal, first, used, evidence.world_size)
         if ranks and (averaged or _others_use_the_mean(unequal, used)):
             changes.append((number, ranks))
     if len(changes) < 2 or len(changes) <= MAJORITY * compared:
         return None
     number, ranks = changes[0]
-    rank = evidence.rank_ids[ranks[0]] if len(ranks) == 1 else None
-    row = dict(optimizer.sampled_steps)[number]
-    clips = [step.clips for step in row]
+    rank = evidence.ranks[ranks[0]] if len(ranks) == 1 else None
+    step_on_ranks = dict(optimizer.sampled_steps)[number]
+    clips = [step.clips for step in step_on_ranks]
     on = f"on rank {rank}" if rank is not None else "on each rank in another way"
     if any(clips):
         where = next(lines[0] for lines in clips if lines)
@@ -170,35 +177,37 @@ def _changed(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
             step=number,
             where=where,
         )
+    line = step_on_ranks[0].line
     return causes.CHANGED_GRADIENT.finding(
-        f"The gradients are changed {on} after they were averaged, before {row[0].line}: the ranks"
-        " use different ones, and their weights part.",
+        f"The gradients are changed {on} after they were averaged, before {line}: the ranks use "
+        "different ones, so their weights diverge.",
         rank=rank,
         step=number,
-        where=row[0].line,
+        where=line,
     )
 
 
 def _changed_ranks(
-    places: list[int], first: list[GradientKind], used: list[GradientKind], count: int
+    params: list[int], first: list[GradientKind], used: list[GradientKind], count: int
 ) -> list[int]:
-    """The places of the ranks whose gradients changed, or differ from the mean."""
+    """The indices of the ranks whose gradients changed, or differ from the mean."""
     changed: set[int] = set()
-    for place in places:
-        now, then = used[place], first[place]
-        for rank in range(count):
-            factor = then.factors[rank] if then.name == MEAN else 1.0
-            if now.residuals[rank] > ROUNDING_16_BIT or abs(now.factors[rank] - factor) > FACTOR:
-                changed.add(rank)
+    for param_index in params:
+        now, then = used[param_index], first[param_index]
+        for rank_index in range(count):
+            factor = then.factors[rank_index] if then.name == MEAN else 1.0
+            is_far = abs(now.factors[rank_index] - factor) > FACTOR
+            if now.residuals[rank_index] > ROUNDING_16_BIT or is_far:
+                changed.add(rank_index)
     return sorted(changed)
 
 
-def _others_use_the_mean(places: list[int], used: list[GradientKind]) -> bool:
+def _others_use_the_mean(params: list[int], used: list[GradientKind]) -> bool:
     """Whether at least one rank uses the mean of each parameter, so that the ranks do average."""
     return all(
         any(r <= ROUNDING_16_BIT and abs(f - 1) <= FACTOR
             for r, f in zip(used[p].residuals, used[p].factors, strict=True))
-        for p in places
+        for p in params
     )  # fmt: skip
 
 
@@ -206,7 +215,9 @@ def _shards_scaled(evidence: Evidence) -> Finding | None:
     """Find that each rank scales its shard by its own factor: it used the norm of its shard."""
     for optimizer in evidence.optimizers:
         factors = optimizer.shard_factors
-        unequal = [number for number, row in factors if max(row) > (1 + FACTOR) * min(row)]
+        unequal = [
+            number for number, by_rank in factors if max(by_rank) > (1 + FACTOR) * min(by_rank)
+        ]
         if len(unequal) > 1 and len(unequal) > MAJORITY * len(factors):
             steps = [step for number in unequal for step in optimizer.steps[number - 1]]
             where = next((line for step in steps for line in step.clips), steps[0].line)

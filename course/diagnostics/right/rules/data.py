@@ -2,40 +2,39 @@
 
 from collections import Counter
 
+from course.diagnostics.finding import Finding, ranks_in_words
 from course.diagnostics.numerics.training import LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
-from course.diagnostics.right.thresholds import MAJORITY, OFTEN, SAME
+from course.diagnostics.right.thresholds import COMPARED, MAJORITY, OFTEN, SAME
 
 
 def samples(evidence: Evidence) -> Result:
     """Do two ranks compute on the same samples?"""
-    if evidence.is_split:
-        yield Row(table.SAMPLES, NOT_SEEN, evidence.is_split)
-        return
+    if evidence.why_split:
+        return [Row(table.SAMPLES, NOT_SEEN, evidence.why_split)]
     for first, second in evidence.pairs:
         share, compared = _same_share(evidence, first, second)
         if compared and share >= OFTEN:
-            yield from _same_data(evidence, first, second, share)
-            return
+            return _same_data(evidence, first, second, share)
     if any(_same_share(evidence, *pair)[1] for pair in evidence.pairs):
-        yield Row(table.SAMPLES, DIFFERS, "each rank has samples of its own, as it must")
+        row = Row(table.SAMPLES, DIFFERS, "each rank has samples of its own, as it must")
     elif _has_equal_gradients(evidence):
-        yield from _same_data(evidence, 0, 1, 1.0)
-        return
+        return _same_data(evidence, 0, 1, 1.0)
     else:
-        yield Row(table.SAMPLES, NOT_SEEN, "the model's input has no rows that tell samples apart")
-    yield from _same_noise(evidence)
+        row = Row(table.SAMPLES, NOT_SEEN, "the model's input has no rows that tell samples apart")
+    noise = _same_noise(evidence)
+    return [row, noise] if noise else [row]
 
 
 def _same_share(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
     """The share of steps in which two ranks have the same samples, and the number compared."""
     same = compared = 0
-    for row in evidence.step_rows:
+    for step_on_ranks in evidence.steps_on_ranks:
         ours, theirs = (
-            [r for backward_pass in row[p].latest for r in backward_pass.rows]
-            for p in (first, second)
+            [r for backward_pass in step_on_ranks[rank_index].passes for r in backward_pass.samples]
+            for rank_index in (first, second)
         )
         if not ours or not theirs or len(set(ours)) <= MAJORITY * len(ours):
             continue
@@ -47,21 +46,22 @@ def _same_share(evidence: Evidence, first: int, second: int) -> tuple[float, int
 
 def _has_equal_gradients(evidence: Evidence) -> bool:
     """Whether the ranks' own gradients are the same in all sampled steps."""
-    return len(evidence.used_kinds) > 2 and not any(kind.distinct for kind in evidence.used_kinds)
+    kinds = evidence.used_kinds
+    return len(kinds) >= COMPARED and not any(kind.distinct for kind in kinds)
 
 
 def _same_data(evidence: Evidence, first: int, second: int, share: float) -> Result:
     loader_pass = evidence.first_training_pass
-    ranks = [evidence.rank_ids[first], evidence.rank_ids[second]]
+    ranks = [evidence.ranks[first], evidence.ranks[second]]
     where = loader_pass.made_at if loader_pass else _call_line(evidence)
-    yield Row(table.SAMPLES, EQUAL, f"ranks {ranks[0]} and {ranks[1]} draw the same")
-    yield causes.SAME_DATA.finding(
+    finding = causes.SAME_DATA.finding(
         f"Ranks {ranks[0]} and {ranks[1]} compute on the same samples in {100 * share:.0f} % of "
         "the steps. Two ranks do the work of one, and the batch is smaller than you think.",
         _cure(loader_pass),
         step=1,
         where=where,
     )
+    return [Row(table.SAMPLES, EQUAL, f"ranks {ranks[0]} and {ranks[1]} draw the same"), finding]
 
 
 def _cure(loader_pass: LoaderPass | None) -> str:
@@ -75,25 +75,30 @@ def _cure(loader_pass: LoaderPass | None) -> str:
 
 
 def _call_line(evidence: Evidence) -> str:
-    passes = [backward_pass for row in evidence.step_rows for backward_pass in row[0].latest]
+    passes = [
+        backward_pass
+        for step_on_ranks in evidence.steps_on_ranks
+        for backward_pass in step_on_ranks[0].passes
+    ]
     return next((backward_pass.called for backward_pass in passes if backward_pass.called), "")
 
 
-def _same_noise(evidence: Evidence) -> Result:
+def _same_noise(evidence: Evidence) -> Finding | None:
     """Do the loader workers of two ranks draw the same random numbers for their samples?"""
     by_state: dict[tuple[int, str, int], set[int]] = {}
-    for rank in evidence.ranks:
-        for worker in rank.workers:
-            by_state.setdefault((worker.number, worker.kind, worker.state), set()).add(rank.rank)
+    for report in evidence.reports:
+        for worker in report.workers:
+            state = worker.number, worker.kind, worker.state
+            by_state.setdefault(state, set()).add(report.rank)
     shared = {key: ranks for key, ranks in by_state.items() if len(ranks) > 1}
     loader_pass = evidence.first_training_pass
     if not shared or loader_pass is None or loader_pass.library:
-        return
+        return None
     (number, kind, _), ranks = next(iter(shared.items()))
-    yield causes.SAME_DATA.finding(
-        f"Worker {number} of the loader begins with the same random state ({kind}) on ranks "
-        f"{' and '.join(map(str, sorted(ranks)))}, and the data set draws from it: the random "
-        "augmentations of the ranks are equal, though their samples differ.",
+    return causes.SAME_DATA.finding(
+        f"Worker {number} of the loader begins with the same random state ({kind}) on "
+        f"{ranks_in_words(ranks)}, and the data set draws from it: the random augmentations of the "
+        "ranks are equal, though their samples differ.",
         "After the model is built, seed with seed + rank, or give the DataLoader a generator of the"
         " rank's own.",
         lab="04e",

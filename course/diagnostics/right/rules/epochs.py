@@ -8,7 +8,7 @@ from course.diagnostics.numerics.training import LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
 from course.diagnostics.right.rules import overlaps
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
+from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule, first_of
 from course.diagnostics.right.thresholds import ENOUGH, SAME
 
 DEALERS = ("RandomSampler", "DistributedSampler")  # samplers that give each sample once
@@ -16,38 +16,30 @@ DEALERS = ("RandomSampler", "DistributedSampler")  # samplers that give each sam
 
 def share(evidence: Evidence) -> Result:
     """Does each sample come exactly once in an epoch?"""
-    if evidence.is_split:
-        yield Row(table.SHARE, NOT_SEEN, evidence.is_split)
-        return
-    rows = [
-        loader_pass
-        for place in range(evidence.count)
-        for loader_pass in evidence.training_passes(place)
-    ]
-    if not rows:
-        yield Row(table.SHARE, NOT_SEEN, "no DataLoader fed the training")
-        return
+    if evidence.why_split:
+        return [Row(table.SHARE, NOT_SEEN, evidence.why_split)]
+    passes = evidence.all_training_passes
+    if not passes:
+        return [Row(table.SHARE, NOT_SEEN, "no DataLoader fed the training")]
     judges = (_repeats, _divided_twice, _wrong_replicas, _overlaps, overlaps.own_order,
               overlaps.one_stream)  # fmt: skip
-    for judge in judges:
-        if finding := judge(evidence, rows):
-            yield Row(table.SHARE, DIFFERS, finding.says)
-            yield finding
-            return
-    if rows[0].replicas is not None:
-        yield Row(table.SHARE, EQUAL, "a DistributedSampler deals each sample to one rank")
-    else:
-        yield Row(table.SHARE, NOT_SEEN, "no DistributedSampler divides the data")
+    if found := first_of(table.SHARE, judges, evidence):
+        return found
+    if passes[0].replicas is not None:
+        return [Row(table.SHARE, EQUAL, "a DistributedSampler deals each sample to one rank")]
+    return [Row(table.SHARE, NOT_SEEN, "no DistributedSampler divides the data")]
 
 
-def _repeats(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
+def _repeats(evidence: Evidence) -> Finding | None:
     """Find a loader whose workers each return the whole stream."""
-    for loader_pass in rows:
+    for loader_pass in evidence.all_training_passes:
         if not loader_pass.stream or loader_pass.workers < 2:
             continue
         groups = [
-            [tuple(batch) for batch in loader_pass.rows[at : at + loader_pass.workers]]
-            for at in range(0, len(loader_pass.rows) - loader_pass.workers + 1, loader_pass.workers)
+            [tuple(batch) for batch in loader_pass.samples[at : at + loader_pass.workers]]
+            for at in range(
+                0, len(loader_pass.samples) - loader_pass.workers + 1, loader_pass.workers
+            )
         ]
         groups = [group for group in groups if group[0]]
         if len(groups) > 1 and all(len(set(group)) == 1 for group in groups):
@@ -65,12 +57,12 @@ def _repeats(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
     return None
 
 
-def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
-    for loader_pass in rows:
+def _divided_twice(evidence: Evidence) -> Finding | None:
+    for loader_pass in evidence.all_training_passes:
         if loader_pass.divided_twice:
             return causes.PART_OF_THE_DATA.finding(
                 "accelerate divides the batches of a loader that a DistributedSampler has divided "
-                f"already: an epoch sees one in {evidence.count} samples.",
+                f"already: an epoch sees one in {evidence.world_size} samples.",
                 "Give accelerate a loader without DistributedSampler.",
                 lab="07b",
                 step=1,
@@ -84,23 +76,23 @@ def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | 
     samples = _samples_by_index(mine)
     if samples is None:
         return None
-    for place in range(1, evidence.count):
+    for rank_index in range(1, evidence.world_size):
         theirs = [
             loader_pass
-            for loader_pass in evidence.training_passes(place)
+            for loader_pass in evidence.training_passes(rank_index)
             if loader_pass.length == mine[0].length
         ]
         both = [
-            (row, samples[index])
+            (sample, samples[index])
             for loader_pass in theirs
-            for index, row in zip(loader_pass.indices, _samples(loader_pass), strict=False)
+            for index, sample in zip(loader_pass.indices, _samples(loader_pass), strict=False)
             if index in samples
         ]
         if len(both) >= ENOUGH and not any(one == two for one, two in both):
             return causes.PART_OF_THE_DATA.finding(
                 "The same index gives another sample on each rank, so each rank has a part of the "
                 "data already, and a DistributedSampler divides it again: an epoch sees one in "
-                f"{evidence.count} samples.",
+                f"{evidence.world_size} samples.",
                 "Divide once: leave the data whole, or leave out the DistributedSampler.",
                 step=1,
                 where=mine[0].made_at,
@@ -108,34 +100,34 @@ def _divided_twice(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | 
     return None
 
 
-def _samples_by_index(rows: Sequence[LoaderPass]) -> dict[int, int] | None:
+def _samples_by_index(passes: Sequence[LoaderPass]) -> dict[int, int] | None:
     """The sample that each index gives on a rank; None if unknown, or if it changes by chance."""
     samples: dict[int, int] = {}
     draws = 0
-    for loader_pass in rows:
-        for index, row in zip(loader_pass.indices, _samples(loader_pass), strict=False):
-            if samples.setdefault(index, row) != row:
+    for loader_pass in passes:
+        for index, sample in zip(loader_pass.indices, _samples(loader_pass), strict=False):
+            if samples.setdefault(index, sample) != sample:
                 return None
             draws += 1
     return samples if draws - len(samples) >= ENOUGH else None
 
 
 def _samples(loader_pass: LoaderPass) -> list[int]:
-    return [row for batch in loader_pass.rows for row in batch]
+    return [sample for batch in loader_pass.samples for sample in batch]
 
 
-def _wrong_replicas(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
-    for loader_pass in rows:
+def _wrong_replicas(evidence: Evidence) -> Finding | None:
+    for loader_pass in evidence.all_training_passes:
         if (
             loader_pass.replicas is not None
-            and loader_pass.replicas != evidence.count
+            and loader_pass.replicas != evidence.world_size
             and not loader_pass.divided_twice
         ):
-            too_many = loader_pass.replicas > evidence.count
+            too_many = loader_pass.replicas > evidence.world_size
             cause = causes.PART_OF_THE_DATA if too_many else causes.REPEATED_DATA
             return cause.finding(
                 f"The DistributedSampler deals for {loader_pass.replicas} ranks, and there are "
-                f"{evidence.count}.",
+                f"{evidence.world_size}.",
                 "Leave out num_replicas and rank: the sampler finds both by itself.",
                 step=1,
                 where=loader_pass.made_at,
@@ -143,7 +135,7 @@ def _wrong_replicas(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding |
     return None
 
 
-def _overlaps(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
+def _overlaps(evidence: Evidence) -> Finding | None:
     """Find ranks that draw from the same samples without sharing them out."""
     for first, second in evidence.pairs:
         for mine, theirs in zip(
@@ -156,13 +148,13 @@ def _overlaps(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
             samples = _samples(mine), _samples(theirs)
             common = set(samples[0]) & set(samples[1])
             distinct = all(len(set(drawn)) > SAME * len(drawn) for drawn in samples)
-            if len(common) < ENOUGH or not distinct or mine.rows == theirs.rows:
+            if len(common) < ENOUGH or not distinct or mine.samples == theirs.samples:
                 continue
             if mine.seed != theirs.seed or not mine.shuffles or mine.replicas is None:
                 if mine.epoch != theirs.epoch:
                     continue  # the rule on the order of epochs names it
                 return causes.REPEATED_DATA.finding(
-                    f"Ranks {evidence.rank_ids[first]} and {evidence.rank_ids[second]} have "
+                    f"Ranks {evidence.ranks[first]} and {evidence.ranks[second]} have "
                     f"{words.plural(len(common), 'sample')} of the same epoch in common"
                     f"{_by_seed(mine, theirs)}: in an epoch some samples come several times.",
                     "Give all ranks a DistributedSampler with the same seed.",
@@ -186,36 +178,33 @@ def order(evidence: Evidence) -> Result:
         for loader_pass in mine
         if loader_pass.kind == "DistributedSampler" and loader_pass.shuffles
     ]
-    for ours, *others in evidence.training_rows:
+    for ours, *others in evidence.training_passes_on_ranks:
         epochs = [ours.epoch, *[loader_pass.epoch for loader_pass in others]]
         if ours.replicas is not None and len(set(epochs)) > 1:
-            yield Row(table.EPOCHS, DIFFERS, "the ranks set different epochs")
-            yield causes.ORDER_OF_EPOCHS.finding(
+            finding = causes.ORDER_OF_EPOCHS.finding(
                 f"The ranks' samplers are in different epochs ({evidence.by_rank(epochs)}), so "
                 "they deal from different orders: some samples come twice, and others never.",
                 "Call set_epoch(epoch) with the same number on all ranks.",
                 lab="03",
                 where=ours.opened_at,
             )
-            return
+            return [Row(table.EPOCHS, DIFFERS, "the ranks set different epochs"), finding]
     by_sampler: dict[int, list[LoaderPass]] = {}
     for loader_pass in shuffled:
         by_sampler.setdefault(loader_pass.sampler, []).append(loader_pass)
-    for rows in by_sampler.values():
-        if len(rows) > 1 and len({loader_pass.epoch for loader_pass in rows}) == 1:
-            yield Row(table.EPOCHS, EQUAL, f"the same in {len(rows)} epochs")
-            yield causes.ORDER_OF_EPOCHS.finding(
-                f"The sampler dealt the same order in {len(rows)} epochs, since its epoch is "
-                f"always {rows[0].epoch}.",
+    for passes in by_sampler.values():
+        if len(passes) > 1 and len({loader_pass.epoch for loader_pass in passes}) == 1:
+            finding = causes.ORDER_OF_EPOCHS.finding(
+                f"The sampler dealt the same order in {len(passes)} epochs, since its epoch is "
+                f"always {passes[0].epoch}.",
                 "Call sampler.set_epoch(epoch) before each pass over the loader.",
                 lab="04c",
-                where=rows[0].opened_at,
+                where=passes[0].opened_at,
             )
-            return
+            return [Row(table.EPOCHS, EQUAL, f"the same in {len(passes)} epochs"), finding]
     if len(shuffled) > 1:
-        yield Row(table.EPOCHS, DIFFERS, "each epoch has its own order, as it must")
-    else:
-        yield Row(table.EPOCHS, NOT_SEEN, "no second epoch with a DistributedSampler began")
+        return [Row(table.EPOCHS, DIFFERS, "each epoch has its own order, as it must")]
+    return [Row(table.EPOCHS, NOT_SEEN, "no second epoch with a DistributedSampler began")]
 
 
 RULES: tuple[Rule, ...] = (share, order)

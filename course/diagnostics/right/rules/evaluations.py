@@ -7,7 +7,7 @@ from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
+from course.diagnostics.right.table import EQUAL, NOT_SEEN, Result, Row, Rule, first_of
 from course.diagnostics.right.thresholds import MAJORITY
 
 ACCELERATE = "accelerate"
@@ -15,24 +15,18 @@ ACCELERATE = "accelerate"
 
 def evaluation(evidence: Evidence) -> Result:
     """Does an evaluation count each sample exactly once?"""
-    by_rank = [list(filter(_is_evaluation, rank.loader_passes)) for rank in evidence.ranks]
+    by_rank = [list(filter(_is_evaluation, report.loader_passes)) for report in evidence.reports]
     if not any(by_rank):
-        yield Row(table.EVALUATION, NOT_SEEN, "no pass over a loader was seen that only evaluates")
-        return
+        says = "no pass over a loader was seen that only evaluates"
+        return [Row(table.EVALUATION, NOT_SEEN, says)]
     first = next(filter(None, by_rank))[0]
-    if evidence.is_split or first.library not in ("", ACCELERATE):
-        says = evidence.is_split or f"{first.library} divides it, and can drop what it repeats"
-        yield Row(table.EVALUATION, NOT_SEEN, says)
-        return
+    if evidence.why_split or first.library not in ("", ACCELERATE):
+        says = evidence.why_split or f"{first.library} divides it, and can drop what it repeats"
+        return [Row(table.EVALUATION, NOT_SEEN, says)]
     judges = (_counts_repeats,) if first.library else (
         _only_one_rank, _not_added_up, _sums_repeats, _counts_repeats
     )  # fmt: skip
-    for judge in judges:
-        if finding := judge(evidence, by_rank):
-            yield Row(table.EVALUATION, DIFFERS, finding.says)
-            yield finding
-            return
-    yield _row(evidence, by_rank)
+    return first_of(table.EVALUATION, judges, evidence, by_rank) or [_row(evidence, by_rank)]
 
 
 def _is_evaluation(loader_pass: LoaderPass) -> bool:
@@ -43,24 +37,23 @@ def _is_evaluation(loader_pass: LoaderPass) -> bool:
 def _is_dealt(evidence: Evidence, loader_pass: LoaderPass) -> bool:
     """Whether a sampler gives this rank a share of known size."""
     return (
-        loader_pass.replicas == evidence.count
+        loader_pass.replicas == evidence.world_size
         and bool(loader_pass.length and loader_pass.total)
         and not loader_pass.divided_twice
     )
 
 
 def _share(evidence: Evidence, loader_pass: LoaderPass) -> str:
-    return (
-        f"{loader_pass.total // evidence.count:,} of {words.plural(loader_pass.length, 'sample')}"
-    )
+    share = loader_pass.total // evidence.world_size
+    return f"{share:,} of {words.plural(loader_pass.length, 'sample')}"
 
 
 def _only_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """Find that only one rank evaluates, and only the share that its sampler gave it."""
-    places = [place for place, rows in enumerate(by_rank) if rows]
-    if len(places) > 1:
+    rank_indices = [rank_index for rank_index, passes in enumerate(by_rank) if passes]
+    if len(rank_indices) > 1:
         return None
-    rank, first = evidence.rank_ids[places[0]], by_rank[places[0]][0]
+    rank, first = evidence.ranks[rank_indices[0]], by_rank[rank_indices[0]][0]
     if not _is_dealt(evidence, first) or first.evaluation.messages:
         return None
     return causes.EVALUATION.finding(
@@ -75,18 +68,18 @@ def _only_one_rank(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> F
 
 def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """Find that each rank evaluates a share, none sends anything, and one reports its result."""
-    rows = list(zip(*by_rank, strict=False))
+    passes = list(zip(*by_rank, strict=False))
     reporters = []
-    for row in rows:
-        reports = [loader_pass.evaluation.reports for loader_pass in row]
-        dealt = all(_is_dealt(evidence, loader_pass) for loader_pass in row)
-        distinct = len({loader_pass.rank for loader_pass in row}) == evidence.count
+    for on_ranks in passes:
+        reports = [loader_pass.evaluation.reports for loader_pass in on_ranks]
+        dealt = all(_is_dealt(evidence, loader_pass) for loader_pass in on_ranks)
+        distinct = len({loader_pass.rank for loader_pass in on_ranks}) == evidence.world_size
         if dealt and distinct and sum(map(bool, reports)) == 1:
-            reporters.append(row[reports.index(max(reports))])
-    if any(loader_pass.evaluation.messages for row in rows for loader_pass in row):
+            reporters.append(on_ranks[reports.index(max(reports))])
+    if any(loader_pass.evaluation.messages for on_ranks in passes for loader_pass in on_ranks):
         return None
-    writers = [rank.rank for rank in evidence.ranks if rank.written]
-    if not reporters or len(reporters) <= MAJORITY * len(rows) or len(writers) > 1:
+    writers = [report.rank for report in evidence.reports if report.written]
+    if not reporters or len(reporters) <= MAJORITY * len(passes) or len(writers) > 1:
         return None
     rank = reporters[0].rank
     return causes.EVALUATION.finding(
@@ -100,8 +93,8 @@ def _not_added_up(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fi
 
 def _sums_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """Find that the ranks sum a count that includes repeated samples."""
-    for rows in by_rank:
-        for loader_pass in rows:
+    for passes in by_rank:
+        for loader_pass in passes:
             repeats = loader_pass.total - loader_pass.length
             sums = loader_pass.evaluation.sums
             if not _is_dealt(evidence, loader_pass) or repeats <= 0:
@@ -121,11 +114,11 @@ def _sums_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Fi
 
 def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Finding | None:
     """Find that the ranks gather their results, and the script counts repeated samples too."""
-    for row in zip(*by_rank, strict=False):
-        loader_pass, total = row[0], sum(rank.given for rank in row)
-        if any(rank.stream or rank.evaluation.cuts or not rank.evaluation.messages for rank in row):
+    for passes in zip(*by_rank, strict=False):
+        loader_pass, total = passes[0], sum(p.given for p in passes)
+        if any(p.stream or p.evaluation.cuts or not p.evaluation.messages for p in passes):
             continue
-        counted = {number for rank in row for number in rank.evaluation.counted}
+        counted = {number for p in passes for number in p.evaluation.counted}
         if (
             0 < loader_pass.length < total
             and total in counted
@@ -146,7 +139,7 @@ def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> 
 
 def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
     """The row for an evaluation without a finding."""
-    firsts = [rows[0] for rows in by_rank if rows]
+    firsts = [passes[0] for passes in by_rank if passes]
     loader_pass = firsts[0]
     if loader_pass.library:
         if all(
@@ -157,7 +150,7 @@ def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
         says = f"{loader_pass.library} divides it, and can drop what it repeats"
         return Row(table.EVALUATION, NOT_SEEN, says)
     count = words.plural(loader_pass.length, "sample")
-    if all(_is_dealt(evidence, first) for first in firsts) and len(firsts) == evidence.count:
+    if all(_is_dealt(evidence, first) for first in firsts) and len(firsts) == evidence.world_size:
         repeats = loader_pass.total - loader_pass.length
         if repeats > 0:
             says = f"the sampler repeats {repeats}; whether they count is not seen"
@@ -171,9 +164,9 @@ def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
     if all(
         first.kind == "SequentialSampler" and first.length == loader_pass.length for first in firsts
     ):
-        who = "each rank" if len(firsts) == evidence.count else "one rank"
+        who = "each rank" if len(firsts) == evidence.world_size else "one rank"
         return Row(table.EVALUATION, EQUAL, f"{who} evaluates {count}, all that its loader has")
-    return Row(table.EVALUATION, NOT_SEEN, "how the samples are divided is the script's own affair")
+    return Row(table.EVALUATION, NOT_SEEN, "how the samples are divided is up to the script")
 
 
 RULES: tuple[Rule, ...] = (evaluation,)

@@ -16,20 +16,19 @@ from course.diagnostics.right.thresholds import MAJORITY
 def own(evidence: Evidence) -> Result:
     """Does each rank compute a different gradient before the average?"""
     if not evidence.used_kinds:
-        yield Row(table.OWN, NOT_SEEN, why_no_gradients(evidence))
-    elif any(kind.distinct for kind in evidence.used_kinds):
-        yield Row(table.OWN, DIFFERS, "each rank computes one of its own, as it must")
-    else:
-        yield Row(table.OWN, EQUAL, "bit by bit: the ranks do the same work")
+        return [Row(table.OWN, NOT_SEEN, why_no_gradients(evidence))]
+    if any(kind.distinct for kind in evidence.used_kinds):
+        return [Row(table.OWN, DIFFERS, "each rank computes one of its own, as it must")]
+    return [Row(table.OWN, EQUAL, "bit by bit: the ranks do the same work")]
 
 
 def why_no_gradients(evidence: Evidence) -> str:
     """Why the gradients of no step were compared."""
     if evidence.is_sharded:
         return "each rank has only its shard, of weights and of averaged gradients"
-    if evidence.is_split:
-        return evidence.is_split
-    if any(step.closure for row in evidence.step_rows for step in row):
+    if evidence.why_split:
+        return evidence.why_split
+    if any(step.closure for step_on_ranks in evidence.steps_on_ranks for step in step_on_ranks):
         return "the optimizer computes its gradients itself, in a closure"
     return evidence.unseen("own gradient") or "no step with gradients was seen"
 
@@ -37,15 +36,13 @@ def why_no_gradients(evidence: Evidence) -> str:
 def averaged(evidence: Evidence) -> Result:
     """Is the gradient that an optimizer uses the mean of the ranks' own?"""
     if (
-        evidence.is_split
+        evidence.why_split
         or evidence.is_sharded
         or not any(optimizer.kinds for optimizer in evidence.optimizers)
     ):
-        yield Row(table.USED, NOT_SEEN, why_no_gradients(evidence))
-        return
+        return [Row(table.USED, NOT_SEEN, why_no_gradients(evidence))]
     if pending := _not_waited_for(evidence):
-        yield Row(table.USED, DIFFERS, "the messages were not waited for")
-        yield causes.NOT_AVERAGED.finding(
+        finding = causes.NOT_AVERAGED.finding(
             f"The optimizer uses the gradients before they have arrived: nothing waits for the "
             f"message that begins at {pending}.",
             "Keep what the call with async_op=True returns, and call its wait() before the step.",
@@ -53,24 +50,22 @@ def averaged(evidence: Evidence) -> Result:
             step=1,
             where=pending,
         )
-        return
+        return [Row(table.USED, DIFFERS, "the messages were not waited for"), finding]
     for optimizer in evidence.optimizers:
         alone = optimizer.mostly(OWN)
         if alone and (finding := _not_averaged(evidence, optimizer, alone)):
-            names = shorten([optimizer.names[place] for place in alone])
-            yield Row(table.USED, DIFFERS, f"each rank uses its own of {names}")
-            yield finding
-            return
+            names = shorten(optimizer.names_of(alone))
+            return [Row(table.USED, DIFFERS, f"each rank uses its own of {names}"), finding]
     if evidence.averages_weights:
-        yield Row(table.USED, NOT_SEEN, "the ranks average their weights instead, now and then")
-    elif any(optimizer.mostly(MEAN) for optimizer in evidence.optimizers):
-        yield Row(table.USED, EQUAL, _describe_mean(evidence))
-    elif any(optimizer.mostly(OTHER) for optimizer in evidence.optimizers):
-        yield Row(table.USED, NOT_SEEN, "equal on all ranks, but combined in another way")
-    elif not any(kind.distinct for kind in evidence.used_kinds):
-        yield Row(table.USED, NOT_SEEN, "the ranks' own gradients are equal, so it does not show")
-    else:
-        yield Row(table.USED, NOT_SEEN, "the ranks' gradients are not combined in a known way")
+        return [Row(table.USED, NOT_SEEN, "the ranks average their weights instead, now and then")]
+    if any(optimizer.mostly(MEAN) for optimizer in evidence.optimizers):
+        return [Row(table.USED, EQUAL, _describe_mean(evidence))]
+    if any(optimizer.mostly(OTHER) for optimizer in evidence.optimizers):
+        return [Row(table.USED, NOT_SEEN, "equal on all ranks, but combined in another way")]
+    if not any(kind.distinct for kind in evidence.used_kinds):
+        says = "the ranks' own gradients are equal, so it does not show"
+        return [Row(table.USED, NOT_SEEN, says)]
+    return [Row(table.USED, NOT_SEEN, "the ranks' gradients are not combined in a known way")]
 
 
 def _describe_mean(evidence: Evidence) -> str:
@@ -86,15 +81,17 @@ def _describe_mean(evidence: Evidence) -> str:
 
 
 def _factors(optimizer: OptimizerOnRanks) -> list[float]:
-    kinds = [step.first[place] for step in optimizer.kinds for place in optimizer.trained]
+    kinds = [
+        step.first[param_index] for step in optimizer.kinds for param_index in optimizer.trained
+    ]
     return [kind.factor for kind in kinds if kind.name == MEAN]
 
 
 def _not_waited_for(evidence: Evidence) -> str:
-    if evidence.ranks[0].wrapped:
+    if evidence.reports[0].wrapped:
         return ""
     for optimizer in evidence.optimizers:
-        lines = [row[0].pending for row in optimizer.steps]
+        lines = [step_on_ranks[0].pending for step_on_ranks in optimizer.steps]
         if sum(map(bool, lines)) > MAJORITY * len(lines):
             return next(filter(None, lines))
     return ""
@@ -104,20 +101,22 @@ def _not_averaged(
     evidence: Evidence, optimizer: OptimizerOnRanks, alone: list[int]
 ) -> Finding | None:
     """Find why each rank uses its own gradients of these parameters; None if that may be right."""
-    wraps = evidence.ranks[0].wrapped
+    wraps = evidence.reports[0].wrapped
     ignored = {name for wrap in wraps for name in wrap.ignored}
-    if evidence.averages_weights or all(optimizer.names[place] in ignored for place in alone):
+    if evidence.averages_weights or ignored.issuperset(optimizer.names_of(alone)):
         return None
     if len(alone) < len(optimizer.trained):
         return _some_alone(optimizer, alone)
     passes = [
-        backward_pass for _, row in optimizer.sampled_steps for backward_pass in row[0].latest
+        backward_pass
+        for _, step_on_ranks in optimizer.sampled_steps
+        for backward_pass in step_on_ranks[0].passes
     ]
     bypassed = next(
         (backward_pass.bypassed for backward_pass in passes if backward_pass.bypassed), ""
     )
     inside = {name for wrap in wraps for name in wrap.names}
-    if wraps and (bypassed or any(optimizer.names[place] in inside for place in alone)):
+    if wraps and (bypassed or not inside.isdisjoint(optimizer.names_of(alone))):
         steps = _steps_alone(optimizer, alone)
         return _past_ddp(steps, bypassed) if bypassed else _in_ddp(steps, passes)
     if not optimizer.starts_equal or (wraps and not evidence.combines_gradients):
@@ -130,7 +129,7 @@ def _steps_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> str:
     steps = [
         step
         for step in optimizer.kinds
-        if not any(step.used[place].name in (MEAN, OTHER) for place in alone)
+        if not any(step.used[param_index].name in (MEAN, OTHER) for param_index in alone)
     ]
     return f"{len(steps)} of {len(optimizer.kinds)} steps looked at"
 
@@ -139,7 +138,7 @@ def _some_alone(optimizer: OptimizerOnRanks, alone: list[int]) -> Finding | None
     """Find that these parameters are not averaged, while others are."""
     if not optimizer.starts_equal:
         return None
-    names = shorten([optimizer.names[place] for place in alone])
+    names = shorten(optimizer.names_of(alone))
     return causes.NOT_AVERAGED.finding(
         f"The gradients of {names} are not averaged, those of the others are: each rank trains "
         f"its own {words.plural(len(alone), 'tensor')} of them.",
@@ -186,7 +185,7 @@ def _nothing_averaged(
     evidence: Evidence, optimizer: OptimizerOnRanks, passes: Sequence[BackwardPass]
 ) -> Finding:
     """Find that nothing averages the gradients, or that the optimizer does not use the average."""
-    sent = sum(evidence.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
+    sent = sum(evidence.reports[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
     says = (
         "The ranks send messages, but each optimizer uses its rank's own gradients"
         if sent
@@ -207,34 +206,37 @@ def zeroed(evidence: Evidence) -> Result:
     compared = False
     for optimizer in evidence.optimizers:
         dirty: list[set[int]] = []
-        for _, row in optimizer.sampled_steps[1:]:
+        for _, step_on_ranks in optimizer.sampled_steps[1:]:
             compared = True
-            dirty.append({place for place, step in enumerate(row) if _is_dirty(step)})
+            dirty.append(
+                {rank_index for rank_index, step in enumerate(step_on_ranks) if _is_dirty(step)}
+            )
         ranks = [
-            p for p in range(evidence.count) if sum(p in d for d in dirty) > MAJORITY * len(dirty)
+            rank_index
+            for rank_index in range(evidence.world_size)
+            if sum(rank_index in on_ranks for on_ranks in dirty) > MAJORITY * len(dirty)
         ]
         if ranks:
-            one_rank = evidence.rank_ids[ranks[0]] if len(ranks) == 1 else None
+            one_rank = evidence.ranks[ranks[0]] if len(ranks) == 1 else None
             on = "" if one_rank is None else f" on rank {one_rank}"
             where = optimizer.steps[0][ranks[0]].line
-            yield Row(table.ZERO, DIFFERS, f"those of the step before are still there{on}")
-            yield causes.NOT_ZEROED.finding(
+            finding = causes.NOT_ZEROED.finding(
                 f"The gradients are not zero when a step begins{on}: each step also uses those of "
                 "all steps before it.",
                 rank=one_rank,
                 step=2,
                 where=where,
             )
-            return
+            says = f"those of the step before are still there{on}"
+            return [Row(table.ZERO, DIFFERS, says), finding]
     if compared:
-        yield Row(table.ZERO, EQUAL, "on all ranks")
-    else:
-        yield Row(table.ZERO, NOT_SEEN, why_no_gradients(evidence))
+        return [Row(table.ZERO, EQUAL, "on all ranks")]
+    return [Row(table.ZERO, NOT_SEEN, why_no_gradients(evidence))]
 
 
 def _is_dirty(step: OptimizerStep) -> bool:
     """Whether most of a rank's gradients were not zero when the step began."""
-    return step.gradients.clean.count(False) > MAJORITY * max(1, sum(step.got))
+    return step.gradients.clean.count(False) > MAJORITY * max(1, sum(step.has_gradient))
 
 
 RULES: tuple[Rule, ...] = (own, averaged, zeroed)

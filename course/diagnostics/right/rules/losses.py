@@ -9,7 +9,7 @@ from course.diagnostics.right.evidence import NO_STEP, Evidence
 from course.diagnostics.right.gradient_kinds import MEAN, OTHER
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
-from course.diagnostics.right.thresholds import FACTOR, MAJORITY, UNEVEN
+from course.diagnostics.right.thresholds import ALIKE, FACTOR, MAJORITY, UNEVEN
 
 UNREAD = "the losses could not be read, or their parts do not agree"
 DIVIDE = "Divide by the world size after the all-reduce, or divide the loss by it."
@@ -19,43 +19,40 @@ DIVIDE_ONCE = "Divide once: DDP and ReduceOp.AVG do it already."
 def targets(evidence: Evidence) -> Result:
     """Does each target count as much as any other, and do the gradients have the right scale?"""
     optimizer = next((candidate for candidate in evidence.optimizers if candidate.steps), None)
-    if optimizer is None or evidence.is_split:
-        yield Row(table.TARGET, NOT_SEEN, evidence.is_split or NO_STEP)
-        return
+    if optimizer is None or evidence.why_split:
+        return [Row(table.TARGET, NOT_SEEN, evidence.why_split or NO_STEP)]
     if not evidence.is_sharded and not (optimizer.mostly(MEAN) or optimizer.mostly(OTHER)):
-        yield Row(table.TARGET, NOT_SEEN, "the gradients were not seen to be averaged")
-        return
+        return [Row(table.TARGET, NOT_SEEN, "the gradients were not seen to be averaged")]
     if finding := _factor(evidence, optimizer):
-        yield Row(table.TARGET, DIFFERS, finding.says)
-        yield finding
-        return
+        return [Row(table.TARGET, DIFFERS, finding.says), finding]
     several = evidence.first_training_pass is not None
-    weights = [(n, _weights(row, several)) for n, row in enumerate(optimizer.steps, 1)]
+    weights = [
+        (n, _weights(step_on_ranks, several)) for n, step_on_ranks in enumerate(optimizer.steps, 1)
+    ]
     weights = [(n, lists) for n, lists in weights if lists]
     if len(weights) <= MAJORITY * len(optimizer.steps):
-        yield Row(table.TARGET, NOT_SEEN, UNREAD)
-        return
+        return [Row(table.TARGET, NOT_SEEN, UNREAD)]
     uneven = [(n, lists) for n, lists in weights if _largest_ratio(lists) > UNEVEN]
     if len(uneven) <= MAJORITY * len(weights):
-        yield Row(table.TARGET, EQUAL, "as much on each rank and in each pass")
-        return
+        return [Row(table.TARGET, EQUAL, "as much on each rank and in each pass")]
     number, by_line = uneven[0]
-    row = optimizer.steps[number - 1]
-    terms = [[_divisor(p.parts[0]) for p in step.latest if p.parts] for step in row]
+    step_on_ranks = optimizer.steps[number - 1]
+    terms = [[_divisor(p.parts[0]) for p in step.passes if p.parts] for step in step_on_ranks]
     shares = "; ".join(
         f"rank {rank}: {', '.join(counts)}"
-        for rank, counts in zip(evidence.rank_ids, terms, strict=True)
+        for rank, counts in zip(evidence.ranks, terms, strict=True)
     )
     times = _largest_ratio(by_line)
-    line = row[0].latest[-1].called or row[0].latest[-1].line
-    yield Row(table.TARGET, DIFFERS, f"up to {times:.1f} times as much, in step {number}")
-    yield causes.MEAN_OF_MEANS.finding(
+    line = step_on_ranks[0].passes[-1].called or step_on_ranks[0].passes[-1].line
+    finding = causes.MEAN_OF_MEANS.finding(
         f"Each rank and each pass divides by its own number of targets (in step {number}, {shares})"
         f", and the means are averaged: a target of one counts up to {times:.1f} times one of "
         "another.",
         step=number,
         where=line,
     )
+    says = f"up to {times:.1f} times as much, in step {number}"
+    return [Row(table.TARGET, DIFFERS, says), finding]
 
 
 def _divisor(part: LossTerm) -> str:
@@ -63,21 +60,21 @@ def _divisor(part: LossTerm) -> str:
     return f"{1 / part.weight:.4g}" if part.name == "sum" else str(part.terms)
 
 
-def _weights(row: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]:
+def _weights(step_on_ranks: tuple[OptimizerStep, ...], several: bool) -> list[list[float]]:
     """How much a target counts in each pass, relative to the first; empty if a loss is unread.
 
     Each line of the script has a list of its own, because losses of different lines, such as a
     GAN's, do not share a batch. `several` allows losses that have several parts.
     """
     by_line: dict[str, list[BackwardPass]] = {}
-    for step in row:
-        for backward_pass in step.latest:
+    for step in step_on_ranks:
+        for backward_pass in step.passes:
             by_line.setdefault(backward_pass.line, []).append(backward_pass)
     weights = [
         [_relative(backward_pass, group[0], several) for backward_pass in group]
         for group in by_line.values()
     ]
-    all_read = all(step.latest for step in row) and all(map(all, weights))
+    all_read = all(step.passes for step in step_on_ranks) and all(map(all, weights))
     return weights if all_read else []
 
 
@@ -115,15 +112,16 @@ def _factor(evidence: Evidence, optimizer: OptimizerOnRanks) -> Finding | None:
     if not optimizer.kinds:
         return None
     factors = [
-        step.first[p].factor for step in optimizer.kinds for p in optimizer.mostly(MEAN)
-        if step.first[p].name == MEAN and step.first[p].distinct
+        kind.factor for step in optimizer.kinds
+        for kind in [step.first[param_index] for param_index in optimizer.mostly(MEAN)]
+        if kind.name == MEAN and kind.distinct
     ]  # fmt: skip
     if not factors:
         return None
     factor = median_high(factors)
-    alike = sum(near(other, factor) for other in factors) > 0.9 * len(factors)
+    alike = sum(near(other, factor) for other in factors) > ALIKE * len(factors)
     total, passes, line = _total(optimizer)
-    count = evidence.count
+    count = evidence.world_size
     where = optimizer.steps[0][0].line
     if not alike:
         return None
@@ -162,9 +160,9 @@ def near(value: float, other: float) -> bool:
 
 def sum_of_weights(step: OptimizerStep) -> float:
     """How much all targets of a step count together; 0 if a loss is unread or scaled."""
-    if not step.latest or any(p.scaled or not _weight(p) for p in step.latest):
+    if not step.passes or any(p.scaled or not _weight(p) for p in step.passes):
         return 0.0
-    return sum(_weight(p) * p.parts[0].terms for p in step.latest)
+    return sum(_weight(p) * p.parts[0].terms for p in step.passes)
 
 
 def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
@@ -176,13 +174,13 @@ def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
     totals: list[float] = []
     counts: set[int] = set()
     lines: set[str] = set()
-    for row in optimizer.steps:
-        for step in row:
+    for step_on_ranks in optimizer.steps:
+        for step in step_on_ranks:
             totals.append(sum_of_weights(step))
             if not totals[-1]:
                 return 0.0, 0, ""
-            counts.add(len(step.latest))
-            lines |= {p.line for p in step.latest}
+            counts.add(len(step.passes))
+            lines |= {p.line for p in step.passes}
     if not totals or len(counts) > 1 or len(lines) > 1:
         return 0.0, 0, ""
     return median_high(totals), counts.pop(), lines.pop()
@@ -190,9 +188,9 @@ def _total(optimizer: OptimizerOnRanks) -> tuple[float, int, str]:
 
 def _has_new_samples(optimizer: OptimizerOnRanks) -> bool:
     """Whether each pass of a step has its own samples, as when a large batch is split."""
-    for row in optimizer.steps:
-        for step in row:
-            samples = [tuple(backward_pass.rows) for backward_pass in step.latest]
+    for step_on_ranks in optimizer.steps:
+        for step in step_on_ranks:
+            samples = [tuple(backward_pass.samples) for backward_pass in step.passes]
             if not all(samples) or len(set(samples)) < len(samples):
                 return False
     return True

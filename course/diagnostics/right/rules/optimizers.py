@@ -14,17 +14,14 @@ from course.diagnostics.right.thresholds import ALIVE, MAJORITY
 
 def unoptimized(evidence: Evidence) -> Result:
     """Does a parameter get gradients that no optimizer uses?"""
-    if not evidence.steps:
-        yield Row(table.UNOPTIMIZED, NOT_SEEN, NO_STEP)
-        return
+    if not evidence.step_count:
+        return [Row(table.UNOPTIMIZED, NOT_SEEN, NO_STEP)]
     if optimizer := next(filter(_is_idle, evidence.optimizers), None):
         says = "an optimizer has only parameters that get no gradients"
-        yield Row(table.UNOPTIMIZED, DIFFERS, says)
-        yield _steps_for_nothing(optimizer)
-        return
+        return [Row(table.UNOPTIMIZED, DIFFERS, says), _steps_for_nothing(optimizer)]
     parameters = [
         parameter
-        for parameter in evidence.ranks[0].unoptimized
+        for parameter in evidence.reports[0].unoptimized
         # If no optimizer has any parameter of a model, such as a teacher, it is not trained.
         if parameter.gradients >= ALIVE and parameter.missing < parameter.in_model
     ]
@@ -32,13 +29,14 @@ def unoptimized(evidence: Evidence) -> Result:
     few = [p for p in parameters if p.missing <= MAJORITY * p.in_model]
     if late or few:
         names = ", ".join(f"`{parameter.name}`" for parameter in (late or few)[:3])
-        yield Row(table.UNOPTIMIZED, DIFFERS, names)
-        yield _in_no_optimizer(evidence, late or few, names)
-    elif parameters:
+        return [
+            Row(table.UNOPTIMIZED, DIFFERS, names),
+            _in_no_optimizer(evidence, late or few, names),
+        ]
+    if parameters:
         says = "most of a model gets gradients that are not used"
-        yield Row(table.UNOPTIMIZED, NOT_SEEN, says)
-    else:
-        yield Row(table.UNOPTIMIZED, EQUAL, "all that get gradients are in an optimizer")
+        return [Row(table.UNOPTIMIZED, NOT_SEEN, says)]
+    return [Row(table.UNOPTIMIZED, EQUAL, "all that get gradients are in an optimizer")]
 
 
 def _steps_for_nothing(optimizer: OptimizerOnRanks) -> Finding:
@@ -75,45 +73,45 @@ def _is_idle(optimizer: OptimizerOnRanks) -> bool:
     An optimizer whose parameters were frozen when it began is not idle: the script may have frozen
     them on purpose.
     """
-    steps = [step for row in optimizer.steps for step in row]
+    steps = [step for step_on_ranks in optimizer.steps for step in step_on_ranks]
     enough = len(optimizer.steps) >= 2 * ALIVE and not optimizer.on_rank[0].frozen
-    return enough and not any(s.closure or any(s.got) or s.before != s.after for s in steps)
+    return enough and not any(
+        s.closure or any(s.has_gradient) or s.before != s.after for s in steps
+    )
 
 
 def schedule(evidence: Evidence) -> Result:
     """Does a schedule step once per optimizer step, and last as long as the training?"""
     for optimizer in evidence.optimizers:
         for judge in (_too_fast, _too_short):
-            if verdict := judge(optimizer):
-                yield from verdict
-                return
-    if any(step.schedules for row in evidence.step_rows for step in row):
-        yield Row(table.SCHEDULE, EQUAL, "in step with the optimizer so far")
-    else:
-        yield Row(table.SCHEDULE, NOT_SEEN, "no schedule stepped")
+            if found := judge(optimizer):
+                return found
+    if any(step.schedules for step_on_ranks in evidence.steps_on_ranks for step in step_on_ranks):
+        return [Row(table.SCHEDULE, EQUAL, "in step with the optimizer so far")]
+    return [Row(table.SCHEDULE, NOT_SEEN, "no schedule stepped")]
 
 
-def _too_fast(optimizer: OptimizerOnRanks) -> tuple[Row, Finding] | None:
+def _too_fast(optimizer: OptimizerOnRanks) -> Result:
     """Find that the schedule steps once per backward pass, with several passes per step."""
     steps = _schedule_steps(optimizer)
-    later = [row[0] for row in optimizer.steps[1:]]
-    if steps <= 1 or steps != _median([len(step.latest) for step in later]):
-        return None
-    row = Row(table.SCHEDULE, DIFFERS, f"{steps} steps for each of the optimizer's")
-    return row, causes.SCHEDULE.finding(
+    later = [step_on_ranks[0] for step_on_ranks in optimizer.steps[1:]]
+    if steps <= 1 or steps != _median([len(step.passes) for step in later]):
+        return []
+    finding = causes.SCHEDULE.finding(
         f"The schedule takes {steps} steps for each step of the optimizer, one per backward pass: "
         f"the rate falls {steps} times too fast.",
         "Call scheduler.step() where optimizer.step() is called.",
         lab="04",
         where=_schedule_line(optimizer),
     )
+    return [Row(table.SCHEDULE, DIFFERS, f"{steps} steps for each of the optimizer's"), finding]
 
 
-def _too_short(optimizer: OptimizerOnRanks) -> tuple[Row, Finding] | None:
+def _too_short(optimizer: OptimizerOnRanks) -> Result:
     """Find that the learning rate is 0 for the last steps of the training."""
     first = optimizer.on_rank[0]
     if first.zero_rates < ALIVE or first.zero_from + first.zero_rates <= first.steps:
-        return None
+        return []
     says = (
         f"The learning rate is 0 from step {first.zero_from} on, and {first.steps} steps "
         f"were taken: the last {first.zero_rates} change nothing."
@@ -126,22 +124,23 @@ def _too_short(optimizer: OptimizerOnRanks) -> tuple[Row, Finding] | None:
             "pass step_scheduler_with_optimizer=False and step it yourself."
         )
     row = Row(table.SCHEDULE, DIFFERS, f"the rate is 0 from step {first.zero_from} on")
-    return row, causes.SCHEDULE.finding(
+    finding = causes.SCHEDULE.finding(
         says,
         cure,
         lab="04e",
         step=first.zero_from,
         where=_schedule_line(optimizer) or first.made_at,
     )
+    return [row, finding]
 
 
 def _schedule_steps(optimizer: OptimizerOnRanks) -> int:
     """The median number of steps that the script's schedule takes per step of the optimizer."""
-    return _median([row[0].schedules for row in optimizer.steps[1:]])
+    return _median([step_on_ranks[0].schedules for step_on_ranks in optimizer.steps[1:]])
 
 
 def _schedule_line(optimizer: OptimizerOnRanks) -> str:
-    lines = [row[0].schedule_line for row in optimizer.steps]
+    lines = [step_on_ranks[0].schedule_line for step_on_ranks in optimizer.steps]
     return next(filter(None, lines), "")
 
 

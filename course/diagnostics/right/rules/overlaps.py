@@ -69,20 +69,22 @@ def overlap(first: LoaderPass, second: LoaderPass) -> Overlap:
     return Overlap(len(common) * one_in, share, repeats, median(distances) if common else 0.0)
 
 
-def own_order(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
+def own_order(evidence: Evidence) -> Finding | None:
     """Find that the script's own sampler deals from a different order on each rank."""
-    passes = [
-        row for row in evidence.training_rows if all(map(_is_known, row)) and _is_shared_out(row)
+    shared_out = [
+        passes
+        for passes in evidence.training_passes_on_ranks
+        if all(map(_is_known, passes)) and _is_shared_out(passes)
     ]
-    alike = [row for row in passes if _is_by_chance(row)]
-    if not evidence.is_tied or len(alike) <= MAJORITY * len(passes):
+    alike = [passes for passes in shared_out if _is_by_chance(passes)]
+    if not evidence.is_tied or len(alike) <= MAJORITY * len(shared_out):
         return None
     first, second = alike[0][:2]
     share = overlap(first, second).share
     return causes.REPEATED_DATA.finding(
         f"The ranks deal an epoch out, {first.given:,} of {first.length:,} samples to rank "
-        f"{evidence.rank_ids[0]}, but {100 * share:.0f} % of these also go to rank "
-        f"{evidence.rank_ids[1]}, as many as chance would give: each rank takes its part of an "
+        f"{evidence.ranks[0]}, but {100 * share:.0f} % of these also go to rank "
+        f"{evidence.ranks[1]}, as many as chance would give: each rank takes its part of an "
         "order of its own. So some samples come several times in an epoch, and others never.",
         "Shuffle alike on all ranks before each takes its part, with a generator that is seeded "
         "with the epoch, such as random.Random(epoch).",
@@ -96,32 +98,32 @@ def _is_known(loader_pass: LoaderPass) -> bool:
     return bool(loader_pass.chosen and not loader_pass.stream and loader_pass.is_over)
 
 
-def _is_shared_out(row: Sequence[LoaderPass]) -> bool:
+def _is_shared_out(passes: Sequence[LoaderPass]) -> bool:
     """Whether the ranks together draw about as many samples as there are."""
-    length, drawn = row[0].length, sum(loader_pass.given for loader_pass in row)
-    batch = max(loader_pass.given / max(1, loader_pass.drawn) for loader_pass in row)
-    slack = max(len(row) * batch, (1 - SAME) * length)
-    return len({loader_pass.length for loader_pass in row}) == 1 and abs(drawn - length) <= slack
+    length, drawn = passes[0].length, sum(loader_pass.given for loader_pass in passes)
+    batch = max(loader_pass.given / max(1, loader_pass.drawn) for loader_pass in passes)
+    slack = max(len(passes) * batch, (1 - SAME) * length)
+    return len({loader_pass.length for loader_pass in passes}) == 1 and abs(drawn - length) <= slack
 
 
-def _is_by_chance(row: Sequence[LoaderPass]) -> bool:
+def _is_by_chance(passes: Sequence[LoaderPass]) -> bool:
     """Whether two ranks share about as many samples as if each drew its part independently."""
-    overlaps = [overlap(*pair) for pair in combinations(row, 2)]
+    overlaps = [overlap(*pair) for pair in combinations(passes, 2)]
     share = sum(pair.share for pair in overlaps) / len(overlaps)
-    chance = 1 / len(row)
+    chance = 1 / len(passes)
     return abs(share - chance) < BY_CHANCE * chance and all(
         pair.is_drawn_once and not pair.is_in_step for pair in overlaps
     )
 
 
-def one_stream(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None:
+def one_stream(evidence: Evidence) -> Finding | None:
     """Find ranks that each read the whole stream, in slightly different orders."""
-    for row in evidence.training_rows:
-        if not evidence.is_tied or not all(loader_pass.stream for loader_pass in row):
+    for passes in evidence.training_passes_on_ranks:
+        if not evidence.is_tied or not all(loader_pass.stream for loader_pass in passes):
             continue
-        for places in evidence.pairs:
-            first, second = (row[place] for place in places)
-            ranks = [evidence.rank_ids[place] for place in places]
+        for indices in evidence.pairs:
+            first, second = (passes[index] for index in indices)
+            ranks = [evidence.ranks[index] for index in indices]
             pair = overlap(first, second)
             if pair.samples < MANY or _is_aligned(first, second):
                 continue
@@ -141,6 +143,6 @@ def one_stream(evidence: Evidence, rows: Sequence[LoaderPass]) -> Finding | None
 
 def _is_aligned(first: LoaderPass, second: LoaderPass) -> bool:
     """Whether both have the same batches, of which each may use a part."""
-    pairs = list(zip(first.rows, second.rows, strict=False))
+    pairs = list(zip(first.samples, second.samples, strict=False))
     same = sum(set(ours) == set(theirs) for ours, theirs in pairs)
     return same > MAJORITY * len(pairs)

@@ -1,30 +1,28 @@
 """Rules on resuming: all ranks load the same weights, optimizer state and epoch."""
 
-from course.diagnostics.finding import Finding
+from course.diagnostics.finding import Finding, ranks_in_words
 from course.diagnostics.numerics.training import LoadedFile, LoaderPass
 from course.diagnostics.right import causes, table
-from course.diagnostics.right.evidence import Evidence, odd_rank, ranks_in_words
+from course.diagnostics.right.evidence import Evidence, odd_rank
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
+from course.diagnostics.right.table import EQUAL, NOT_SEEN, Result, Row, Rule, first_of
 
 
 def resume(evidence: Evidence) -> Result:
     """Do all ranks resume from the same state, and from all of it?"""
     if not evidence.is_tied:
-        yield Row(table.RESUME, NOT_SEEN, evidence.why_untied)
-        return
-    for judge in (_some_ranks, _other_steps, _no_state, _first_epoch):
-        if finding := judge(evidence):
-            yield Row(table.RESUME, DIFFERS, finding.says)
-            yield finding
-            return
+        return [Row(table.RESUME, NOT_SEEN, evidence.why_untied)]
+    judges = (_some_ranks, _other_steps, _no_state, _first_epoch)
+    if found := first_of(table.RESUME, judges, evidence):
+        return found
     restored = [optimizer.on_rank[0].restored for optimizer in evidence.optimizers]
     if all(restored) and restored:
-        yield Row(table.RESUME, EQUAL, f"all ranks load the optimizer's state at {restored[0]}")
-    elif any(rank.loads for rank in evidence.ranks):
-        yield Row(table.RESUME, NOT_SEEN, "a file was loaded, and no state of an optimizer from it")
-    else:
-        yield Row(table.RESUME, NOT_SEEN, "torch.load and load_state_dict of optimizers not called")
+        return [Row(table.RESUME, EQUAL, f"all ranks load the optimizer's state at {restored[0]}")]
+    if any(report.loads for report in evidence.reports):
+        says = "a file was loaded, and no state of an optimizer from it"
+        return [Row(table.RESUME, NOT_SEEN, says)]
+    says = "torch.load and load_state_dict of optimizers not called"
+    return [Row(table.RESUME, NOT_SEEN, says)]
 
 
 def _some_ranks(evidence: Evidence) -> Finding | None:
@@ -33,15 +31,15 @@ def _some_ranks(evidence: Evidence) -> Finding | None:
         lines = [report.restored for report in optimizer.on_rank]
         if all(lines) or not any(lines) or evidence.is_sharded or not _diverges(optimizer):
             continue
-        ranks = [rank for rank, line in zip(evidence.rank_ids, lines, strict=True) if line]
-        others = [rank for rank in evidence.rank_ids if rank not in ranks]
+        ranks = [rank for rank, line in zip(evidence.ranks, lines, strict=True) if line]
+        others = [rank for rank in evidence.ranks if rank not in ranks]
         where = next(filter(None, lines))
         return causes.RESUME.finding(
             f"The optimizer's state is loaded on {ranks_in_words(ranks)} (at {where}), and "
             f"{ranks_in_words(others)} begin{'s' if len(others) == 1 else ''} without: DDP sends "
             "weights, and no state of an optimizer, so equal gradients make different weights.",
             "Load the checkpoint on all ranks.",
-            rank=odd_rank([bool(line) for line in lines], evidence.rank_ids),
+            rank=odd_rank([bool(line) for line in lines], evidence.ranks),
             step=1,
             where=where,
         )
@@ -59,26 +57,26 @@ def _other_steps(evidence: Evidence) -> Finding | None:
         report.restored for optimizer in evidence.optimizers for report in optimizer.on_rank
     ):
         return None
-    loads = [_checkpoints(rank.loads) for rank in evidence.ranks]
-    for row in zip(*loads, strict=False) if len(set(map(len, loads))) == 1 else ():
-        for key in row[0].numbers:
-            values = [load.numbers.get(key) for load in row]
+    loads = [_checkpoints(report.loads) for report in evidence.reports]
+    for files in zip(*loads, strict=False) if len(set(map(len, loads))) == 1 else ():
+        for key in files[0].numbers:
+            values = [load.numbers.get(key) for load in files]
             if None in values or len(set(values)) == 1:
                 continue
             return causes.RESUME.finding(
                 f"The ranks go on from different checkpoints: the {key} is not the same "
                 f"({evidence.by_rank(values)}).",
                 "Let rank 0 choose the checkpoint and broadcast its name, or its content.",
-                rank=odd_rank(values, evidence.rank_ids),
+                rank=odd_rank(values, evidence.ranks),
                 step=1,
-                where=row[0].line,
+                where=files[0].line,
             )
     return None
 
 
 def _checkpoints(loads: list[LoadedFile]) -> list[LoadedFile]:
     """The files with an optimizer's state that were read before the first backward pass."""
-    return [load for load in loads if load.optimizer and not load.passes]
+    return [load for load in loads if load.optimizer and not load.passes_so_far]
 
 
 def _no_state(evidence: Evidence) -> Finding | None:
@@ -86,11 +84,11 @@ def _no_state(evidence: Evidence) -> Finding | None:
     optimizers = [report for optimizer in evidence.optimizers for report in optimizer.on_rank]
     if any(report.restored for report in optimizers):
         return None
-    for load in evidence.ranks[0].loads:
+    for load in evidence.reports[0].loads:
         saves = any(
-            other.path == load.path and other.saves for r in evidence.ranks for other in r.loads
+            other.path == load.path and other.saves for r in evidence.reports for other in r.loads
         )
-        if load.optimizer and saves and not load.passes:
+        if load.optimizer and saves and not load.passes_so_far:
             return causes.RESUME.finding(
                 f"The checkpoint that is loaded at {load.line} has an optimizer's state, as those "
                 "that the script saves, and no optimizer loads it: momentum, and what Adam has "
@@ -109,7 +107,7 @@ def _first_epoch(evidence: Evidence) -> Finding | None:
     ):
         return None
     mine = [loader_pass for loader_pass in evidence.training_passes(0) if _shuffles(loader_pass)]
-    loads = _checkpoints(evidence.ranks[0].loads)
+    loads = _checkpoints(evidence.reports[0].loads)
     epochs = [load.numbers.get("epoch", 0) for load in loads]
     if not mine or not epochs or epochs[-1] < 2 or mine[0].epoch != 0:
         return None

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from course.core import words
-from course.diagnostics.finding import Finding
+from course.diagnostics.finding import Finding, ranks_in_words
 from course.diagnostics.numerics.training import OptimizerStep
 from course.diagnostics.right import causes, table
-from course.diagnostics.right.evidence import NO_STEP, Evidence, odd_rank, ranks_in_words
-from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks
+from course.diagnostics.right.evidence import NO_STEP, Evidence, odd_rank
+from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks, unequal_places
 from course.diagnostics.right.rules.gradients import why_no_gradients
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule, shorten
 from course.diagnostics.right.thresholds import EXACT, MAJORITY
@@ -18,58 +18,55 @@ from course.diagnostics.right.thresholds import EXACT, MAJORITY
 
 def taken(evidence: Evidence) -> Result:
     """Does each rank take a step when the others do?"""
-    if not evidence.is_tied or not evidence.steps:
-        yield Row(table.STEPS, NOT_SEEN, evidence.why_no_steps)
-        return
+    if not evidence.is_tied or not evidence.step_count:
+        return [Row(table.STEPS, NOT_SEEN, evidence.why_no_steps)]
     for optimizer in evidence.optimizers:
         if optimizer.skip:
-            number, place = optimizer.skip
-            rank = evidence.rank_ids[place]
-            other = optimizer.on_rank[0 if place else 1].watched
+            number, rank_index = optimizer.skip
+            rank = evidence.ranks[rank_index]
+            other = optimizer.on_rank[0 if rank_index else 1].watched
             line = other[min(number, len(other)) - 1].line
-            yield Row(table.STEPS, DIFFERS, f"rank {rank} leaves out step {number}")
-            yield causes.SKIPPED_STEP.finding(
+            finding = causes.SKIPPED_STEP.finding(
                 f"Rank {rank} does not take step {number} (at {line}), which the others take: from "
                 "there on its weights are one step behind.",
                 rank=rank,
                 step=number,
                 where=line,
             )
-            return
-    yield Row(table.STEPS, EQUAL, f"all ranks take the same {words.plural(evidence.steps, 'step')}")
+            return [Row(table.STEPS, DIFFERS, f"rank {rank} leaves out step {number}"), finding]
+    says = f"all ranks take the same {words.plural(evidence.step_count, 'step')}"
+    return [Row(table.STEPS, EQUAL, says)]
 
 
 def finite(evidence: Evidence) -> Result:
     """Are all losses, gradients and weights finite?"""
     compared = False
     for optimizer in evidence.optimizers:
-        for number, row in enumerate(optimizer.steps, 1):
+        for number, step_on_ranks in enumerate(optimizer.steps, 1):
             compared = True
             bad = [
-                any(p.loss is not None and not math.isfinite(p.loss) for p in step.latest)
+                any(p.loss is not None and not math.isfinite(p.loss) for p in step.passes)
                 or not _is_finite(step)
-                for step in row
+                for step in step_on_ranks
             ]
-            broken = any(not step.finite for step in row)
+            broken = any(not step.finite for step in step_on_ranks)
             if not any(bad) and not broken:
                 continue
-            ranks = [rank for rank, is_bad in zip(evidence.rank_ids, bad, strict=True) if is_bad]
+            ranks = [rank for rank, is_bad in zip(evidence.ranks, bad, strict=True) if is_bad]
             rank = ranks[0] if len(ranks) == 1 else None
-            line = next((p.line for step in row for p in step.latest), "")
+            line = next((p.line for step in step_on_ranks for p in step.passes), "")
             on = f"of rank {rank}" if rank is not None else "of the ranks"
-            yield Row(table.FINITE, DIFFERS, f"since step {number}")
-            yield causes.NON_FINITE.finding(
+            finding = causes.NON_FINITE.finding(
                 f"The loss or the gradient {on} is not finite in step {number}, and the step is "
                 "taken all the same. An average with it is not finite on any rank.",
                 rank=rank,
                 step=number,
                 where=line,
             )
-            return
+            return [Row(table.FINITE, DIFFERS, f"since step {number}"), finding]
     if compared:
-        yield Row(table.FINITE, EQUAL, "all losses and weights are finite")
-    else:
-        yield Row(table.FINITE, NOT_SEEN, NO_STEP)
+        return [Row(table.FINITE, EQUAL, "all losses and weights are finite")]
+    return [Row(table.FINITE, NOT_SEEN, NO_STEP)]
 
 
 def _is_finite(step: OptimizerStep) -> bool:
@@ -79,44 +76,44 @@ def _is_finite(step: OptimizerStep) -> bool:
 
 def weights(evidence: Evidence) -> Result:
     """Are the weights equal after each step?"""
-    if evidence.is_split or evidence.is_sharded or not evidence.steps:
-        yield Row(table.AFTER, NOT_SEEN, why_no_gradients(evidence))
-        return
+    if evidence.why_split or evidence.is_sharded or not evidence.step_count:
+        return [Row(table.AFTER, NOT_SEEN, why_no_gradients(evidence))]
     if evidence.averages_weights:
         first = next(o.sync_steps[0] for o in evidence.optimizers if o.sync_steps)
-        yield Row(table.AFTER, EQUAL, f"the ranks average them, first before step {first}")
-        return
+        return [Row(table.AFTER, EQUAL, f"the ranks average them, first before step {first}")]
     if not evidence.is_tied:
-        yield Row(table.AFTER, NOT_SEEN, evidence.why_untied)
-        return
+        return [Row(table.AFTER, NOT_SEEN, evidence.why_untied)]
     for optimizer in evidence.optimizers:
-        for number, row in enumerate(optimizer.steps, 1):
-            if names := _unequal_names(optimizer, row):
-                yield Row(table.AFTER, DIFFERS, f"since step {number}: {names}")
-                yield _drift(evidence, optimizer, number, names)
-                return
-    yield Row(table.AFTER, EQUAL, f"in all {words.plural(evidence.steps, 'step')}")
+        for number, step_on_ranks in enumerate(optimizer.steps, 1):
+            if names := _unequal_names(optimizer, step_on_ranks):
+                return [
+                    Row(table.AFTER, DIFFERS, f"since step {number}: {names}"),
+                    _drift(evidence, optimizer, number, names),
+                ]
+    return [Row(table.AFTER, EQUAL, f"in all {words.plural(evidence.step_count, 'step')}")]
 
 
-def _unequal_names(optimizer: OptimizerOnRanks, row: Sequence[OptimizerStep]) -> str:
-    checksums = list(zip(*[step.after for step in row], strict=True))
-    places = [place for place, column in enumerate(checksums) if len(set(column)) > 1]
-    norms = list(zip(*[step.norms for step in row], strict=False))
-    places += [
-        place for place, column in enumerate(norms)
-        if place not in places and max(column) - min(column) > EXACT * max(map(abs, column))
+def _unequal_names(optimizer: OptimizerOnRanks, step_on_ranks: Sequence[OptimizerStep]) -> str:
+    unequal = unequal_places([step.after for step in step_on_ranks])
+    norms = list(zip(*[step.norms for step in step_on_ranks], strict=False))
+    unequal += [
+        param_index for param_index, column in enumerate(norms)
+        if param_index not in unequal and max(column) - min(column) > EXACT * max(map(abs, column))
     ]  # fmt: skip
-    return shorten([optimizer.names[place] for place in places if place not in optimizer.own_parts])
+    tied = [param_index for param_index in unequal if param_index not in optimizer.own_parts]
+    return shorten(optimizer.names_of(tied))
 
 
 def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: str) -> Finding:
-    row = optimizer.steps[number - 1]
+    step_on_ranks = optimizer.steps[number - 1]
     before = optimizer.steps[number - 2] if number > 1 else None
-    equal_before = len({tuple(step.before) for step in row}) == 1
+    equal_before = len({tuple(step.before) for step in step_on_ranks}) == 1
     line = ""
     ranks: list[int] = []
     if before and not equal_before:
-        line, ranks = evidence.partial_change([s.passes for s in before], [s.passes for s in row])
+        line, ranks = evidence.partial_change(
+            [s.passes_so_far for s in before], [s.passes_so_far for s in step_on_ranks]
+        )
     if line:
         return causes.DRIFT.finding(
             f"The weights are no longer equal in step {number} ({names}), since only "
@@ -130,45 +127,43 @@ def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: 
     moment = "in the step itself" if equal_before else "between two steps"
     if not before and not equal_before:
         moment = "before the first step"
-    rank = odd_rank([tuple(step.after) for step in row], evidence.rank_ids)
+    rank = odd_rank([tuple(step.after) for step in step_on_ranks], evidence.ranks)
     return causes.DRIFT.finding(
         f"The weights are no longer equal after step {number} ({names}), and nothing else that was "
-        f"looked at explains it: they part {moment}.",
+        f"looked at explains it: they diverge {moment}.",
         "Look for what changes weights on one rank alone; lab 04c has an instrument that finds "
         "the moment.",
         rank=rank,
         step=number,
-        where=row[0].line,
+        where=step_on_ranks[0].line,
     )
 
 
 def buffers(evidence: Evidence) -> Result:
     """Are the buffers equal when a step begins, if the model is saved or evaluated?"""
-    wraps = [wrap for rank in evidence.ranks for wrap in rank.wrapped]
-    rows = evidence.step_rows
-    marks = [[p.buffers for step in row for p in step.latest[:1]] for row in rows]
-    marks = [row for row in marks if len(row) == evidence.count and any(row)]
+    wraps = [wrap for report in evidence.reports for wrap in report.wrapped]
+    steps = evidence.steps_on_ranks
+    marks = [[p.buffers for step in on_ranks for p in step.passes[:1]] for on_ranks in steps]
+    marks = [by_rank for by_rank in marks if len(by_rank) == evidence.world_size and any(by_rank)]
     if any(wrap.buffers for wrap in wraps) and not marks:
-        yield Row(table.BUFFERS, EQUAL, "DDP sends rank 0's before each pass")
-        return
+        return [Row(table.BUFFERS, EQUAL, "DDP sends rank 0's before each pass")]
     if not marks or not evidence.is_tied:
-        yield Row(
-            table.BUFFERS, NOT_SEEN, "the model has none" if not marks else evidence.why_untied
-        )
-        return
-    unequal = [row for row in marks if len(set(row)) > 1]
+        says = evidence.why_untied if marks else "the model has none"
+        return [Row(table.BUFFERS, NOT_SEEN, says)]
+    unequal = [by_rank for by_rank in marks if len(set(by_rank)) > 1]
     if len(unequal) <= MAJORITY * len(marks):
-        yield Row(table.BUFFERS, EQUAL, "when a step begins")
-        return
-    yield Row(table.BUFFERS, DIFFERS, "when a step begins")
-    if any(rank.evaluated or rank.written for rank in evidence.ranks):
-        where = wraps[0].made_at if wraps else rows[0][0].latest[0].called
-        yield causes.BUFFERS.finding(
-            "The ranks' buffers (such as the statistics of batch norm) differ, and the model is "
-            "evaluated or saved with them: each rank has another result, and rank 0's is kept.",
-            step=2,
-            where=where,
-        )
+        return [Row(table.BUFFERS, EQUAL, "when a step begins")]
+    row = Row(table.BUFFERS, DIFFERS, "when a step begins")
+    if not any(report.evaluated or report.written for report in evidence.reports):
+        return [row]
+    where = wraps[0].made_at if wraps else steps[0][0].passes[0].called
+    finding = causes.BUFFERS.finding(
+        "The ranks' buffers (such as the statistics of batch norm) differ, and the model is "
+        "evaluated or saved with them: each rank has another result, and rank 0's is kept.",
+        step=2,
+        where=where,
+    )
+    return [row, finding]
 
 
 RULES: tuple[Rule, ...] = (taken, finite, weights, buffers)
