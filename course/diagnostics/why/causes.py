@@ -2,4 +2,4 @@
 
 from course.diagnostics.why.detectors import DETECTORS
 
-ALL = tuple(detector.info for detector in DETECTORS)
+ALL = tuple(sorted((detector.info for detector in DETECTORS), key=lambda cause: cause.name))
