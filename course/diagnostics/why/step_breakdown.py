@@ -157,6 +157,21 @@ class StepBreakdown:
         return lateness if lateness and wait >= MEETING_SHARE * lateness.gain else None
 
     @property
+    def meets_needlessly(self) -> bool:
+        """Whether ranks are late in turns, and only the script's own message makes them meet.
+
+        In that case gradients are averaged in fewer than half of the steps. Without the script's
+        message, a rank that is late in one step and early in the next would keep no other waiting.
+        """
+        if not self.turns:
+            return False
+        ranks = range(len(self.ranks))
+        waited = sum(self.waited(index) for index in ranks)
+        for_script = sum(self.waited(index, "synchronization") for index in ranks)
+        averaging = step_times.mean(self.times, lambda step: bool(step.transfer_s("gradients")))
+        return for_script >= MEETING_SHARE * waited and averaging < MEETING_SHARE
+
+    @property
     def even(self) -> list[StepTimes]:
         """The steps as if no rank were late."""
         lateness = self.late or self.turns

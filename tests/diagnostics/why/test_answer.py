@@ -10,7 +10,6 @@ from support.made_steps import STEP, average, computed, did, message, ranks, sam
 from course.diagnostics import WhyAnswer, why_answer
 from course.diagnostics.profiling.timeline import Ddp, RankReport
 from course.diagnostics.watch import report_files
-from course.diagnostics.why import meetings
 from course.diagnostics.why.step_times import mean
 
 WORK = [*computed(), STEP]  # 62 ms
@@ -138,7 +137,7 @@ def in_turn(*more: object) -> list[RankReport]:
 
 def test_a_needless_meeting_is_the_cause_and_not_the_ranks_that_take_turns() -> None:
     answer = WhyAnswer(in_turn())
-    assert meetings.are_needless(answer.diagnosis.breakdown)
+    assert answer.diagnosis.breakdown.meets_needlessly
     first = answer.causes[0]
     assert (first.name, first.line, first.rank) == ("synchronization", FLAG, None)
     assert first.share == pytest.approx(101 / 263)
@@ -149,7 +148,7 @@ def test_where_gradients_are_averaged_in_each_step_the_meeting_is_needed() -> No
     answer = WhyAnswer(in_turn(average(5)))
     breakdown = answer.diagnosis.breakdown
     assert mean(breakdown.times, lambda step: step.transfer_s("gradients")) > 0
-    assert breakdown.turns and not meetings.are_needless(breakdown)
+    assert breakdown.turns and not breakdown.meets_needlessly
     assert (answer.causes[0].name, answer.causes[0].rank) == ("straggler", None)
 
 

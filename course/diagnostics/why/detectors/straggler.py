@@ -5,7 +5,6 @@ from typing import Self
 
 from course.diagnostics.finding import CauseInfo
 from course.diagnostics.profiling.timeline import PARTS
-from course.diagnostics.why import meetings
 from course.diagnostics.why.cause import Cause
 from course.diagnostics.why.step_breakdown import StepBreakdown
 
@@ -30,7 +29,7 @@ class Straggler(Cause):
             rank = breakdown.ranks[late.index].rank
             line = breakdown.line(late.kind, index=late.index)
             yield cls(breakdown, late.gain / breakdown.net_s, rank, line, PARTS[late.kind])
-        elif (turns := breakdown.turns) and not meetings.are_needless(breakdown):
+        elif (turns := breakdown.turns) and not breakdown.meets_needlessly:
             line = breakdown.line(turns.kind)
             yield cls(breakdown, turns.gain / breakdown.net_s, None, line, PARTS[turns.kind])
 
