@@ -23,9 +23,9 @@ class Cause:
     Each subclass is the detector of one cause, with its name, its evidence and its cure. An
     instance is that cause as it was found in a run.
 
-    `share` is the share of a step that a cure would save at most. `rank` is the rank to blame, None
-    if several are. `line` is the user's line, "" if none is known. `step_part` is the part of the
-    step in which a straggler is late, "" for any other cause.
+    `share` is the share of a step that a cure would save at most, 0 if the cause costs no time.
+    `rank` is the rank to blame, None if several are. `line` is the user's line, "" if none is
+    known. `step_part` is the part of the step in which a straggler is late, "" for any other cause.
     """
 
     breakdown: StepBreakdown
@@ -105,9 +105,10 @@ class Cause:
 
     @property
     def title(self) -> str:
-        """The cause in one line: 'straggler, rank 1: 70 % of a step'."""
+        """The cause in one line: 'straggler, rank 1: 70 % of a step'; its name if it costs none."""
         rank = "" if self.rank is None else f", rank {self.rank}"
-        return f"{self.name}{rank}: {percent(self.share)} of a step"
+        cost = f": {percent(self.share)} of a step" if self.share else ""
+        return f"{self.name}{rank}{cost}"
 
     @property
     def where(self) -> str:

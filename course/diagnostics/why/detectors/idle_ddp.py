@@ -28,11 +28,6 @@ class IdleDdp(Cause):
             yield cls(breakdown, 0.0, line=line)
 
     @property
-    def title(self) -> str:
-        """The name alone, because this cause costs no time."""
-        return self.name
-
-    @property
     def seen(self) -> str:
         """Whether the passes bypassed DDP, or were inside `no_sync`."""
         steps = words.plural(len(self.breakdown.times), "step")
