@@ -41,6 +41,7 @@ class Cause:
     is_always_shown: ClassVar[bool] = False  # however small its visible share is
     is_tradeoff: ClassVar[bool] = False  # the script chose it to gain something: never a fault
     threshold: ClassVar[float] = FAULT_SHARE  # the least share of a step that makes it a fault
+    needs_cores: ClassVar[bool] = False  # a crowded machine can imitate it, even without workers
     needs_all: ClassVar[bool] = False  # it compares ranks, so all must have reported
 
     def __init_subclass__(cls) -> None:
@@ -83,11 +84,6 @@ class Cause:
         return False
 
     @property
-    def needs_cores(self) -> bool:
-        """Whether a crowded machine can imitate this cause."""
-        return self.waits_for_workers
-
-    @property
     def matters(self) -> bool:
         """Whether it costs enough to come first, and to count as a fault rather than a note.
 
@@ -100,8 +96,8 @@ class Cause:
             return False
         if crowded and self.waits_for_workers and saved < self.breakdown.queued_s:
             return False
-        least = CROWDED_FAULT_SHARE if self.needs_cores and crowded else self.threshold
-        return self.share >= least
+        is_doubtful = crowded and (self.needs_cores or self.waits_for_workers)
+        return self.share >= (CROWDED_FAULT_SHARE if is_doubtful else self.threshold)
 
     @property
     def title(self) -> str:

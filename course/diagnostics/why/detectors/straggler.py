@@ -19,6 +19,7 @@ class Straggler(Cause):
 
     info = CauseInfo("straggler", "one rank is later than the others, which wait for it", lab="08")
     aspect = "the ranks' pace"
+    needs_cores = True  # a rank without a core is late
     needs_all = True
 
     @classmethod
@@ -37,11 +38,6 @@ class Straggler(Cause):
     def waits_for_workers(self) -> bool:
         """Whether the rank is late because its loader is."""
         return self.step_part == PARTS["input"] and self.breakdown.has_workers
-
-    @property
-    def needs_cores(self) -> bool:
-        """Always: a rank without a core is late."""
-        return True
 
     @property
     def seen(self) -> str:
