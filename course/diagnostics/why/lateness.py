@@ -56,7 +56,7 @@ def late(times: list[StepTimes]) -> Late | None:
 
 
 @dataclass(frozen=True)
-class Turns:
+class LateInTurns:
     """The kind of work by which ranks are late in turns, and the steps as if none were late."""
 
     kind: str
@@ -64,14 +64,14 @@ class Turns:
     even: list[StepTimes]
 
 
-def turns(times: list[StepTimes]) -> Turns | None:
+def late_in_turns(times: list[StepTimes]) -> LateInTurns | None:
     """The lateness of ranks that are late in turns; None if it is small."""
     counted = without_work(times, "saving")
     gain = mean(counted, lambda step: step.spread())
     if gain < IN_TURNS * length(times):
         return None
     kind = max(OWN, key=lambda kind: mean(counted, lambda step: step.spread(kind)))
-    return Turns(kind, gain, with_equal_work(times, kind))
+    return LateInTurns(kind, gain, with_equal_work(times, kind))
 
 
 def _excess_s(times: list[StepTimes], index: int, kind: str) -> float:

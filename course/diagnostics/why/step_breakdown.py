@@ -23,7 +23,7 @@ from course.diagnostics.profiling.timeline import (
     TrainingStep,
 )
 from course.diagnostics.why import crowd, epochs, step_times
-from course.diagnostics.why.lateness import Late, Turns, late, turns
+from course.diagnostics.why.lateness import Late, LateInTurns, late, late_in_turns
 from course.diagnostics.why.step_times import TRAFFIC, RankTimes, StepTimes
 from course.diagnostics.why.thresholds import MEETING_SHARE, STARVED
 from course.diagnostics.why.traffic import TrafficClassifier
@@ -150,9 +150,9 @@ class StepBreakdown:
         return late(self.times)
 
     @cached_property
-    def turns(self) -> Turns | None:
+    def late_in_turns(self) -> LateInTurns | None:
         """The lateness of ranks that are late in turns, if the others wait for them."""
-        lateness = None if self.late else turns(self.times)
+        lateness = None if self.late else late_in_turns(self.times)
         wait = fmean(self.waited(index) for index in range(len(self.ranks)))
         return lateness if lateness and wait >= MEETING_SHARE * lateness.gain else None
 
@@ -163,7 +163,7 @@ class StepBreakdown:
         In that case gradients are averaged in fewer than half of the steps. Without the script's
         message, a rank that is late in one step and early in the next would keep no other waiting.
         """
-        if not self.turns:
+        if not self.late_in_turns:
             return False
         ranks = range(len(self.ranks))
         waited = sum(self.waited(index) for index in ranks)
@@ -174,7 +174,7 @@ class StepBreakdown:
     @property
     def even(self) -> list[StepTimes]:
         """The steps as if no rank were late."""
-        lateness = self.late or self.turns
+        lateness = self.late or self.late_in_turns
         return lateness.even if lateness else self.times
 
     @property

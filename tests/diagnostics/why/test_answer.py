@@ -148,7 +148,7 @@ def test_where_gradients_are_averaged_in_each_step_the_meeting_is_needed() -> No
     answer = WhyAnswer(in_turn(average(5)))
     breakdown = answer.diagnosis.breakdown
     assert mean(breakdown.times, lambda step: step.transfer_s("gradients")) > 0
-    assert breakdown.turns and not breakdown.meets_needlessly
+    assert breakdown.late_in_turns and not breakdown.meets_needlessly
     assert (answer.causes[0].name, answer.causes[0].rank) == ("straggler", None)
 
 

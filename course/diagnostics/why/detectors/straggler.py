@@ -30,9 +30,9 @@ class Straggler(Cause):
             rank = breakdown.ranks[late.index].rank
             line = breakdown.line(late.kind, index=late.index)
             yield cls(breakdown, late.gain / breakdown.net_s, rank, line, PARTS[late.kind])
-        elif (turns := breakdown.turns) and not breakdown.meets_needlessly:
-            line = breakdown.line(turns.kind)
-            yield cls(breakdown, turns.gain / breakdown.net_s, None, line, PARTS[turns.kind])
+        elif (in_turns := breakdown.late_in_turns) and not breakdown.meets_needlessly:
+            line = breakdown.line(in_turns.kind)
+            yield cls(breakdown, in_turns.gain / breakdown.net_s, None, line, PARTS[in_turns.kind])
 
     @property
     def waits_for_workers(self) -> bool:

@@ -22,8 +22,8 @@ class Synchronization(Cause):
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Adds up the time of these messages, and the waiting that only they cause."""
         seconds = breakdown.transfer_s(cls.info.name)
-        if breakdown.turns and breakdown.meets_needlessly:
-            seconds += breakdown.turns.gain
+        if breakdown.late_in_turns and breakdown.meets_needlessly:
+            seconds += breakdown.late_in_turns.gain
         if seconds:
             line = breakdown.line("collective", traffic=cls.info.name)
             yield cls(breakdown, seconds / breakdown.net_s, line=line)
