@@ -96,7 +96,7 @@ def test_ranks_of_two_machines_are_all_expected_once_one_of_the_other_has_report
     assert others not in text(why_answer(tmp_path)) and "on 4 ranks" in text(why_answer(tmp_path))
 
 
-def test_what_waited_for_a_core_is_a_stretch_of_its_own_in_the_picture() -> None:
+def test_what_waited_for_a_core_is_a_segment_of_its_own_in_the_picture() -> None:
     reports = same(did("input", 60, "train.py:3"), *WORK, tail=2.0)
     for rank in reports:
         for step in rank.steps:
@@ -108,7 +108,7 @@ def test_what_waited_for_a_core_is_a_stretch_of_its_own_in_the_picture() -> None
     answer = WhyAnswer(reports)
     lane = answer.plain()["lanes"]["0"]
     assert [
-        (stretch["kind"], round(1e3 * (stretch["end"] - stretch["start"]))) for stretch in lane[:2]
+        (segment["kind"], round(1e3 * (segment["end"] - segment["start"]))) for segment in lane[:2]
     ] == [
         ("input", 60),
         ("waiting for a core", 50),
