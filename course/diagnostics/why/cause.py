@@ -84,7 +84,7 @@ class Cause:
         return False
 
     @property
-    def matters(self) -> bool:
+    def is_fault(self) -> bool:
         """Whether it costs enough to come first, and to count as a fault rather than a note.
 
         A crowded machine can imitate some causes. A worker that has no core keeps its rank waiting,
@@ -144,7 +144,7 @@ class Cause:
             self.lab,
             rank=self.rank,
             where=self.line,
-            note=not self.matters,
+            note=not self.is_fault,
         )
 
     def plain(self) -> dict[str, object]:
