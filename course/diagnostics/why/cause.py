@@ -177,7 +177,7 @@ class OwnWork(Cause):
     @classmethod
     def gain_s(cls, breakdown: StepBreakdown) -> float:
         """Seconds per step that are saved without it; a late rank's excess is the straggler's."""
-        times = breakdown.even
+        times = breakdown.balanced_times
         if cls.is_chance_once:
             most = max(times, key=lambda step: max(share.own[cls.kind] for share in step.ranks))
             times = [step for step in times if step is not most]
@@ -186,7 +186,8 @@ class OwnWork(Cause):
     @classmethod
     def whose(cls, breakdown: StepBreakdown) -> int | None:
         """The rank that does nearly all of this work; None if several do it."""
-        by_step = [[step.weight * s.own[cls.kind] for s in step.ranks] for step in breakdown.even]
+        times = breakdown.balanced_times
+        by_step = [[step.weight * s.own[cls.kind] for s in step.ranks] for step in times]
         totals = [sum(column) for column in zip(*by_step, strict=True)]
         most = max(range(len(totals)), key=totals.__getitem__)
         alone = len(totals) > 1 and totals[most] > SOLE_RANK_SHARE * sum(totals)

@@ -36,7 +36,7 @@ class StepBreakdown:
 
     - How long does it take, in seconds per step? `mean_own` for a kind of work, `transfer_s` for
       the messages of a traffic, and `waited` for the time that a rank waits for others. `times` has
-      them step by step, and `even` has them as if no rank were late.
+      them step by step, and `balanced_times` has them as if no rank were late.
     - What does it consist of? `slices` returns slices of any kind, and `collectives` the waits for
       messages that Python sends. `ddp_passes` has what DDP sends from C++, and how much of that
       overlapped.
@@ -172,10 +172,10 @@ class StepBreakdown:
         return for_script >= MEETING_SHARE * waited and averaging < MEETING_SHARE
 
     @property
-    def even(self) -> list[StepTimes]:
+    def balanced_times(self) -> list[StepTimes]:
         """The steps as if no rank were late."""
         lateness = self.late or self.late_in_turns
-        return lateness.even if lateness else self.times
+        return lateness.balanced_times if lateness else self.times
 
     @property
     def ddp_passes(self) -> list[DdpPass]:
