@@ -162,7 +162,7 @@ def small(ranks: list[RankReport]) -> list[dict]:
         rank["steps"] = rank["steps"][-STEPS:]
         since = rank["steps"][0]["start"] if rank["steps"] else 0.0
         for step in rank["steps"]:
-            for name in ("rows", "fed", "indices"):
+            for name in ("rows", "model_rows", "indices"):
                 step[name] = [numbers.setdefault(key, len(numbers)) for key in step[name]]
             for timed in (step, *step["slices"], *step["passes"]):
                 timed["start"], timed["end"] = timed["start"] - since, timed["end"] - since

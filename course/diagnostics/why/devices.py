@@ -32,25 +32,25 @@ GpuInterval = tuple[float, float, traces.Activity | None]
 
 def see(rank: RankReport, trace: Path) -> None:
     """Add the GPU's slices in the recorded steps to a rank's report, or why they are unknown."""
-    if rank.device != "cuda" or rank.blind:
+    if rank.device != "cuda" or rank.gpu_unknown_because:
         return
     try:
         activities = [
             replace(
                 activity,
-                start=activity.start + rank.apart,
-                end=activity.end + rank.apart,
-                launched=activity.launched + rank.apart,
+                start=activity.start + rank.clock_offset,
+                end=activity.end + rank.clock_offset,
+                launched=activity.launched + rank.clock_offset,
             )
             for activity in traces.activities(trace)
         ]
     except CourseError as error:
-        rank.blind = f"torch.profiler's record cannot be read: {error}"
+        rank.gpu_unknown_because = f"torch.profiler's record cannot be read: {error}"
         return
     if not activities:
-        rank.blind = NOTHING
+        rank.gpu_unknown_because = NOTHING
     elif len(rank.recorded) <= MIN_STEPS:
-        rank.blind = TOO_SHORT
+        rank.gpu_unknown_because = TOO_SHORT
     else:
         rank.on_gpu = steps(activities, rank.recorded)
 
@@ -126,7 +126,7 @@ def _slices(gpu_intervals: Iterable[GpuInterval], host: list[Slice]) -> Iterator
 
 def _busy_slice(activity: traces.Activity, host: Slice, start: float, end: float) -> Slice:
     """The GPU's slice for an activity that the main thread launched in the slice `host`."""
-    slice_ = Slice(host.kind, start, end, where=host.where, turn=host.turn)
+    slice_ = Slice(host.kind, start, end, where=host.where, passes_begun=host.passes_begun)
     if activity.is_copy:
         return replace(slice_, kind="copies")
     if not activity.is_message:

@@ -63,7 +63,7 @@ def diagnose(ranks: list[RankReport]) -> Diagnosis:
     _check_enough(ranks)
     breakdown, unrecorded_s = StepBreakdown(ranks), 0.0
     on_gpus = any(rank.device == "cuda" for rank in ranks)
-    blind = next((rank.blind for rank in ranks if on_gpus and not rank.on_gpu), "")
+    blind = next((rank.gpu_unknown_because for rank in ranks if on_gpus and not rank.on_gpu), "")
     if on_gpus and not blind:
         unrecorded_s = breakdown.step_s
         breakdown = StepBreakdown([replace(rank, steps=rank.on_gpu) for rank in ranks])

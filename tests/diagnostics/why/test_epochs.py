@@ -20,8 +20,8 @@ def begun(
         rank.steps = rank.steps[:count]
         for number, step in enumerate(rank.steps):
             step.draws = 1
-            step.opens = number % every == 2
-            if step.opens:
+            step.starts_epoch = number % every == 2
+            if step.starts_epoch:
                 step.slices.append(did("input", ms, "train.py:6"))
                 step.end += ms / 1e3
     return ranks
