@@ -99,7 +99,7 @@ CURES = [
     Run(f"why/plants/{script}", how, cause, says=says)
     for script, how, cause, says in (
         ("short_epochs", "workers", "input", "with `persistent_workers=True`"),
-        ("short_epochs", "data set", "input", "Do once, and keep"),
+        ("short_epochs", "data set", "input", "Move the work that the data set"),
         ("accumulates", "plain", "accumulation", "inside `with model.no_sync():`"),
         ("accumulates", "around backward", "accumulation", "but it begins after the forward"),
         ("accumulates", "by hand", "accumulation", "Average the gradients once for each step"),
