@@ -8,7 +8,7 @@ from course.core import ROOT
 from course.diagnostics.finding import CauseInfo
 from course.diagnostics.right import causes as of_right
 from course.diagnostics.run import causes as of_run
-from course.diagnostics.why import causes as of_why
+from course.diagnostics.why import detectors as of_why
 
 LABS = ROOT / "course" / "lessons"
 TOOLS = pytest.mark.parametrize("causes", [of_run, of_why, of_right], ids=["run", "why", "right"])

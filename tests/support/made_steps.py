@@ -48,9 +48,9 @@ def step(
     rows: Sequence[int] = (),
 ) -> TrainingStep:
     """A step that begins at `start` (s); each backward pass ends with a `tail` in DDP, in ms."""
-    moment, turn, placed, passes = start, 0, [], []
+    moment, begun, placed, passes = start, 0, [], []
     for slice_ in slices:
-        turn += slice_.kind == "backward"
+        begun += slice_.kind == "backward"
         seconds = slice_.end
         if slice_.kind == "backward" and tail:
             ready = moment + seconds
@@ -61,7 +61,7 @@ def step(
             )
         ended = moment + seconds
         busy = slice_.end if slice_.kind == "backward" else 0.0
-        placed.append(replace(slice_, start=moment, end=ended, turn=turn, cpu=busy))
+        placed.append(replace(slice_, start=moment, end=ended, passes_begun=begun, cpu=busy))
         moment = ended
     return TrainingStep(start, moment, placed, passes, list(rows), list(rows))
 

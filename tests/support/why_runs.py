@@ -99,7 +99,7 @@ CURES = [
     Run(f"why/plants/{script}", how, cause, says=says)
     for script, how, cause, says in (
         ("short_epochs", "workers", "input", "with `persistent_workers=True`"),
-        ("short_epochs", "data set", "input", "Do once, and keep"),
+        ("short_epochs", "data set", "input", "Move the work that the data set"),
         ("accumulates", "plain", "accumulation", "inside `with model.no_sync():`"),
         ("accumulates", "around backward", "accumulation", "but it begins after the forward"),
         ("accumulates", "by hand", "accumulation", "Average the gradients once for each step"),
@@ -162,7 +162,7 @@ def small(ranks: list[RankReport]) -> list[dict]:
         rank["steps"] = rank["steps"][-STEPS:]
         since = rank["steps"][0]["start"] if rank["steps"] else 0.0
         for step in rank["steps"]:
-            for name in ("rows", "fed", "indices"):
+            for name in ("rows", "model_rows", "indices"):
                 step[name] = [numbers.setdefault(key, len(numbers)) for key in step[name]]
             for timed in (step, *step["slices"], *step["passes"]):
                 timed["start"], timed["end"] = timed["start"] - since, timed["end"] - since

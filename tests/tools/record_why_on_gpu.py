@@ -61,7 +61,7 @@ def report_and_trace(folder: Path, number: int) -> dict:
     rank = json.loads((folder / f"rank{number}.json").read_text())
     rank["steps"] = rank["steps"][-STEPS:]
     for step in rank["steps"] + rank["recorded"]:
-        step["rows"], step["fed"] = step["rows"][:CHECKSUMS], step["fed"][:CHECKSUMS]
+        step["rows"], step["model_rows"] = step["rows"][:CHECKSUMS], step["model_rows"][:CHECKSUMS]
         step["slices"] = [
             {name: value for name, value in slice_.items() if value or name in ("start", "end")}
             for slice_ in step["slices"]

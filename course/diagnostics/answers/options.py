@@ -10,7 +10,7 @@ from course.diagnostics.finding import CauseInfo
 from course.diagnostics.right import causes as right_causes
 from course.diagnostics.run import causes as run_causes
 from course.diagnostics.run.thresholds import PATIENCE_S
-from course.diagnostics.why import causes as why_causes
+from course.diagnostics.why import detectors as why_causes
 from course.diagnostics.why.thresholds import MIN_STEPS
 
 GPUS, MEMORY = "1,2,4,8", "24,80"

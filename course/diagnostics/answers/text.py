@@ -76,7 +76,8 @@ def _about_computing(computing: Computing, rest: list[Cause]) -> str:
             return "No fault costs much. The other costs follow."
         return "The ranks compute most of the time; what else costs something follows."
     if computing.is_nearly_all:
-        return "Nothing is wrong: the ranks compute nearly all the time."
+        verdict = "Nothing is wrong" if all(cause.share for cause in rest) else "No time is lost"
+        return f"{verdict}: the ranks compute nearly all the time."
     return "No single cause costs much."
 
 

@@ -90,7 +90,7 @@ class DdpHooks:
             if model.module.require_backward_grad_sync:
                 model.facts.forwards += 1
             else:
-                model.facts.quiet += 1
+                model.facts.no_sync_forwards += 1
 
     def _on_no_sync(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         script = self._recorder.report.script
@@ -113,7 +113,7 @@ class DdpHooks:
 
     def _read_times(self, model: _Model) -> None:
         data: dict[str, Any] = model.module._get_ddp_logging_data()
-        model.facts.cap = data.get("bucket_cap_bytes", 0)
+        model.facts.bucket_cap_bytes = data.get("bucket_cap_bytes", 0)
         model.facts.hook = data.get("comm_hook", "")
         ended = data.get("backward_compute_time_end", 0)
         if ended <= model.ended:

@@ -16,16 +16,17 @@ STEPS = 6  # the first is lost, because the recording begins in the middle of it
 
 
 class GpuRecording:
-    """Records this rank's GPU from `begin` to `end`; `blind` is the reason if it recorded nothing.
+    """Records this rank's GPU from `begin` to `end`.
 
-    `clock_offset` is by how many seconds the recorder's clock is ahead of the calendar's.
+    `unknown_because` is the reason if it recorded nothing. `clock_offset` is by how many seconds
+    the recorder's clock is ahead of the calendar's.
     """
 
     def __init__(self, trace: Path) -> None:
         self._trace = trace
         self._profile: profiler.profile | None = None
         self._may_begin = True
-        self.blind = TOO_SHORT
+        self.unknown_because = TOO_SHORT
         self.clock_offset = 0.0
 
     def begin(self) -> bool:
@@ -34,16 +35,16 @@ class GpuRecording:
             return False
         self._may_begin = False
         if profiler.ProfilerActivity.CUDA not in profiler.supported_activities():
-            self.blind = NO_PROFILER
+            self.unknown_because = NO_PROFILER
             return False
         profile = profiler.profile(activities=[profiler.ProfilerActivity.CUDA])
         try:
             profile.prepare_trace()
             profile.start_trace()  # not `start`, which is watched: the script may call it
         except (RuntimeError, AssertionError) as error:  # must not end the training
-            self.blind = f"torch.profiler could not begin: {error}"
+            self.unknown_because = f"torch.profiler could not begin: {error}"
             return False
-        self._profile, self.blind = profile, ""
+        self._profile, self.unknown_because = profile, ""
         self.clock_offset = clocks.calendar_offset()
         return True
 
@@ -51,7 +52,7 @@ class GpuRecording:
         """Stop, because the script itself starts a profiler."""
         self.end()
         self._may_begin = False
-        self.blind = TAKEN
+        self.unknown_because = TAKEN
 
     def end(self) -> None:
         """Stop recording and write the trace; does nothing if nothing is being recorded."""

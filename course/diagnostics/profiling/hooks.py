@@ -187,7 +187,7 @@ class Hooks:
         grads = [p.grad for group in optimizer.param_groups for p in group["params"]]
         nbytes = [grad.numel() * grad.element_size() for grad in grads if grad is not None]
         report.gradients = max(report.gradients, sum(nbytes))
-        report.largest = max(report.largest, *nbytes, 0)
+        report.largest_gradient = max(report.largest_gradient, *nbytes, 0)
         script = report.script
         if not script.optimizer:
             script.optimizer = type(optimizer).__name__

@@ -36,7 +36,8 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
         report.device = "cuda" if on_gpu() else "cpu"
         report.host = platform.node()
         report.threads, report.cores = torch.get_num_threads(), hardware.cores()
-        report.apart, report.blind = recording.clock_offset, recording.blind
+        report.clock_offset = recording.clock_offset
+        report.gpu_unknown_because = recording.unknown_because
         if trace.exists():
             trace.rename(folder / f"gpu{report.rank}.json")
         report_files.write(report, folder)

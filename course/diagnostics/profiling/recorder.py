@@ -100,7 +100,7 @@ class Recorder:
             self._slices.relabel_as_forward()
         self._base = "gradients"
         with self.during("backward"):
-            self._slices.pass_number += 1
+            self._slices.passes_begun += 1
             yield
         self.tick("backward")
 
@@ -108,7 +108,7 @@ class Recorder:
         """Note that a loader was started on a data set with this many samples (0: unknown)."""
         if self.listening:
             self._epochs[id(iterator)] = self._step
-            self.report.loaded = max(self.report.loaded, samples)
+            self.report.dataset_size = max(self.report.dataset_size, samples)
 
     def on_draw(self, iterator: object, rows: list[int]) -> None:
         """Note that a loader has returned a batch of samples with these checksums.
@@ -119,7 +119,7 @@ class Recorder:
         self._step.rows += rows
         self._step.draws += 1
         began = self._epochs.get(id(iterator), self._step)
-        began.opens |= began is not self._step
+        began.starts_epoch |= began is not self._step
 
     @property
     def records_inputs(self) -> bool:
@@ -128,7 +128,7 @@ class Recorder:
 
     def on_model_input(self, rows: list[int]) -> None:
         """Note that the script has called a model with samples that have these checksums."""
-        self._step.fed += rows
+        self._step.model_rows += rows
 
     def on_choose(self, indices: list[int]) -> None:
         """Note that a loader will fetch the samples whose indices have these checksums."""

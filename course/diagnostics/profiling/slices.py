@@ -23,13 +23,13 @@ class _Clocks(NamedTuple):
 class Slices:
     """The slices of the current step; `here` returns the user's line that is being executed.
 
-    `pass_number` counts the backward passes of the step. The time that it takes to read the clocks
+    `passes_begun` counts the backward passes of the step. The time that it takes to read the clocks
     falls between two slices, and belongs to neither.
     """
 
     def __init__(self, here: Callable[[], str]) -> None:
         self._ended: list[Slice] = []
-        self.pass_number = 0
+        self.passes_begun = 0
         self.now = Slice("python", 0.0, 0.0)
         self._here = here
         self._other_messages: list[Slice] = []  # begun by other threads during this slice
@@ -48,7 +48,7 @@ class Slices:
         """
         sends = self.now.kind in SENDS or slice_.kind in SENDS
         ended, before, after = self.now, self._last, self._read_clocks(sends)
-        ended.start, ended.end, ended.turn = before.wall, after.wall, self.pass_number
+        ended.start, ended.end, ended.passes_begun = before.wall, after.wall, self.passes_begun
         ended.queued = min(after.queued - before.queued, ended.end - ended.start)
         ended.cpu = after.cpu - before.cpu
         if sends and len(after.network) == len(before.network):
@@ -65,7 +65,7 @@ class Slices:
 
     def end_step(self) -> list[Slice]:
         """End the step here, and return its slices; the current slice belongs to the next step."""
-        slices, self.pass_number = self._ended, 0
+        slices, self.passes_begun = self._ended, 0
         self._ended = []
         return slices
 

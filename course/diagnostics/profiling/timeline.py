@@ -12,8 +12,8 @@ class Slice:
 
     All times are in seconds. `kind` is one of `OWN`, `WAITS` or ``watching`` (the recorder's own
     time). `where` is the user's line, such as ``train.py:88``. `queued` is the part of the time in
-    which the thread waited for a core, and `cpu` the part in which it computed. `turn` is the
-    number of backward passes that had begun in this step.
+    which the thread waited for a core, and `cpu` the part in which it computed. `passes_begun` is
+    the number of backward passes that had begun in this step.
 
     A message has the `name` of its operation, its `nbytes`, and the kind of work `within` which it
     was begun. The thread that sends and receives waited for a core for `stalled` seconds, and ran
@@ -28,7 +28,7 @@ class Slice:
     name: str = ""
     nbytes: int = 0
     within: str = ""
-    turn: int = 0
+    passes_begun: int = 0
     cpu: float = 0.0
     stalled: float = 0.0
     sent: float = 0.0
@@ -103,9 +103,9 @@ class TrainingStep:
     slices: list[Slice] = field(default_factory=list)
     passes: list[DdpPass] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)  # a checksum of each sample drawn
-    fed: list[int] = field(default_factory=list)  # ... of each sample that a model got
+    model_rows: list[int] = field(default_factory=list)  # ... of each sample that a model got
     indices: list[int] = field(default_factory=list)  # ... of each index that a sampler chose
-    opens: bool = False  # whether the training's loader was started in it, for a new epoch
+    starts_epoch: bool = False  # whether the training's loader was started in it, for a new epoch
     draws: int = 0  # batches that loaders returned
 
 
@@ -132,10 +132,10 @@ class Ddp:
     ranks: int = 0  # the number that share its gradients
     made_at: str = ""
     static: bool = False
-    cap: int = 0  # the largest size of a bucket in bytes
+    bucket_cap_bytes: int = 0  # the largest size of a bucket in bytes
     hook: str = ""  # its communication hook, such as one that sends 16 bits
     forwards: int = 0  # forward passes after the warm-up whose gradients it would send
-    quiet: int = 0  # ... and those inside `no_sync`
+    no_sync_forwards: int = 0  # ... and those inside `no_sync`
 
 
 @dataclass
@@ -169,11 +169,11 @@ class RankReport:
     usable: list[int] = field(default_factory=list)  # the numbers of the cores in its affinity
     host: str = ""  # the name of its machine
     gradients: int = 0  # bytes
-    largest: int = 0  # bytes of the largest gradient
+    largest_gradient: int = 0  # bytes of the largest gradient
     iterating: float = 0.0  # the share of python that was spent in iterators that are no DataLoader
     seen: int = 0  # all steps, with those of the warm-up
     script: ScriptFeatures = field(default_factory=ScriptFeatures)
-    loaded: int = 0  # samples in the largest data set that a loader used
+    dataset_size: int = 0  # samples in the largest data set that a loader used
     lines: dict[str, str] = field(default_factory=dict)  # by kind, its most frequent line
     # The next four cover the time in which the rank was watched.
     cpu_s: float = 0.0  # CPU seconds of this process and of those below it
@@ -183,8 +183,8 @@ class RankReport:
     is_over: bool = False  # whether the script has ended
     steps: list[TrainingStep] = field(default_factory=list)
     recorded: list[TrainingStep] = field(default_factory=list)  # while torch.profiler recorded
-    apart: float = 0.0  # seconds by which the clock of the steps is ahead of the calendar's
-    blind: str = ""  # why it is unknown what its GPU did; "" if that is known
+    clock_offset: float = 0.0  # seconds by which the clock of the steps is ahead of the calendar's
+    gpu_unknown_because: str = ""  # why it is unknown what its GPU did; "" if that is known
     on_gpu: list[TrainingStep] = field(default_factory=list)  # the steps of its GPU in `recorded`
 
 

@@ -23,9 +23,9 @@ class Cause:
     Each subclass is the detector of one cause, with its name, its evidence and its cure. An
     instance is that cause as it was found in a run.
 
-    `share` is the share of a step that a cure would save at most. `rank` is the rank to blame, None
-    if several are. `line` is the user's line, "" if none is known. `step_part` is the part of the
-    step in which a straggler is late, "" for any other cause.
+    `share` is the share of a step that a cure would save at most, 0 if the cause costs no time.
+    `rank` is the rank to blame, None if several are. `line` is the user's line, "" if none is
+    known. `step_part` is the part of the step in which a straggler is late, "" for any other cause.
     """
 
     breakdown: StepBreakdown
@@ -41,6 +41,7 @@ class Cause:
     is_always_shown: ClassVar[bool] = False  # however small its visible share is
     is_tradeoff: ClassVar[bool] = False  # the script chose it to gain something: never a fault
     threshold: ClassVar[float] = FAULT_SHARE  # the least share of a step that makes it a fault
+    needs_cores: ClassVar[bool] = False  # a crowded machine can imitate it, even without workers
     needs_all: ClassVar[bool] = False  # it compares ranks, so all must have reported
 
     def __init_subclass__(cls) -> None:
@@ -83,12 +84,7 @@ class Cause:
         return False
 
     @property
-    def needs_cores(self) -> bool:
-        """Whether a crowded machine can imitate this cause."""
-        return self.waits_for_workers
-
-    @property
-    def matters(self) -> bool:
+    def is_fault(self) -> bool:
         """Whether it costs enough to come first, and to count as a fault rather than a note.
 
         A crowded machine can imitate some causes. A worker that has no core keeps its rank waiting,
@@ -100,14 +96,15 @@ class Cause:
             return False
         if crowded and self.waits_for_workers and saved < self.breakdown.queued_s:
             return False
-        least = CROWDED_FAULT_SHARE if self.needs_cores and crowded else self.threshold
-        return self.share >= least
+        is_doubtful = crowded and (self.needs_cores or self.waits_for_workers)
+        return self.share >= (CROWDED_FAULT_SHARE if is_doubtful else self.threshold)
 
     @property
     def title(self) -> str:
-        """The cause in one line: 'straggler, rank 1: 70 % of a step'."""
+        """The cause in one line: 'straggler, rank 1: 70 % of a step'; its name if it costs none."""
         rank = "" if self.rank is None else f", rank {self.rank}"
-        return f"{self.name}{rank}: {percent(self.share)} of a step"
+        cost = f": {percent(self.share)} of a step" if self.share else ""
+        return f"{self.name}{rank}{cost}"
 
     @property
     def where(self) -> str:
@@ -147,7 +144,7 @@ class Cause:
             self.lab,
             rank=self.rank,
             where=self.line,
-            note=not self.matters,
+            note=not self.is_fault,
         )
 
     def plain(self) -> dict[str, object]:
@@ -180,7 +177,7 @@ class OwnWork(Cause):
     @classmethod
     def gain_s(cls, breakdown: StepBreakdown) -> float:
         """Seconds per step that are saved without it; a late rank's excess is the straggler's."""
-        times = breakdown.even
+        times = breakdown.balanced_times
         if cls.is_chance_once:
             most = max(times, key=lambda step: max(share.own[cls.kind] for share in step.ranks))
             times = [step for step in times if step is not most]
@@ -189,7 +186,8 @@ class OwnWork(Cause):
     @classmethod
     def whose(cls, breakdown: StepBreakdown) -> int | None:
         """The rank that does nearly all of this work; None if several do it."""
-        by_step = [[step.weight * s.own[cls.kind] for s in step.ranks] for step in breakdown.even]
+        times = breakdown.balanced_times
+        by_step = [[step.weight * s.own[cls.kind] for s in step.ranks] for step in times]
         totals = [sum(column) for column in zip(*by_step, strict=True)]
         most = max(range(len(totals)), key=totals.__getitem__)
         alone = len(totals) > 1 and totals[most] > SOLE_RANK_SHARE * sum(totals)

@@ -27,30 +27,30 @@ from course.diagnostics.profiling.timeline import (
 )
 from course.diagnostics.why.thresholds import MIN_STEPS
 
-Stretch = tuple[float, float, traces.Activity | None]
+GpuInterval = tuple[float, float, traces.Activity | None]
 
 
 def see(rank: RankReport, trace: Path) -> None:
     """Add the GPU's slices in the recorded steps to a rank's report, or why they are unknown."""
-    if rank.device != "cuda" or rank.blind:
+    if rank.device != "cuda" or rank.gpu_unknown_because:
         return
     try:
         activities = [
             replace(
                 activity,
-                start=activity.start + rank.apart,
-                end=activity.end + rank.apart,
-                launched=activity.launched + rank.apart,
+                start=activity.start + rank.clock_offset,
+                end=activity.end + rank.clock_offset,
+                launched=activity.launched + rank.clock_offset,
             )
             for activity in traces.activities(trace)
         ]
     except CourseError as error:
-        rank.blind = f"torch.profiler's record cannot be read: {error}"
+        rank.gpu_unknown_because = f"torch.profiler's record cannot be read: {error}"
         return
     if not activities:
-        rank.blind = NOTHING
+        rank.gpu_unknown_because = NOTHING
     elif len(rank.recorded) <= MIN_STEPS:
-        rank.blind = TOO_SHORT
+        rank.gpu_unknown_because = TOO_SHORT
     else:
         rank.on_gpu = steps(activities, rank.recorded)
 
@@ -68,7 +68,7 @@ def steps(activities: list[traces.Activity], host: list[TrainingStep]) -> list[T
         inside = [
             activity for activity in activities if activity.start < end and start < activity.end
         ]
-        mine = _merged(_slices(_stretches(inside, start, end), slices))
+        mine = _merged(_slices(_gpu_intervals(inside, start, end), slices))
         own.append(replace(step, start=start, end=end, slices=mine, passes=[]))
         own[-1].passes = _passes(inside, mine, step.passes)
     return own
@@ -80,8 +80,10 @@ def _end_of_step(activities: list[traces.Activity], step: TrainingStep) -> float
     )
 
 
-def _stretches(activities: list[traces.Activity], start: float, end: float) -> Iterator[Stretch]:
-    """Cut the time from `start` to `end` into stretches without a gap, each with its activity.
+def _gpu_intervals(
+    activities: list[traces.Activity], start: float, end: float
+) -> Iterator[GpuInterval]:
+    """Cut the time from `start` to `end` into intervals without a gap, each with its activity.
 
     If several activities run at the same time, computing goes before messages, and messages before
     copies. The activity is None while the GPU is idle.
@@ -104,13 +106,13 @@ def _stretches(activities: list[traces.Activity], start: float, end: float) -> I
         yield moment, end, None
 
 
-def _slices(stretches: Iterable[Stretch], host: list[Slice]) -> Iterator[Slice]:
+def _slices(gpu_intervals: Iterable[GpuInterval], host: list[Slice]) -> Iterator[Slice]:
     starts = [slice_.start for slice_ in host]
 
     def slice_at(moment: float) -> int:
         return max(0, bisect_right(starts, moment) - 1)
 
-    for start, end, activity in stretches:
+    for start, end, activity in gpu_intervals:
         if activity:
             yield _busy_slice(activity, host[slice_at(activity.launched)], start, end)
             continue
@@ -124,7 +126,7 @@ def _slices(stretches: Iterable[Stretch], host: list[Slice]) -> Iterator[Slice]:
 
 def _busy_slice(activity: traces.Activity, host: Slice, start: float, end: float) -> Slice:
     """The GPU's slice for an activity that the main thread launched in the slice `host`."""
-    slice_ = Slice(host.kind, start, end, where=host.where, turn=host.turn)
+    slice_ = Slice(host.kind, start, end, where=host.where, passes_begun=host.passes_begun)
     if activity.is_copy:
         return replace(slice_, kind="copies")
     if not activity.is_message:

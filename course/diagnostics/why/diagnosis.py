@@ -63,7 +63,7 @@ def diagnose(ranks: list[RankReport]) -> Diagnosis:
     _check_enough(ranks)
     breakdown, unrecorded_s = StepBreakdown(ranks), 0.0
     on_gpus = any(rank.device == "cuda" for rank in ranks)
-    blind = next((rank.blind for rank in ranks if on_gpus and not rank.on_gpu), "")
+    blind = next((rank.gpu_unknown_because for rank in ranks if on_gpus and not rank.on_gpu), "")
     if on_gpus and not blind:
         unrecorded_s = breakdown.step_s
         breakdown = StepBreakdown([replace(rank, steps=rank.on_gpu) for rank in ranks])
@@ -74,8 +74,8 @@ def diagnose(ranks: list[RankReport]) -> Diagnosis:
 def _ordered(breakdown: StepBreakdown, blind: str) -> list[Cause]:
     """The causes that are worth naming, the one to cure first at the beginning.
 
-    Facts come first, since they change everything else; the most expensive cause is next. If no
-    cause matters, `computing` is the first.
+    Facts come first, since they change everything else; the most expensive cause is next. If none
+    is a fault, `computing` is the first.
     """
     causes = [
         cause
@@ -88,7 +88,7 @@ def _ordered(breakdown: StepBreakdown, blind: str) -> list[Cause]:
         return causes
     causes = [cause for cause in causes if cause.share >= SHOWN_SHARE or cause.is_always_shown]
     causes.sort(key=_sort_key)
-    if not any(cause.matters for cause in causes):
+    if not any(cause.is_fault for cause in causes):
         causes[:0] = Computing.evidence(breakdown)
     return causes
 
@@ -96,7 +96,7 @@ def _ordered(breakdown: StepBreakdown, blind: str) -> list[Cause]:
 def _sort_key(cause: Cause) -> tuple[bool, bool, float]:
     """Facts first, then by cost; a cost counts 1.5 times if only a part of it is visible."""
     weight = CLEARLY_LARGER if cause.is_always_shown else 1.0
-    return not (cause.is_fact and cause.matters), not cause.matters, -weight * cause.share
+    return not (cause.is_fact and cause.is_fault), not cause.is_fault, -weight * cause.share
 
 
 def _can_judge(detector: type[Cause], breakdown: StepBreakdown) -> bool:
@@ -190,7 +190,7 @@ def _too_close(causes: list[Cause]) -> list[Cause]:
     if len(faults) < 2:
         return []
     first, second = faults[:2]
-    if not first.matters or isinstance(first, Computing):
+    if not first.is_fault or isinstance(first, Computing):
         return []
     if first.is_fact or first.is_always_shown or first.share >= CLEARLY_LARGER * second.share:
         return []

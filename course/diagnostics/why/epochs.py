@@ -14,7 +14,7 @@ from course.diagnostics.why.thresholds import MIN_STEPS
 def starts_epoch(ranks: list[RankReport]) -> list[bool]:
     """For each step in which all ranks were watched, whether a rank began an epoch."""
     count = min(len(rank.steps) for rank in ranks)
-    return [any(rank.steps[n].opens for rank in ranks) for n in range(count)]
+    return [any(rank.steps[n].starts_epoch for rank in ranks) for n in range(count)]
 
 
 def weights(ranks: list[RankReport]) -> list[float]:

@@ -105,7 +105,7 @@ def _overlappable_share(breakdown: StepBreakdown) -> float:
         slice_.seconds for slice_ in messages if slice_.within not in ("forward", "backward")
     )
     nbytes = max(rank.gradients for rank in breakdown.ranks)
-    largest = max(rank.largest for rank in breakdown.ranks)
+    largest = max(rank.largest_gradient for rank in breakdown.ranks)
     return (late / whole if whole else 1.0) * (1 - largest / max(1, nbytes))
 
 
@@ -117,7 +117,7 @@ def _hideable_s(breakdown: StepBreakdown) -> float:
             return 0.0
     elif any(_is_begun_early(slice_) for slice_ in breakdown.collectives("gradients")):
         return 0.0
-    passes = max((slice_.turn for slice_ in breakdown.slices(["backward"])), default=1)
+    passes = max((slice_.passes_begun for slice_ in breakdown.slices(["backward"])), default=1)
     return breakdown.mean_own("backward") / passes
 
 

@@ -18,13 +18,13 @@ from course.diagnostics.why.thresholds import EXCESS_SHARE, IN_TURNS, MIN_LATENE
 class Late:
     """The index of the late rank, and the kind of work in which it exceeds the others most.
 
-    `even` has the steps without its excess, which are shorter by `gain`.
+    `balanced_times` has the steps without its excess, which are shorter by `gain`.
     """
 
     index: int
     kind: str
     gain: float  # seconds per step
-    even: list[StepTimes]
+    balanced_times: list[StepTimes]
 
 
 def late(times: list[StepTimes]) -> Late | None:
@@ -45,33 +45,35 @@ def late(times: list[StepTimes]) -> Late | None:
         return None
     excess = {kind: _excess_s(times, index, kind) for kind in OWN}
     kind = max(excess, key=excess.__getitem__)
-    even, others_even = times, others
+    balanced, others_balanced = times, others
     for work in OWN:
         if excess[work] >= EXCESS_SHARE * excess[kind]:
-            even, others_even = (without_excess(some, index, work) for some in (even, others_even))
-    others_gain = length(others) - length(others_even)
+            balanced, others_balanced = (
+                without_excess(some, index, work) for some in (balanced, others_balanced)
+            )
+    others_gain = length(others) - length(others_balanced)
     if kind == "saving" or others_gain < MIN_LATENESS * length(others):
         return None
-    return Late(index, kind, length(times) - length(even), even)
+    return Late(index, kind, length(times) - length(balanced), balanced)
 
 
 @dataclass(frozen=True)
-class Turns:
+class LateInTurns:
     """The kind of work by which ranks are late in turns, and the steps as if none were late."""
 
     kind: str
     gain: float  # seconds per step
-    even: list[StepTimes]
+    balanced_times: list[StepTimes]
 
 
-def turns(times: list[StepTimes]) -> Turns | None:
+def late_in_turns(times: list[StepTimes]) -> LateInTurns | None:
     """The lateness of ranks that are late in turns; None if it is small."""
     counted = without_work(times, "saving")
     gain = mean(counted, lambda step: step.spread())
     if gain < IN_TURNS * length(times):
         return None
     kind = max(OWN, key=lambda kind: mean(counted, lambda step: step.spread(kind)))
-    return Turns(kind, gain, with_equal_work(times, kind))
+    return LateInTurns(kind, gain, with_equal_work(times, kind))
 
 
 def _excess_s(times: list[StepTimes], index: int, kind: str) -> float:

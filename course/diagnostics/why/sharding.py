@@ -26,8 +26,8 @@ def draw_same_samples(breakdown: StepBreakdown) -> bool | None:
         return None  # many samples have the same data
     chosen = all(any(step.indices for step in rank.steps) for rank in breakdown.ranks)
     if _draw_same_batches(breakdown, "rows"):
-        if all(any(step.fed for step in rank.steps) for rank in breakdown.ranks):
-            return _draw_same_batches(breakdown, "fed") and (
+        if all(any(step.model_rows for step in rank.steps) for rank in breakdown.ranks):
+            return _draw_same_batches(breakdown, "model_rows") and (
                 not chosen or _draw_same(breakdown, "indices")
             )
         if not breakdown.ddp:
@@ -61,13 +61,14 @@ def _draw_same_batches(breakdown: StepBreakdown, field: str) -> bool:
 def _draw_from_all(one: RankReport, other: RankReport, field: str) -> bool:
     """Whether two ranks share as many samples of an epoch as if both drew from all samples."""
     mine, theirs = _samples_of_epoch(one, field), _samples_of_epoch(other, field)
-    expected = len(mine) * len(theirs) / max(one.loaded, 1)
-    return one.loaded > 0 and expected >= MIN_SHARED_SAMPLES and len(mine & theirs) >= expected / 2
+    size = one.dataset_size
+    expected = len(mine) * len(theirs) / max(size, 1)
+    return size > 0 and expected >= MIN_SHARED_SAMPLES and len(mine & theirs) >= expected / 2
 
 
 def _samples_of_epoch(rank: RankReport, field: str) -> set[int]:
     """The samples that a rank drew in the longest watched part of an epoch."""
-    first = [n for n, step in enumerate(rank.steps) if step.opens]
+    first = [n for n, step in enumerate(rank.steps) if step.starts_epoch]
     bounds = [-1, *first, len(rank.steps)]
     parts = [rank.steps[begin + 1 : end] for begin, end in pairwise(bounds)]
     longest = max(parts, key=len)

@@ -23,7 +23,7 @@ from course.diagnostics.profiling.timeline import (
     TrainingStep,
 )
 from course.diagnostics.why import crowd, epochs, step_times
-from course.diagnostics.why.lateness import Late, Turns, late, turns
+from course.diagnostics.why.lateness import Late, LateInTurns, late, late_in_turns
 from course.diagnostics.why.step_times import TRAFFIC, RankTimes, StepTimes
 from course.diagnostics.why.thresholds import MEETING_SHARE, STARVED
 from course.diagnostics.why.traffic import TrafficClassifier
@@ -36,7 +36,7 @@ class StepBreakdown:
 
     - How long does it take, in seconds per step? `mean_own` for a kind of work, `transfer_s` for
       the messages of a traffic, and `waited` for the time that a rank waits for others. `times` has
-      them step by step, and `even` has them as if no rank were late.
+      them step by step, and `balanced_times` has them as if no rank were late.
     - What does it consist of? `slices` returns slices of any kind, and `collectives` the waits for
       messages that Python sends. `ddp_passes` has what DDP sends from C++, and how much of that
       overlapped.
@@ -150,17 +150,32 @@ class StepBreakdown:
         return late(self.times)
 
     @cached_property
-    def turns(self) -> Turns | None:
+    def late_in_turns(self) -> LateInTurns | None:
         """The lateness of ranks that are late in turns, if the others wait for them."""
-        lateness = None if self.late else turns(self.times)
+        lateness = None if self.late else late_in_turns(self.times)
         wait = fmean(self.waited(index) for index in range(len(self.ranks)))
         return lateness if lateness and wait >= MEETING_SHARE * lateness.gain else None
 
     @property
-    def even(self) -> list[StepTimes]:
+    def meets_needlessly(self) -> bool:
+        """Whether ranks are late in turns, and only the script's own message makes them meet.
+
+        In that case gradients are averaged in fewer than half of the steps. Without the script's
+        message, a rank that is late in one step and early in the next would keep no other waiting.
+        """
+        if not self.late_in_turns:
+            return False
+        ranks = range(len(self.ranks))
+        waited = sum(self.waited(index) for index in ranks)
+        for_script = sum(self.waited(index, "synchronization") for index in ranks)
+        averaging = step_times.mean(self.times, lambda step: bool(step.transfer_s("gradients")))
+        return for_script >= MEETING_SHARE * waited and averaging < MEETING_SHARE
+
+    @property
+    def balanced_times(self) -> list[StepTimes]:
         """The steps as if no rank were late."""
-        lateness = self.late or self.turns
-        return lateness.even if lateness else self.times
+        lateness = self.late or self.late_in_turns
+        return lateness.balanced_times if lateness else self.times
 
     @property
     def ddp_passes(self) -> list[DdpPass]:

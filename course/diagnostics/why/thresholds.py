@@ -35,4 +35,4 @@ MIN_SHARED_SAMPLES = 8  # judge only if two ranks that drew from all samples wou
 
 # Epochs and the picture.
 EPOCH_START_SHARE = 0.5  # of all waiting for input: from here on, the start of an epoch is slow
-SHORT_STRETCH = 0.004  # of a step: a shorter stretch of the picture is merged into the one before
+SHORT_SEGMENT = 0.004  # of a step: a shorter segment of the picture is merged into the one before

@@ -57,7 +57,11 @@ def _is_early(slice_: Slice, slices: list[Slice]) -> bool:
     Messages that every pass needs, such as FSDP's parameters, are not early. Nor are the messages
     of a DDP module if only the pass of another module follows.
     """
-    if slice_.turn == 0 or slice_.within == "forward" or slice_.name.startswith("all_gather"):
+    if (
+        slice_.passes_begun == 0
+        or slice_.within == "forward"
+        or slice_.name.startswith("all_gather")
+    ):
         return False
     for later in slices:
         if later.start < slice_.end:
@@ -65,6 +69,6 @@ def _is_early(slice_: Slice, slices: list[Slice]) -> bool:
         if later.kind == "optimizer":
             return False
         same = (later.kind, later.name) == ("tail", slice_.name)
-        if later.turn > slice_.turn and (same or slice_.kind != "tail"):
+        if later.passes_begun > slice_.passes_begun and (same or slice_.kind != "tail"):
             return True
     return False

@@ -7,11 +7,11 @@ from typing import Any
 from course.diagnostics.profiling.timeline import WAITS, Slice
 from course.diagnostics.why import epochs
 from course.diagnostics.why.step_breakdown import StepBreakdown
-from course.diagnostics.why.thresholds import SHORT_STRETCH
+from course.diagnostics.why.thresholds import SHORT_SEGMENT
 
 
 @dataclass(frozen=True)
-class Stretch:
+class LaneSegment:
     """What a rank does from `start` to `end`, in seconds since the step began on the first rank.
 
     `kind` is a kind of own work, ``waiting for a core``, ``communication`` (exposed), ``hidden
@@ -26,8 +26,8 @@ class Stretch:
     rank: int | None = None
 
 
-def lanes(breakdown: StepBreakdown) -> dict[int, list[Stretch]]:
-    """The stretches of every rank in a step of median length, by the number of the rank."""
+def lanes(breakdown: StepBreakdown) -> dict[int, list[LaneSegment]]:
+    """The segments of every rank in a step of median length, by the number of the rank."""
     number = _typical(breakdown)
     steps = [rank.steps[number] for rank in breakdown.ranks]
     begin = min(step.start for step in steps)
@@ -36,21 +36,21 @@ def lanes(breakdown: StepBreakdown) -> dict[int, list[Stretch]]:
     by_rank = {}
     for index, (rank, step) in enumerate(zip(breakdown.ranks, steps, strict=True)):
         zero = step.start if begin is None else begin
-        short = SHORT_STRETCH * (step.end - step.start)
+        short = SHORT_SEGMENT * (step.end - step.start)
         last = _rank_waited_for(breakdown, number, index)
-        stretches = [
-            stretch
+        segments = [
+            segment
             for slice_ in breakdown.sliced[number][index]
-            for stretch in _divide(breakdown, number, index, slice_, last)
+            for segment in _divide(breakdown, number, index, slice_, last)
         ]
         hidden = [
-            Stretch("hidden communication", pass_.end - pass_.overlap, pass_.end)
+            LaneSegment("hidden communication", pass_.end - pass_.overlap, pass_.end)
             for pass_ in step.passes
             if pass_.overlap > short
         ]
         by_rank[rank.rank] = [
-            replace(stretch, start=stretch.start - zero, end=stretch.end - zero)
-            for stretch in (*_merged(stretches, short), *hidden)
+            replace(segment, start=segment.start - zero, end=segment.end - zero)
+            for segment in (*_merged(segments, short), *hidden)
         ]
     return by_rank
 
@@ -65,14 +65,14 @@ def _typical(breakdown: StepBreakdown) -> int:
     return next(n for n, length in lengths.items() if length == middle)
 
 
-def plain(stretches: dict[int, list[Stretch]]) -> dict[str, list[dict[str, Any]]]:
-    """The stretches for JSON, with times rounded to a microsecond."""
+def plain(segments: dict[int, list[LaneSegment]]) -> dict[str, list[dict[str, Any]]]:
+    """The segments for JSON, with times rounded to a microsecond."""
     return {
         str(rank): [
-            asdict(stretch) | {"start": round(stretch.start, 6), "end": round(stretch.end, 6)}
-            for stretch in lane
+            asdict(segment) | {"start": round(segment.start, 6), "end": round(segment.end, 6)}
+            for segment in lane
         ]
-        for rank, lane in stretches.items()
+        for rank, lane in segments.items()
     }
 
 
@@ -85,11 +85,11 @@ def _rank_waited_for(breakdown: StepBreakdown, number: int, index: int) -> int |
 
 def _divide(
     breakdown: StepBreakdown, number: int, index: int, slice_: Slice, last: int | None
-) -> list[Stretch]:
-    """Divide a slice into stretches.
+) -> list[LaneSegment]:
+    """Divide a slice into segments.
 
     A wait is first ``waiting`` for the last rank and then ``communication``. In own work, the time
-    without a core becomes a separate stretch, since no share counts it.
+    without a core becomes a separate segment, since no share counts it.
     """
     if slice_.kind == "watching":
         return []
@@ -97,25 +97,25 @@ def _divide(
         kind = "search for unused parameters" if slice_.kind == "search" else slice_.kind
         cut = max(slice_.start, slice_.end - slice_.queued)
         return [
-            Stretch(kind, slice_.start, cut, slice_.where),
-            Stretch("waiting for a core", cut, slice_.end, slice_.where),
+            LaneSegment(kind, slice_.start, cut, slice_.where),
+            LaneSegment("waiting for a core", cut, slice_.end, slice_.where),
         ]
     mine = sum(breakdown.times[number].ranks[index].waits.values())
     share = 1 - breakdown.times[number].total_transfer_s / mine if mine else 0.0
     cut = slice_.start + share * (slice_.end - slice_.start)
     return [
-        Stretch("waiting", slice_.start, cut, slice_.where, last),
-        Stretch("communication", cut, slice_.end, slice_.where),
+        LaneSegment("waiting", slice_.start, cut, slice_.where, last),
+        LaneSegment("communication", cut, slice_.end, slice_.where),
     ]
 
 
-def _merged(stretches: list[Stretch], short: float) -> list[Stretch]:
-    """Merge neighbours of one kind, and merge stretches too short to see into the one before."""
-    merged: list[Stretch] = []
-    for stretch in stretches:
-        same = merged and merged[-1].kind == stretch.kind
-        if merged and (same or stretch.end - stretch.start < short):
-            merged[-1] = replace(merged[-1], end=stretch.end)
-        elif stretch.end > stretch.start:
-            merged.append(stretch)
+def _merged(segments: list[LaneSegment], short: float) -> list[LaneSegment]:
+    """Merge neighbours of one kind, and merge segments too short to see into the one before."""
+    merged: list[LaneSegment] = []
+    for segment in segments:
+        same = merged and merged[-1].kind == segment.kind
+        if merged and (same or segment.end - segment.start < short):
+            merged[-1] = replace(merged[-1], end=segment.end)
+        elif segment.end > segment.start:
+            merged.append(segment)
     return merged

@@ -10,7 +10,6 @@ from support.made_steps import STEP, average, computed, did, message, ranks, sam
 from course.diagnostics import WhyAnswer, why_answer
 from course.diagnostics.profiling.timeline import Ddp, RankReport
 from course.diagnostics.watch import report_files
-from course.diagnostics.why import meetings
 from course.diagnostics.why.step_times import mean
 
 WORK = [*computed(), STEP]  # 62 ms
@@ -97,7 +96,7 @@ def test_ranks_of_two_machines_are_all_expected_once_one_of_the_other_has_report
     assert others not in text(why_answer(tmp_path)) and "on 4 ranks" in text(why_answer(tmp_path))
 
 
-def test_what_waited_for_a_core_is_a_stretch_of_its_own_in_the_picture() -> None:
+def test_what_waited_for_a_core_is_a_segment_of_its_own_in_the_picture() -> None:
     reports = same(did("input", 60, "train.py:3"), *WORK, tail=2.0)
     for rank in reports:
         for step in rank.steps:
@@ -109,7 +108,7 @@ def test_what_waited_for_a_core_is_a_stretch_of_its_own_in_the_picture() -> None
     answer = WhyAnswer(reports)
     lane = answer.plain()["lanes"]["0"]
     assert [
-        (stretch["kind"], round(1e3 * (stretch["end"] - stretch["start"]))) for stretch in lane[:2]
+        (segment["kind"], round(1e3 * (segment["end"] - segment["start"]))) for segment in lane[:2]
     ] == [
         ("input", 60),
         ("waiting for a core", 50),
@@ -138,7 +137,7 @@ def in_turn(*more: object) -> list[RankReport]:
 
 def test_a_needless_meeting_is_the_cause_and_not_the_ranks_that_take_turns() -> None:
     answer = WhyAnswer(in_turn())
-    assert meetings.are_needless(answer.diagnosis.breakdown)
+    assert answer.diagnosis.breakdown.meets_needlessly
     first = answer.causes[0]
     assert (first.name, first.line, first.rank) == ("synchronization", FLAG, None)
     assert first.share == pytest.approx(101 / 263)
@@ -149,7 +148,7 @@ def test_where_gradients_are_averaged_in_each_step_the_meeting_is_needed() -> No
     answer = WhyAnswer(in_turn(average(5)))
     breakdown = answer.diagnosis.breakdown
     assert mean(breakdown.times, lambda step: step.transfer_s("gradients")) > 0
-    assert breakdown.turns and not meetings.are_needless(breakdown)
+    assert breakdown.late_in_turns and not breakdown.meets_needlessly
     assert (answer.causes[0].name, answer.causes[0].rank) == ("straggler", None)
 
 
@@ -159,6 +158,7 @@ def test_a_ddp_model_that_sent_nothing_is_said_in_a_line() -> None:
     assert [cause.name for cause in answer.causes] == ["computing", "idle DDP"]
     says = "DDP sent no gradient in 10 steps: no forward pass went through the model"
     assert says in text(answer)
+    assert "No time is lost" in text(answer) and "Nothing is wrong" not in text(answer)
     assert [finding.note for finding in answer.findings] == [True]
     for fine in (replace(idle, forwards=10), replace(idle, ranks=1)):
         assert len(WhyAnswer(same(*WORK, settings=script(fine))).causes) == 1

@@ -177,11 +177,11 @@ def test_all_draw_the_same_samples() -> None:
 
 
 def test_all_draw_from_all_samples_each_in_its_own_order() -> None:
-    reports = same(*computed(), STEP, tail=2.0, settings={"loaded": 160})
+    reports = same(*computed(), STEP, tail=2.0, settings={"dataset_size": 160})
     for rank, stride in zip(reports, (3, 7), strict=True):
         for number, step in enumerate(rank.steps):
             step.rows = [(8 * number + n) * stride % 160 for n in range(8)]
-            step.fed = step.rows if number % 4 == 0 else []
+            step.model_rows = step.rows if number % 4 == 0 else []
     assert first(reports).name == "not sharded"
     for step in reports[1].steps:
         step.rows = [row + 160 for row in step.rows]
@@ -192,7 +192,7 @@ def test_all_read_the_same_and_take_a_share_each() -> None:
     reports = same(*computed(), STEP, tail=2.0, rows=[list(range(8))] * 2)
     for rank in reports:
         for step in rank.steps:
-            step.fed = step.rows[rank.rank :: 2]
+            step.model_rows = step.rows[rank.rank :: 2]
     assert first(reports).name == "computing"
 
 
@@ -210,7 +210,7 @@ def test_ranks_that_share_a_sample_must_draw_the_same() -> None:
 def test_what_a_model_was_called_with_may_be_unknown() -> None:
     reports = same(*computed(), STEP, tail=2.0, rows=[list(range(8))] * 2)
     for step in reports[0].steps:
-        step.fed = []
+        step.model_rows = []
     assert first(reports).name == "computing"
     for rank in reports:
         rank.script.ddp = [Ddp(ranks=2)]

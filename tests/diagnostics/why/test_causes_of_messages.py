@@ -63,7 +63,9 @@ def test_messages_that_now_and_then_wait_for_a_core_are_not_slow() -> None:
     steps = [
         step([*computed(8, 5), average(ms, MIB), STEP], float(n)) for n, ms in enumerate(waits)
     ]
-    reports = [rank(number, steps, 2, gradients=MIB, largest=MIB // 3) for number in range(2)]
+    reports = [
+        rank(number, steps, 2, gradients=MIB, largest_gradient=MIB // 3) for number in range(2)
+    ]
     assert first(reports).name == "computing"
     on_gpus = [replace(report, device="cuda", on_gpu=report.steps) for report in reports]
     assert first(on_gpus).name == "no overlap"  # messages of GPUs do not wait for a core
@@ -117,7 +119,7 @@ def test_small_messages_of_a_sharded_model_are_latency() -> None:
 
 
 def test_a_single_large_gradient_may_be_the_last() -> None:
-    reports = same(*computed(), average(30), STEP, settings={"largest": 9_800_000})
+    reports = same(*computed(), average(30), STEP, settings={"largest_gradient": 9_800_000})
     assert first(reports).name == "bandwidth"
 
 

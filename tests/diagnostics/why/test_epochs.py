@@ -20,8 +20,8 @@ def begun(
         rank.steps = rank.steps[:count]
         for number, step in enumerate(rank.steps):
             step.draws = 1
-            step.opens = number % every == 2
-            if step.opens:
+            step.starts_epoch = number % every == 2
+            if step.starts_epoch:
                 step.slices.append(did("input", ms, "train.py:6"))
                 step.end += ms / 1e3
     return ranks
@@ -65,8 +65,8 @@ def test_where_an_epochs_length_is_not_known_its_only_beginning_does_not_count()
 @pytest.mark.parametrize(
     ("made", "says"),
     [
-        (loader(batches=5, workers=2, persistent=True), "Do once, and keep"),
-        (loader(batches=5), "Do once, and keep"),
+        (loader(batches=5, workers=2, persistent=True), "Move the work that the data set"),
+        (loader(batches=5), "Move the work that the data set"),
         (loader(batches=5, workers=1), "starts its worker again"),
     ],
 )

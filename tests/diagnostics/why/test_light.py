@@ -31,7 +31,7 @@ def loaded(code: str) -> list[str]:
         ("import course.diagnostics.profiling.observer", NEVER + HEAVY_ON_A_RANK),
         (
             "from course.diagnostics import WhyAnswer, why_answer\n"
-            "from course.diagnostics.why import causes",
+            "from course.diagnostics.why import detectors",
             NEVER,
         ),
     ],

@@ -47,7 +47,7 @@ def test_what_was_planted_comes_first(runs: dict, planted: str, tmp_path: Path) 
             (tmp_path / f"{name}{number}.json").write_text(json.dumps(content))
         reports.append(timeline.read(tmp_path / f"rank{number}.json"))
         devices.see(reports[-1], tmp_path / f"trace{number}.json")
-    assert not any(rank.blind for rank in reports)
+    assert not any(rank.gpu_unknown_because for rank in reports)
     cause, whose, least = FOUND[planted]
     first = WhyAnswer(reports).causes[0]
     assert (first.name, first.rank) == (cause, whose) and first.share >= least

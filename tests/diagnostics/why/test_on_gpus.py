@@ -34,11 +34,13 @@ def done(name: str, start: float, end: float, launched: float) -> Activity:
 
 def host(*parts: tuple[str, float], start: float = 0.0, **more: object) -> TrainingStep:
     """A step of the main thread, from kinds of work and how many ms each took."""
-    slices, moment, turn = [], start, 0
+    slices, moment, begun = [], start, 0
     for kind, length in parts:
-        turn += kind == "backward"
+        begun += kind == "backward"
         slices.append(
-            Slice(kind, moment, moment + length, where=f"train.py:{len(slices)}", turn=turn)
+            Slice(
+                kind, moment, moment + length, where=f"train.py:{len(slices)}", passes_begun=begun
+            )
         )
         moment += length
     return TrainingStep(start, moment, slices, **more)
@@ -192,7 +194,7 @@ def test_the_steps_that_were_not_recorded_are_told_beside():
 def test_without_the_gpus_own_times_nobody_is_accused():
     reports = on_gpus(BUSY, BUSY)
     for report in reports:  # by the clock of the main thread, four fifths of a step are input
-        report.on_gpu, report.blind = [], NO_PROFILER
+        report.on_gpu, report.gpu_unknown_because = [], NO_PROFILER
     answer = WhyAnswer(reports)
     assert answer.causes == [] and answer.plain()["causes"] == []
     text = " ".join(str(answer).split())
@@ -209,9 +211,9 @@ def test_without_the_gpus_own_times_nobody_is_accused():
 def test_a_fact_is_said_without_the_gpus_own_times():
     reports = on_gpus(BUSY, BUSY)
     for report in reports:
-        report.on_gpu, report.blind = [], NO_PROFILER
+        report.on_gpu, report.gpu_unknown_because = [], NO_PROFILER
         for step in report.steps:
-            step.rows = step.fed = list(range(8))
+            step.rows = step.model_rows = list(range(8))
             step.slices.insert(3, Slice("tail", step.slices[2].end, step.slices[2].end))
     assert [cause.name for cause in WhyAnswer(reports).causes] == ["not sharded"]
 
@@ -268,4 +270,4 @@ def test_why_a_gpu_is_not_known(tmp_path: Path) -> None:
         trace.write_text(text)
         mine = rank(0, steps, device="cuda", recorded=recorded)
         devices.see(mine, trace)
-        assert says in mine.blind and not mine.on_gpu
+        assert says in mine.gpu_unknown_because and not mine.on_gpu

@@ -61,7 +61,7 @@ SEEN = {
     "optimizer": lambda seen: seen.at("optimizer", "plain_ddp.py") == [0, 1],
     "objects": lambda seen: seen.messages("synchronization") >= 20,
     "threads": lambda seen: {rank.threads for rank in seen.ranks} == {8},
-    "bandwidth": lambda seen: seen.ranks[0].largest == 48_000_000,
+    "bandwidth": lambda seen: seen.ranks[0].largest_gradient == 48_000_000,
     "buffers": lambda seen: seen.ranks[0].script.ddp[0].buffers == 48_000_000,
     "no overlap": lambda seen: {len(pass_.buckets) for pass_ in seen.passes} == {1},
     "latency": lambda seen: seen.messages("gradients") == 124,

@@ -13,3 +13,5 @@ for _file in iter_modules(__path__):
     import_module(f"{__name__}.{_file.name}")
 
 DETECTORS = Cause.DETECTORS
+# All causes that `why` can name, in the order of their names.
+ALL = tuple(sorted((detector.info for detector in DETECTORS), key=lambda cause: cause.name))

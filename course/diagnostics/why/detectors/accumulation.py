@@ -29,7 +29,9 @@ class Accumulation(Cause):
     @property
     def seen(self) -> str:
         """The number of passes in which gradients are averaged."""
-        passes = max((slice_.turn for slice_ in self.breakdown.slices(["backward"])), default=0)
+        passes = max(
+            (slice_.passes_begun for slice_ in self.breakdown.slices(["backward"])), default=0
+        )
         often = f"in each of {passes} passes" if passes > 1 else "in passes that take no step"
         return f"gradients are averaged {often}, and only those of the last need be"
 
@@ -49,7 +51,7 @@ class Accumulation(Cause):
             )
         if not self.breakdown.ddp and not script.sharded:
             return "Average the gradients once for each step, after its last backward pass."
-        if script.no_sync and not any(ddp.quiet for ddp in self.breakdown.ddp):
+        if script.no_sync and not any(ddp.no_sync_forwards for ddp in self.breakdown.ddp):
             return (
                 f"There is a no_sync() at {script.no_sync}, but it begins after the forward, and "
                 "DDP decides in the forward: put the forward into it as well."

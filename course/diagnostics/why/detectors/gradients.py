@@ -79,7 +79,7 @@ class Latency(OfSize):
             )
         if not self.breakdown.ddp_passes:
             return f"Send many together, in one large buffer, or use DDP. Else {FEWER}."
-        cap = max((ddp.cap for ddp in self.breakdown.ddp), default=0)
+        cap = max((ddp.bucket_cap_bytes for ddp in self.breakdown.ddp), default=0)
         if cap and cap < USUAL_CAP:
             return (
                 f"Send many together: DDP's buckets hold at most {words.size(cap)} here. Leave "

@@ -28,15 +28,10 @@ class IdleDdp(Cause):
             yield cls(breakdown, 0.0, line=line)
 
     @property
-    def title(self) -> str:
-        """The name alone, because this cause costs no time."""
-        return self.name
-
-    @property
     def seen(self) -> str:
         """Whether the passes bypassed DDP, or were inside `no_sync`."""
         steps = words.plural(len(self.breakdown.times), "step")
-        if any(ddp.quiet for ddp in self.breakdown.ddp):
+        if any(ddp.no_sync_forwards for ddp in self.breakdown.ddp):
             return f"DDP sent no gradient in {steps}: every forward pass was inside no_sync()"
         made = self.breakdown.ddp[0].made_at
         at = f", which was made at {made}" if made else ""
@@ -50,6 +45,6 @@ class IdleDdp(Cause):
     @property
     def cure(self) -> str:
         """Depends on whether the passes were inside `no_sync`."""
-        if any(ddp.quiet for ddp in self.breakdown.ddp):
+        if any(ddp.no_sync_forwards for ddp in self.breakdown.ddp):
             return "Leave the last pass of each step outside of no_sync()."
         return "Call the DDP module itself, `model(...)`, and not `model.module(...)`."

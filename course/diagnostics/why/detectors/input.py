@@ -63,7 +63,8 @@ class Input(OwnWork):
             )
         if self._is_at_epoch_starts:
             return (
-                "Do once, and keep, what the data set and the sampler do whenever an epoch begins."
+                "Move the work that the data set and the sampler repeat at each epoch to before "
+                "the first one."
             )
         if loader.opened * 2 > len(self.breakdown.times):
             return (

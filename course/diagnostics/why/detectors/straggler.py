@@ -5,7 +5,6 @@ from typing import Self
 
 from course.diagnostics.finding import CauseInfo
 from course.diagnostics.profiling.timeline import PARTS
-from course.diagnostics.why import meetings
 from course.diagnostics.why.cause import Cause
 from course.diagnostics.why.step_breakdown import StepBreakdown
 
@@ -20,6 +19,7 @@ class Straggler(Cause):
 
     info = CauseInfo("straggler", "one rank is later than the others, which wait for it", lab="08")
     aspect = "the ranks' pace"
+    needs_cores = True  # a rank without a core is late
     needs_all = True
 
     @classmethod
@@ -30,19 +30,14 @@ class Straggler(Cause):
             rank = breakdown.ranks[late.index].rank
             line = breakdown.line(late.kind, index=late.index)
             yield cls(breakdown, late.gain / breakdown.net_s, rank, line, PARTS[late.kind])
-        elif (turns := breakdown.turns) and not meetings.are_needless(breakdown):
-            line = breakdown.line(turns.kind)
-            yield cls(breakdown, turns.gain / breakdown.net_s, None, line, PARTS[turns.kind])
+        elif (in_turns := breakdown.late_in_turns) and not breakdown.meets_needlessly:
+            line = breakdown.line(in_turns.kind)
+            yield cls(breakdown, in_turns.gain / breakdown.net_s, None, line, PARTS[in_turns.kind])
 
     @property
     def waits_for_workers(self) -> bool:
         """Whether the rank is late because its loader is."""
         return self.step_part == PARTS["input"] and self.breakdown.has_workers
-
-    @property
-    def needs_cores(self) -> bool:
-        """Always: a rank without a core is late."""
-        return True
 
     @property
     def seen(self) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Self
 
 from course.diagnostics.finding import CauseInfo
-from course.diagnostics.why import meetings
 from course.diagnostics.why.cause import Cause
 from course.diagnostics.why.step_breakdown import StepBreakdown
 
@@ -23,8 +22,8 @@ class Synchronization(Cause):
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Adds up the time of these messages, and the waiting that only they cause."""
         seconds = breakdown.transfer_s(cls.info.name)
-        if breakdown.turns and meetings.are_needless(breakdown):
-            seconds += breakdown.turns.gain
+        if breakdown.late_in_turns and breakdown.meets_needlessly:
+            seconds += breakdown.late_in_turns.gain
         if seconds:
             line = breakdown.line("collective", traffic=cls.info.name)
             yield cls(breakdown, seconds / breakdown.net_s, line=line)
@@ -43,7 +42,7 @@ class Synchronization(Cause):
                 "Objects are pickled and sent in several messages: send a tensor of numbers, and "
                 "only once in many steps."
             )
-        if meetings.are_needless(self.breakdown):
+        if self.breakdown.meets_needlessly:
             return (
                 f"Call the {call or 'collective'} once in many steps: between two such meetings a "
                 "rank that is late in one step and early in another keeps no other waiting."

@@ -48,5 +48,6 @@ class Threads(Cause):
         first = self.breakdown.ranks[0]
         return (
             f"Here {first.local} ranks of {first.threads} threads each share "
-            f"{words.plural(first.cores, 'core')}. How much faster fewer are, only a run tells."
+            f"{words.plural(first.cores, 'core')}. Only a run can tell how much faster fewer "
+            "threads would be."
         )
