@@ -139,8 +139,9 @@ def _caveats(answer: FitResult) -> list[str]:
     lines = list(answer.notes)
     if answer.assumed:
         lines.append(
-            f"Assumed: the script asks for values at {', '.join(answer.assumed)}; a rehearsal has "
-            "none, so plausible ones were given; what is selected by values is taken to be all."
+            f"Assumed: the script reads tensor values at {', '.join(answer.assumed)}; a rehearsal "
+            "has none and used plausible ones. Selections that depend on values were taken to "
+            "select everything."
         )
     if not answer.rehearsals[0].account.uses_gpu:
         lines.append("The script puts nothing on a GPU, so all its tensors are counted.")
