@@ -105,8 +105,8 @@ def _with_fewer_layers(real: Plain, failed: Plain, ask: Ask) -> Plain:
     account = layers.extrapolated(runs, sizes[1:], count)
     predicted = layers.extrapolated(runs, sizes[:2], sizes[2])
     if account is None or predicted is None:
-        none = f"There is not enough memory here for {count} layers, and fewer do other things."
-        return {"failed": none}
+        lacks = f"There is not enough memory here for {count} layers"
+        return {"failed": f"{lacks}, and with fewer layers the script behaves differently."}
     error = _relative_error(predicted, runs[sizes[2]][1])
     answer["account"] = account
     answer["notes"].append(

@@ -81,8 +81,8 @@ class Stage:
             selector.register(self._answers, selectors.EVENT_READ)
             if not selector.select(limit):
                 raise CourseError(
-                    f"{self._script.name} has taken no step within {limit / 60:.0f} minutes: "
-                    "give it a command with which it soon does."
+                    f"{self._script.name} took no optimizer step within {limit / 60:.0f} minutes: "
+                    "give a command that reaches one sooner."
                 )
         answer = self._answers.readline()
         if not answer:

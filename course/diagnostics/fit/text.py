@@ -93,7 +93,7 @@ def _advice(answer: FitResult) -> list[str]:
             verdict = "fits" if advice.peak <= answer.target.memory else "does not fit"
             lines.append(f"  {verdict}: {advice.do}, {gib(advice.peak)} each.")
         if not answer.advice:
-            lines.append("  nothing: no change that is known here suits this script.")
+            lines.append("  nothing: no known change applies to this script.")
     if answer.largest:
         batch, run = answer.largest
         lines.append(
