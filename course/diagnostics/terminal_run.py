@@ -11,7 +11,7 @@ from pathlib import Path
 
 from course.core import CourseError
 from course.diagnostics import shared
-from course.diagnostics.answers import report
+from course.diagnostics.answers import output
 from course.diagnostics.run.ending import (
     INTERRUPTED,
     ITSELF,
@@ -127,7 +127,7 @@ class TerminalRun:
         return ending_of(patience.ranks, ended, command.code, seconds, patience.stuck_after_s)
 
     def _report(self, ending: RunEnding) -> None:
-        if text := report.ending(ending):
+        if text := output.ending(ending):
             say(f"\n{text}")
         elif not self._args.quiet and ending.ended == ITSELF and not self._steps:
             say("\nNo rank stood still, and none failed.")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from course.core import words
-from course.diagnostics.answers import report
+from course.diagnostics.answers import output
 from course.diagnostics.fit import command
 from course.diagnostics.fit.result import Advice, FitResult, RehearsedRun
 from course.diagnostics.fit.stage import NotFollowed, Rehearsal, Stage, stage
@@ -51,7 +51,7 @@ def fit_answer(args: argparse.Namespace) -> FitAnswer:
         result = answer(open_stage, args.gpus, args.memory)
     result.one_gpu_s = args.step_ms and args.step_ms / 1000
     if args.json:
-        report.write(args.json, "fit", args.command, [], **result.plain())
+        output.write(args.json, "fit", args.command, [], **result.plain())
     return result
 
 
