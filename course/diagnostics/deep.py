@@ -39,7 +39,7 @@ def right(args: argparse.Namespace) -> int:
             "--deep starts a script on one process, too, so it needs the command that starts all "
             "ranks, without --rank and --folder."
         )
-    with terminal_run.folder(args) as (folder, _):
+    with terminal_run.open_folder(args) as (folder, _):
         ending, answer = _both_runs(args, folder)
     findings: list[Finding] = [*ending.findings, *(answer.findings if answer else [])]
     if answer and (answer.findings or not args.quiet):

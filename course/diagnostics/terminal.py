@@ -23,7 +23,7 @@ Answer = WhyAnswer | RightAnswer
 def run(argv: Sequence[str]) -> int:
     """Run the command `run`, and return its exit code."""
     args = options.run(argv)
-    with terminal_run.folder(args) as (folder, shared_folder):
+    with terminal_run.open_folder(args) as (folder, shared_folder):
         watched = TerminalRun(args, folder, shared_folder)
         ending = watched.finish()
     if args.json and watched.judges:
@@ -67,7 +67,7 @@ class Question:
 
 
 def _ask(question: Question, args: argparse.Namespace) -> int:
-    with terminal_run.folder(args) as (folder, shared_folder):
+    with terminal_run.open_folder(args) as (folder, shared_folder):
         early = EarlyAnswer(question, args)
         watched = TerminalRun(
             args, folder, shared_folder, args.steps, early.is_enough, question.looks_at

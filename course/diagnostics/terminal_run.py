@@ -155,7 +155,7 @@ def _command_words(args: argparse.Namespace) -> list[str]:
 
 
 @contextmanager
-def folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None]]:
+def open_folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None]]:
     """Open the folder that the processes write to, and share it if several commands make one run.
 
     With --keep, several commands make a new folder inside the one that it names. A single command
@@ -167,8 +167,8 @@ def folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None
     if args.rank or args.folder:
         if args.keep:
             shared.make(args.keep)
-        within = args.keep or args.folder
-        at = shared.within(within) if within else shared.default_folder()
+        parent = args.keep or args.folder
+        at = shared.run_folder_in(parent) if parent else shared.default_folder()
         with shared.join(at, keep=bool(args.keep)) as joined:
             yield joined.folder, joined
     elif args.keep:

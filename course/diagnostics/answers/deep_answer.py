@@ -43,7 +43,7 @@ class DeepAnswer:
 
     def __str__(self) -> str:
         row, shown = self._outcome.row, self._outcome.parameters[:SHOWN]
-        lines = [output.text(list(map(right_answer.with_place, self.findings))), self.title]
+        lines = [output.text(list(map(right_answer.add_place, self.findings))), self.title]
         lines.append(right_answer.line(row))
         if shown:
             lines.append("Gradients of the first step, relative to those of one process:")

@@ -40,7 +40,7 @@ def why_of_run(run: "Run", folder: Path) -> "WhyAnswer | None":
 
     Raises `CourseError` if it went well but cannot be judged.
     """
-    return output.unless_failed(run, lambda: WhyAnswer(reports(folder)))
+    return output.judge_unless_failed(run, lambda: WhyAnswer(reports(folder)))
 
 
 class WhyAnswer:

@@ -61,7 +61,7 @@ def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> FitAnswe
     `memory` has the sizes of a GPU in bytes. Raises `NotFollowed` if a rehearsal fails.
     """
     rehearsals: list[Rehearsal] = []
-    for outcome in stage.together([(ranks, {}) for ranks in gpus]):
+    for outcome in stage.rehearse_all([(ranks, {}) for ranks in gpus]):
         if isinstance(outcome, NotFollowed):
             raise outcome
         rehearsals.append(outcome)
@@ -98,7 +98,7 @@ def _single_changes(
     more = [run for run in runs if run.rehearsal.ranks > ranks and run.memory == memory]
     setups = [(ranks, {name: True}) for name in (*MODEL_CHANGES, OFFLOAD)]
     setups += [] if more else [(2 * ranks, {})]
-    outcomes = stage.together(setups)
+    outcomes = stage.rehearse_all(setups)
     for (name, do), rehearsal in zip(MODEL_CHANGES.items(), outcomes, strict=False):
         if isinstance(rehearsal, Rehearsal) and name in rehearsal.made:
             do = do.format(words.plural(ranks, "GPU"))
@@ -132,7 +132,7 @@ def _combined_changes(stage: Stage, target: RehearsedRun, trials: Sequence[Trial
             setups.append((f"together, {'; '.join(sentences.values())}", changes))
     if not setups:
         return []
-    outcomes = stage.together([(target.rehearsal.ranks, changes) for _, changes in setups])
+    outcomes = stage.rehearse_all([(target.rehearsal.ranks, changes) for _, changes in setups])
     advice = [
         Advice(do, RehearsedRun(outcome, target.memory).peak)
         for (do, changes), outcome in zip(setups, outcomes, strict=True)

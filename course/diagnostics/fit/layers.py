@@ -11,7 +11,7 @@ Peak = tuple[dict[str, int], str]  # the bytes by kind, and the line that alloca
 Counted = tuple[Record, Account]  # a run, and what it adds up to
 
 
-def extrapolated(runs: dict[int, Counted], sizes: list[int], size: int) -> Account | None:
+def extrapolate(runs: dict[int, Counted], sizes: list[int], size: int) -> Account | None:
     """Return the account for `size` layers, by lines through the runs with two numbers of layers.
 
     The peak of each moment lies on such a line, unless it moves to another place within the moment.

@@ -51,7 +51,9 @@ def answers(requests: list[Plain]) -> list[Plain]:
         return answer
 
     return [
-        small.by_real_steps(request, answer, answer_alone) if answer.get("not_followed") else answer
+        small.answer_by_real_steps(request, answer, answer_alone)
+        if answer.get("not_followed")
+        else answer
         for request, answer in zip(requests, _forked(requests), strict=True)
     ]
 

@@ -66,12 +66,12 @@ class Stage:
 
     def rehearse(self, ranks: int, **changes: object) -> Rehearsal:
         """Rehearse with this many ranks; raises `NotFollowed` with the reason if that fails."""
-        (outcome,) = self.together([(ranks, changes)])
+        (outcome,) = self.rehearse_all([(ranks, changes)])
         if isinstance(outcome, NotFollowed):
             raise outcome
         return outcome
 
-    def together(self, setups: Sequence[Setup]) -> list[Rehearsal | NotFollowed]:
+    def rehearse_all(self, setups: Sequence[Setup]) -> list[Rehearsal | NotFollowed]:
         """Rehearse several at once, each on a core; raises `CourseError` if no answer comes."""
         requests = [{**self._script.request(ranks), "changes": made} for ranks, made in setups]
         self._requests.write(json.dumps(requests) + "\n")

@@ -21,7 +21,7 @@ class Made:
         self.batch = batch
         self.requests: list[dict] = []
 
-    def together(self, setups: list[tuple[int, dict]]) -> list[Rehearsal | NotFollowed]:
+    def rehearse_all(self, setups: list[tuple[int, dict]]) -> list[Rehearsal | NotFollowed]:
         assert setups
         return [self._outcome(ranks, changes) for ranks, changes in setups]
 

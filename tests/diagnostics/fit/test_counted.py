@@ -98,7 +98,7 @@ def test_advice_has_the_bytes_of_the_real_run_that_follows_it(model: str) -> Non
         changes[" ".join(changes)] = {
             name: value for change in changes.values() for name, value in change.items()
         }
-        advice = rehearsals.together([(2, change) for change in changes.values()])
+        advice = rehearsals.rehearse_all([(2, change) for change in changes.values()])
     counts = counted("2", [[CURES, "cpu", model, *cures.split()] for cures in changes])
     for rehearsal, count, cures in zip(advice, counts, changes, strict=True):
         compare(count | {"rehearsed": {"account": rehearsal.account.plain()}})

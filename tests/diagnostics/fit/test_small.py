@@ -47,7 +47,7 @@ def test_a_peak_that_only_large_batches_have_is_found() -> None:
 
     records = {2: of(2), 4: of(4)}
     assert [add_up(known).peak for known in records.values()] == [100, 110]
-    assert add_up(small.extrapolated(records, [2, 4], 64)).peak == add_up(of(64)).peak == 710
+    assert add_up(small.extrapolate(records, [2, 4], 64)).peak == add_up(of(64)).peak == 710
 
 
 def test_a_storage_that_is_resized_keeps_to_its_line() -> None:
@@ -58,13 +58,13 @@ def test_a_storage_that_is_resized_keeps_to_its_line() -> None:
         known.events.append((1, batch))
         return known
 
-    result = small.extrapolated({2: of(2), 4: of(4)}, [2, 4], 16)
+    result = small.extrapolate({2: of(2), 4: of(4)}, [2, 4], 16)
     assert result.events == of(16).events
 
 
 def test_runs_that_make_other_storages_are_not_compared() -> None:
     records = {2: record([1, 2], "AB"), 4: record([1, 2, 3], "ABC")}
-    assert small.extrapolated(records, [2, 4], 8) is None
+    assert small.extrapolate(records, [2, 4], 8) is None
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ def test_each_moment_has_its_own_line_over_the_layers() -> None:
         known.moments = [(0, "forward"), (2, "backward")]
         return known, add_up(known)
 
-    account = layers.extrapolated({2: run(2), 3: run(3)}, [2, 3], 9)
+    account = layers.extrapolate({2: run(2), 3: run(3)}, [2, 3], 9)
     assert account is not None
     assert (account.peak, account.moment) == (270, "backward") == (run(9)[1].peak, "backward")
 
@@ -192,4 +192,4 @@ def test_runs_with_other_moments_are_not_compared() -> None:
     one, other = record([1, 2], "AB"), record([1, 2], "AB")
     other.moments.append((1, "forward"))
     runs = {2: (one, add_up(one)), 4: (other, add_up(other))}
-    assert layers.extrapolated(runs, [2, 4], 8) is None
+    assert layers.extrapolate(runs, [2, 4], 8) is None
