@@ -3,9 +3,9 @@
 from course.core import words
 from course.diagnostics.answers.paragraph import paragraph
 from course.diagnostics.fit import overhead
+from course.diagnostics.fit.client import Rehearsal
 from course.diagnostics.fit.record import KINDS
 from course.diagnostics.fit.result import FitResult, RehearsedRun
-from course.diagnostics.fit.stage import Rehearsal
 
 COUNTED = {
     "weights": "counted; the model's own buffers among them",

@@ -11,9 +11,9 @@ from support.launching import clean_environment
 from course.core import ROOT, CourseError
 from course.diagnostics.fit import layers, small
 from course.diagnostics.fit.account import add_up
+from course.diagnostics.fit.client import Rehearsal, open_client
 from course.diagnostics.fit.command import Script
 from course.diagnostics.fit.record import Record, Storage
-from course.diagnostics.fit.stage import Rehearsal, stage
 
 MIB = 2**20
 TRAINS = """
@@ -73,7 +73,7 @@ def script(tmp_path: Path) -> Path:
 
 
 def rehearsed(script: Path, **changes: object) -> Rehearsal:
-    with stage(Script(str(script), [])) as opened:
+    with open_client(Script(str(script), [])) as opened:
         return opened.rehearse(1, **changes)
 
 

@@ -46,7 +46,7 @@ class NotFollowed(CourseError):
         self.output = output
 
 
-class Stage:
+class Client:
     """Rehearses a script again and again, each time in a new fork of one process."""
 
     def __init__(self, script: Script) -> None:
@@ -108,9 +108,9 @@ def _outcome(ranks: int, answer: Plain) -> Rehearsal | NotFollowed:
 
 
 @contextmanager
-def stage(script: Script) -> Iterator[Stage]:
-    """Open a stage, and close it at the end."""
-    opened = Stage(script)
+def open_client(script: Script) -> Iterator[Client]:
+    """Open a client, and close it at the end."""
+    opened = Client(script)
     try:
         yield opened
     finally:
