@@ -18,7 +18,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader
 
 from course.core import insides, interceptor
-from course.diagnostics.fit.moments import StopScript
+from course.diagnostics.fit.phases import StopScript
 from course.diagnostics.fit.record import Plain
 
 LIST_CLASSES = (nn.ModuleList, nn.Sequential)

@@ -68,7 +68,7 @@ def _table(answer: FitResult) -> list[str]:
         account = rehearsal.account
         lines.append(
             f"The peak with {words.plural(rehearsal.ranks, 'GPU')}: step {account.step}, "
-            f"{account.moment}, {account.at or 'not in a line of the script'}."
+            f"{account.phase}, {account.at or 'not in a line of the script'}."
         )
     return lines
 

@@ -37,7 +37,7 @@ def record(sizes: list[int], order: str) -> Record:
     return Record(
         [Storage(nbytes, "", "other") for nbytes in sizes],
         [(number, sign * sizes[number]) for number, sign in events],
-        moments=[(0, "")],
+        phases=[(0, "")],
     )
 
 
@@ -86,7 +86,7 @@ def test_it_counts_what_a_script_that_can_be_followed_holds(script: Path, batch:
     followed, small_one = accounts
     assert small_one.batch == followed.batch == batch
     assert small_one.account.peak == pytest.approx(followed.account.peak, rel=0.01)
-    assert small_one.account.moment == followed.account.moment
+    assert small_one.account.phase == followed.account.phase
     assert not followed.notes
     first, *others = small_one.notes
     assert "cannot follow the script at train.py:8" in first and "real tensors" in first
@@ -166,7 +166,7 @@ def test_with_too_little_memory_a_model_keeps_fewer_of_its_layers(script: Path) 
     expected, account = whole["account"], small_one["account"]
     assert account["peak"] == pytest.approx(expected["peak"], rel=0.01)
     assert account["by"] == pytest.approx(expected["by"], rel=0.01, abs=0.003 * expected["peak"])
-    for name in ("moment", "at", "step", "steps"):
+    for name in ("phase", "at", "step", "steps"):
         assert account[name] == expected[name], name
     assert account["reserved"] == pytest.approx(expected["reserved"], rel=0.05)
     assert small_one["made"] == []
@@ -177,19 +177,19 @@ def test_layers_that_differ_are_not_left_out(script: Path) -> None:
     assert "needs more memory than is free here" in answer(script, 600)["failed"]
 
 
-def test_each_moment_has_its_own_line_over_the_layers() -> None:
+def test_each_phase_has_its_own_line_over_the_layers() -> None:
     def run(count: int) -> layers.Counted:  # first it holds 100, then 30 for each layer
         known = record([100, *[30] * count], "Aa" + "BCDEFGHIJ"[:count])
-        known.moments = [(0, "forward"), (2, "backward")]
+        known.phases = [(0, "forward"), (2, "backward")]
         return known, add_up(known)
 
     account = layers.extrapolate({2: run(2), 3: run(3)}, [2, 3], 9)
     assert account is not None
-    assert (account.peak, account.moment) == (270, "backward") == (run(9)[1].peak, "backward")
+    assert (account.peak, account.phase) == (270, "backward") == (run(9)[1].peak, "backward")
 
 
-def test_runs_with_other_moments_are_not_compared() -> None:
+def test_runs_with_other_phases_are_not_compared() -> None:
     one, other = record([1, 2], "AB"), record([1, 2], "AB")
-    other.moments.append((1, "forward"))
+    other.phases.append((1, "forward"))
     runs = {2: (one, add_up(one)), 4: (other, add_up(other))}
     assert layers.extrapolate(runs, [2, 4], 8) is None
