@@ -103,7 +103,10 @@ class Changes:
         return made
 
     def layers(self) -> tuple[str, int] | None:
-        """The class and number of the model's equal layers; None unless one list has such ones."""
+        """The class and number of the model's equal layers; None if lists of them differ.
+
+        Equal lists count as one: all are shortened together, so the peak still lies on a line.
+        """
         inner = {
             part for each in self._lists for child in each.children() for part in child.modules()
         }

@@ -177,6 +177,32 @@ def test_layers_that_differ_are_not_left_out(script: Path) -> None:
     assert "needs more memory than is free here" in answer(script, 600)["failed"]
 
 
+TWO_LISTS = """
+from torch import nn
+from course.diagnostics.fit.changes import Changes
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = nn.Linear(2, 2)
+
+changes = Changes({"layers": ["Layer", 4]})
+changes.install()
+encoder, decoder = (nn.ModuleList([Layer() for number in range(12)]) for number in range(2))
+print(changes.layers(), len(encoder), len(decoder))
+shorter = nn.ModuleList([Layer() for number in range(3)])
+print(changes.layers())
+"""
+
+
+def test_only_equal_lists_of_layers_are_shortened_together() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", TWO_LISTS], capture_output=True, text=True, check=True,
+        env=clean_environment() | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.stdout == "('Layer', 4) 4 4\nNone\n"
+
+
 def test_each_phase_has_its_own_line_over_the_layers() -> None:
     def run(count: int) -> layers.Counted:  # first it holds 100, then 30 for each layer
         known = record([100, *[30] * count], "Aa" + "BCDEFGHIJ"[:count])
