@@ -100,7 +100,7 @@ def _single_changes(
     setups += [] if more else [(2 * ranks, {})]
     outcomes = client.rehearse_all(setups)
     for (name, do), rehearsal in zip(MODEL_CHANGES.items(), outcomes, strict=False):
-        if isinstance(rehearsal, Rehearsal) and name in rehearsal.made:
+        if isinstance(rehearsal, Rehearsal) and name in rehearsal.applied_changes:
             do = do.format(words.plural(ranks, "GPU"))
             yield Advice(do, RehearsedRun(rehearsal, memory).peak), {name: True}
     if not more and isinstance(outcomes[-1], Rehearsal):
@@ -108,7 +108,11 @@ def _single_changes(
     if more and more[0].peak < target.peak:
         yield Advice(words.plural(more[0].rehearsal.ranks, "GPU"), more[0].peak), {}
     offload = outcomes[len(MODEL_CHANGES)]
-    if isinstance(offload, Rehearsal) and OFFLOAD in offload.made and offload.account.uses_gpu:
+    if (
+        isinstance(offload, Rehearsal)
+        and OFFLOAD in offload.applied_changes
+        and offload.account.uses_gpu
+    ):
         host = words.size(offload.account.host, 3)
         do = f"fully_shard with CPUOffloadPolicy, and {host} of the host's memory for each GPU"
         yield Advice(do, RehearsedRun(offload, memory).peak), {OFFLOAD: True}
@@ -138,7 +142,8 @@ def _combined_changes(
     advice = [
         Advice(do, RehearsedRun(outcome, target.memory).peak)
         for (do, changes), outcome in zip(setups, outcomes, strict=True)
-        if isinstance(outcome, Rehearsal) and changes.keys() - {"passes"} <= set(outcome.made)
+        if isinstance(outcome, Rehearsal)
+        and changes.keys() - {"passes"} <= set(outcome.applied_changes)
     ]
     enough = [combined for combined in advice if combined.peak <= target.memory]
     return (enough or advice[-1:])[:1]
@@ -159,7 +164,7 @@ def _with_batch(
         rehearsal = client.rehearse(base.rehearsal.ranks, batch=batch, **changes)
     except NotFollowed:
         return None
-    return RehearsedRun(rehearsal, base.memory) if "batch" in rehearsal.made else None
+    return RehearsedRun(rehearsal, base.memory) if "batch" in rehearsal.applied_changes else None
 
 
 def _largest(client: Client, base: RehearsedRun) -> tuple[int, RehearsedRun] | None:

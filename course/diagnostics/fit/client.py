@@ -26,15 +26,15 @@ class Rehearsal:
     """The outcome of one rehearsal.
 
     `assumed` has the lines whose values were assumed, `notes` says what makes the account less
-    certain, `made` has the changes that found something to change, and `batch` is the script's own
-    batch size.
+    certain, `applied_changes` has the changes that found something to change, and `batch` is the
+    script's own batch size.
     """
 
     ranks: int
     account: Account
     assumed: list[str]
     notes: list[str]
-    made: list[str]
+    applied_changes: list[str]
     batch: int | None
 
 
@@ -73,7 +73,9 @@ class Client:
 
     def rehearse_all(self, setups: Sequence[Setup]) -> list[Rehearsal | NotFollowed]:
         """Rehearse several at once, each on a core; raises `CourseError` if no answer comes."""
-        requests = [{**self._script.request(ranks), "changes": made} for ranks, made in setups]
+        requests = [
+            {**self._script.request(ranks), "changes": changes} for ranks, changes in setups
+        ]
         self._requests.write(json.dumps(requests) + "\n")
         self._requests.flush()
         limit = LIMIT_S * max(1, len(setups))

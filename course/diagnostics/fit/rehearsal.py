@@ -162,7 +162,7 @@ def rehearse(request: Plain, ranks_are_real: bool = False) -> Plain:
         **counted,
         "assumed": list(made_up.assumed),
         "notes": list(hooks.notes),
-        "made": sorted(changes.made),
+        "applied_changes": sorted(changes.applied),
         "batch": changes.batch_size,
     }
 

@@ -41,7 +41,7 @@ def answer_by_real_steps(request: Plain, failed: Plain, ask: Ask) -> Plain:
     note = f"{failed['failed']} So its steps were taken on real tensors, on the CPU."
     return answer | {
         "account": answer["account"].plain(),
-        "made": [change for change in answer["made"] if change in changes],
+        "applied_changes": [change for change in answer["applied_changes"] if change in changes],
         "notes": [note, *answer["notes"]],
     }
 
@@ -68,7 +68,7 @@ def _of_small_batches(real: Plain, own: int | None, ask: Ask) -> Plain | None:
         answer = ask(real | {"changes": changes | {"batch": size}})
         if answer.get("lacks_memory"):
             return answer
-        if "batch" not in answer.get("made", []):
+        if "batch" not in answer.get("applied_changes", []):
             return None
         answers.append(answer)
     records = {

@@ -43,8 +43,8 @@ class Made:
         series = [(0.0, by), (1.0, by), (3.0, by)]
         peak = weights + activations
         account = Account(peak, by, "train.py:41", 2, "backward", series, 3, True, 0, peak, TRAFFIC)
-        made = [name for name in ("batch", "autocast", "shard", "offload") if name in changes]
-        return Rehearsal(ranks, account, ["train.py:57"], [], made, self.batch)
+        applied = [name for name in ("batch", "autocast", "shard", "offload") if name in changes]
+        return Rehearsal(ranks, account, ["train.py:57"], [], applied, self.batch)
 
 
 def test_what_fits_needs_no_advice_but_the_largest_batch() -> None:

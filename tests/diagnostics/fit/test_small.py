@@ -97,7 +97,7 @@ def test_it_counts_what_a_script_that_can_be_followed_holds(script: Path, batch:
 def test_advice_is_tried_on_real_tensors_too(script: Path) -> None:
     script.write_text(TRAINS.format(samples=256, batch=64, chooses=CHOOSES))
     before, halved = rehearsed(script), rehearsed(script, batch=32, passes=2)
-    assert halved.made == ["batch"]
+    assert halved.applied_changes == ["batch"]
     assert halved.account.by["activations"] < 0.6 * before.account.by["activations"]
 
 
@@ -169,7 +169,7 @@ def test_with_too_little_memory_a_model_keeps_fewer_of_its_layers(script: Path) 
     for name in ("phase", "at", "step", "steps"):
         assert account[name] == expected[name], name
     assert account["reserved"] == pytest.approx(expected["reserved"], rel=0.05)
-    assert small_one["made"] == []
+    assert small_one["applied_changes"] == []
 
 
 def test_layers_that_differ_are_not_left_out(script: Path) -> None:
