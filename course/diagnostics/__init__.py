@@ -38,7 +38,7 @@ _NAMES = {
     "why_of_run": "answers.why_answer",
 }
 # Whole modules that are public.
-_MODULES = {"options": "answers.options", "report": "answers.report", "terminal": "terminal"}
+_MODULES = {"options": "answers.options", "output": "answers.output", "terminal": "terminal"}
 
 __all__ = [
     "NUMERICS",
@@ -49,7 +49,7 @@ __all__ = [
     "WhyAnswer",
     "fit_answer",
     "options",
-    "report",
+    "output",
     "reports",
     "right_of_run",
     "terminal",

@@ -10,7 +10,7 @@ from typing import Any
 
 from course.core import CourseError
 from course.diagnostics import shared, terminal_run
-from course.diagnostics.answers import report
+from course.diagnostics.answers import output
 from course.diagnostics.answers.deep_answer import DeepAnswer
 from course.diagnostics.finding import Finding
 from course.diagnostics.numerics import reader
@@ -39,14 +39,14 @@ def right(args: argparse.Namespace) -> int:
             "--deep starts a script on one process, too, so it needs the command that starts all "
             "ranks, without --rank and --folder."
         )
-    with terminal_run.folder(args) as (folder, _):
+    with terminal_run.open_folder(args) as (folder, _):
         ending, answer = _both_runs(args, folder)
     findings: list[Finding] = [*ending.findings, *(answer.findings if answer else [])]
     if answer and (answer.findings or not args.quiet):
         say(f"\n{answer}")
     if args.json:
         more = answer.plain() if answer else {"ranks": 0, "steps": 0, "rows": [], "parameters": []}
-        report.write(args.json, "right", args.command, findings, **ending.plain() | more)
+        output.write(args.json, "right", args.command, findings, **ending.plain() | more)
     return exit_code(ending, bool(answer and answer.findings))
 
 

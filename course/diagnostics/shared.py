@@ -73,7 +73,7 @@ def default_folder() -> Path:
     )
 
 
-def within(folder: Path) -> Path:
+def run_folder_in(folder: Path) -> Path:
     """Return the run's path inside a folder that all machines see and that may hold other files.
 
     Raises `CourseError` if `folder` does not exist.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from course.core import CourseError
 from course.diagnostics import deep, terminal_run
-from course.diagnostics.answers import options, report
+from course.diagnostics.answers import options, output
 from course.diagnostics.answers.right_answer import RightAnswer, right_answer
 from course.diagnostics.answers.why_answer import WhyAnswer, why_answer
 from course.diagnostics.run.ending import ITSELF, RunEnding
@@ -23,11 +23,11 @@ Answer = WhyAnswer | RightAnswer
 def run(argv: Sequence[str]) -> int:
     """Run the command `run`, and return its exit code."""
     args = options.run(argv)
-    with terminal_run.folder(args) as (folder, shared_folder):
+    with terminal_run.open_folder(args) as (folder, shared_folder):
         watched = TerminalRun(args, folder, shared_folder)
         ending = watched.finish()
     if args.json and watched.judges:
-        report.write(args.json, "run", args.command, ending.findings, **ending.plain())
+        output.write(args.json, "run", args.command, ending.findings, **ending.plain())
     return exit_code(ending)
 
 
@@ -67,7 +67,7 @@ class Question:
 
 
 def _ask(question: Question, args: argparse.Namespace) -> int:
-    with terminal_run.folder(args) as (folder, shared_folder):
+    with terminal_run.open_folder(args) as (folder, shared_folder):
         early = EarlyAnswer(question, args)
         watched = TerminalRun(
             args, folder, shared_folder, args.steps, early.is_enough, question.looks_at
@@ -87,7 +87,7 @@ def _ask(question: Question, args: argparse.Namespace) -> int:
     if args.json and watched.judges:
         findings = [*ending.findings, *(answer.findings if answer else [])]
         fields = ending.plain() | _json_fields(question, answer.plain() if answer else {})
-        report.write(args.json, question.tool, args.command, findings, **fields)
+        output.write(args.json, question.tool, args.command, findings, **fields)
     return exit_code(ending, answer is not None and _has_faults(answer))
 
 

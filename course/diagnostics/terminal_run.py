@@ -11,7 +11,7 @@ from pathlib import Path
 
 from course.core import CourseError
 from course.diagnostics import shared
-from course.diagnostics.answers import report
+from course.diagnostics.answers import output
 from course.diagnostics.run.ending import (
     INTERRUPTED,
     ITSELF,
@@ -127,7 +127,7 @@ class TerminalRun:
         return ending_of(patience.ranks, ended, command.code, seconds, patience.stuck_after_s)
 
     def _report(self, ending: RunEnding) -> None:
-        if text := report.ending(ending):
+        if text := output.ending(ending):
             say(f"\n{text}")
         elif not self._args.quiet and ending.ended == ITSELF and not self._steps:
             say("\nNo rank stood still, and none failed.")
@@ -155,7 +155,7 @@ def _command_words(args: argparse.Namespace) -> list[str]:
 
 
 @contextmanager
-def folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None]]:
+def open_folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None]]:
     """Open the folder that the processes write to, and share it if several commands make one run.
 
     With --keep, several commands make a new folder inside the one that it names. A single command
@@ -167,8 +167,8 @@ def folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None
     if args.rank or args.folder:
         if args.keep:
             shared.make(args.keep)
-        within = args.keep or args.folder
-        at = shared.within(within) if within else shared.default_folder()
+        parent = args.keep or args.folder
+        at = shared.run_folder_in(parent) if parent else shared.default_folder()
         with shared.join(at, keep=bool(args.keep)) as joined:
             yield joined.folder, joined
     elif args.keep:

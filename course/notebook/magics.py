@@ -32,7 +32,7 @@ from course.diagnostics import (
     WhyAnswer,
     fit_answer,
     options,
-    report,
+    output,
     right_of_run,
     watched,
     why_of_run,
@@ -231,7 +231,7 @@ def _launch_and_judge(
     if answer and args.json:
         plain = answer.plain()
         more = ending.plain() | ({"why": plain} if tool == "why" else plain)
-        report.write(args.json, tool, args.command, answer.findings, **more)
+        output.write(args.json, tool, args.command, answer.findings, **more)
     if answer or run.unfinished:
         return answer
     raise CourseError(f"{run.command_line} failed; the message above says why.")

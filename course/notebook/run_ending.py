@@ -3,7 +3,7 @@
 import signal
 
 from course.core import todo, words
-from course.diagnostics import RunEnding, report
+from course.diagnostics import RunEnding, output
 from course.drawing import ansi
 from course.launch import Reason, Run, stacks
 
@@ -14,7 +14,7 @@ def story(run: Run, limit: float, ending: RunEnding | None = None) -> list[str]:
     `ending` has the observations from a run whose processes were watched.
     """
     if ending and ending.lead and run.reason in (Reason.STOPPED, Reason.LIMIT):
-        return [report.ending(ending)]
+        return [output.ending(ending)]
     match run.reason:
         case Reason.STOPPED if ending:  # the tool had seen enough, and stopped it
             return []
@@ -29,7 +29,7 @@ def story(run: Run, limit: float, ending: RunEnding | None = None) -> list[str]:
     if not run.ok:
         # The traceback is shown unchanged, and the other findings explain it.
         more = [finding for finding in ending.findings if finding.what != "error"] if ending else []
-        return [*_failure(run), *([report.text(more)] if more and not run.met_todo else [])]
+        return [*_failure(run), *([output.text(more)] if more and not run.met_todo else [])]
     if run.left_behind:
         were = "process was" if run.left_behind == 1 else "processes were"
         left = f"{run.left_behind} {were} still running when the ranks had ended, and ended too."

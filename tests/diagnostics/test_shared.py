@@ -74,7 +74,7 @@ def test_without_a_job_a_folder_must_be_given(started_by) -> None:
 
 def test_only_the_folder_of_the_run_goes(tmp_path: Path) -> None:
     (tmp_path / "model.pt").write_text("weights")
-    with shared.join(shared.within(tmp_path), keep=False) as run:
+    with shared.join(shared.run_folder_in(tmp_path), keep=False) as run:
         (run.own_folder / "report").write_text("steps")
     assert list(tmp_path.iterdir()) == [tmp_path / "model.pt"]
 
@@ -113,7 +113,7 @@ def test_a_folder_that_is_not_the_courses_is_refused_and_stays(
 
 def test_two_commands_of_one_host_name_and_process_id(tmp_path: Path) -> None:
     """As in two containers: the one that leaves first does not remove the other's folder."""
-    folder = shared.within(tmp_path)
+    folder = shared.run_folder_in(tmp_path)
     with shared.join(folder, keep=False) as one:
         with shared.join(folder, keep=False) as other:
             assert one.own_folder != other.own_folder and one.folder == other.folder
@@ -125,7 +125,7 @@ def test_a_slow_command_can_still_read_that_the_run_has_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared, "LEFT_S", 0.2)
-    folder = shared.within(tmp_path)
+    folder = shared.run_folder_in(tmp_path)
     with shared.join(folder, keep=False) as slow:
         with shared.join(folder, keep=False) as other:
             other.end_all(3)
@@ -137,7 +137,7 @@ def test_a_command_that_comes_as_the_last_one_leaves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It makes the folder again, in place of the one that has just been removed."""
-    folder, mkdir = shared.within(tmp_path), Path.mkdir
+    folder, mkdir = shared.run_folder_in(tmp_path), Path.mkdir
     with shared.join(folder, keep=False):
 
         def too_late(path: Path, *args: object, **how: object) -> None:
@@ -165,7 +165,7 @@ def test_what_is_kept_replaces_nothing(
         (kept / name).write_text(text)
     for report in ("first", "second"):
         args = options.run([*words, "--keep", "kept", "--", "true"])
-        with terminal_run.folder(args) as (folder, run):
+        with terminal_run.open_folder(args) as (folder, run):
             assert run.end is None
             (folder / "rank0.json").write_text(report)
             run.end_all(3)

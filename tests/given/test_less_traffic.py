@@ -1,7 +1,5 @@
 """Lab 12's given parts: weights as a row, the memory of unsent gradients, the count of bytes."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 import torch.distributed as dist
@@ -25,14 +23,6 @@ class Bucket:
 
     def buffer(self) -> torch.Tensor:
         return torch.cat([gradient.flatten() for gradient in self.gradients()])
-
-
-@pytest.fixture
-def group_of_one() -> Iterator[None]:
-    """A process group of one rank, in this process."""
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    yield
-    dist.destroy_process_group()
 
 
 def test_a_row_is_a_copy_and_goes_back_into_the_same_parameters():

@@ -27,7 +27,7 @@ from torch import nn
 from torch.optim import optimizer as optimizers
 
 from course.core import words
-from course.diagnostics.fit import overhead, stage
+from course.diagnostics.fit import client, overhead
 from course.diagnostics.fit.account import Account
 from course.diagnostics.fit.command import Script
 
@@ -56,7 +56,7 @@ def main() -> None:
     for model in MODELS:
         for cure in CURES:
             command = ["cuda", model, *filter(None, [cure])]
-            with stage.stage(Script(str(SCRIPT), command)) as rehearsals:
+            with client.open_client(Script(str(SCRIPT), command)) as rehearsals:
                 account = rehearsals.rehearse(RANKS).account
             ranks = on_ranks([str(SCRIPT), *command])
             print(compared(f"{model} {cure}", account, before, ranks), flush=True)

@@ -1,7 +1,7 @@
 """The answer of `right --deep`: each gradient compared with that of one process."""
 
 from course.core import words
-from course.diagnostics.answers import report, right_answer
+from course.diagnostics.answers import output, right_answer
 from course.diagnostics.finding import Finding
 from course.diagnostics.right.against_one import DeepOutcome
 from course.diagnostics.right.table import EQUAL, NOT_SEEN
@@ -43,7 +43,7 @@ class DeepAnswer:
 
     def __str__(self) -> str:
         row, shown = self._outcome.row, self._outcome.parameters[:SHOWN]
-        lines = [report.text(list(map(right_answer.with_place, self.findings))), self.title]
+        lines = [output.text(list(map(right_answer.add_place, self.findings))), self.title]
         lines.append(right_answer.line(row))
         if shown:
             lines.append("Gradients of the first step, relative to those of one process:")

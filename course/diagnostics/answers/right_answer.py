@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course.core import words
-from course.diagnostics.answers import report
+from course.diagnostics.answers import output
 from course.diagnostics.answers.paragraph import paragraph
 from course.diagnostics.finding import Finding
 from course.diagnostics.numerics import reader
@@ -34,7 +34,7 @@ def right_of_run(run: "Run", folder: Path) -> "RightAnswer | None":
 
     Raises `CourseError` if it went well but cannot be judged.
     """
-    return report.unless_failed(run, lambda: right_answer(folder))
+    return output.judge_unless_failed(run, lambda: right_answer(folder))
 
 
 class RightAnswer:
@@ -76,7 +76,7 @@ class RightAnswer:
         }
 
     def __str__(self) -> str:
-        findings = report.text([with_place(finding) for finding in self.findings])
+        findings = output.text([add_place(finding) for finding in self.findings])
         head = f"{self.title} What was compared on {words.plural(len(self.verdict.ranks), 'rank')}:"
         parts = [findings, head, *map(line, self.rows)]
         return "\n".join(filter(None, parts))
@@ -91,7 +91,7 @@ class RightAnswer:
         findings = "".join(
             f"<p><b>{html.escape(finding.what.capitalize())}.</b> {html.escape(finding.says)} "
             f"<i>Cure:</i> {html.escape(finding.cure)}</p>"
-            for finding in map(with_place, self.findings)
+            for finding in map(add_place, self.findings)
         )
         rows = "".join(
             f"<tr><td style='text-align:left'>{html.escape(row.name)}</td><td>{state(row)}</td>"
@@ -108,7 +108,7 @@ def state(row: Row) -> str:
     return row.state
 
 
-def with_place(finding: Finding) -> Finding:
+def add_place(finding: Finding) -> Finding:
     """Return the finding, with its line added to the text unless that names it already."""
     if not finding.where or finding.where in finding.says:
         return finding

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course.core import words
-from course.diagnostics.answers import report, text
+from course.diagnostics.answers import output, text
 from course.diagnostics.finding import Finding
 from course.diagnostics.profiling import timeline
 from course.diagnostics.profiling.timeline import RankReport
@@ -40,7 +40,7 @@ def why_of_run(run: "Run", folder: Path) -> "WhyAnswer | None":
 
     Raises `CourseError` if it went well but cannot be judged.
     """
-    return report.unless_failed(run, lambda: WhyAnswer(reports(folder)))
+    return output.judge_unless_failed(run, lambda: WhyAnswer(reports(folder)))
 
 
 class WhyAnswer:

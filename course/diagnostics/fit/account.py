@@ -28,7 +28,7 @@ class Account:
     """The memory of one rank, in bytes.
 
     `by` has the bytes of each kind at the peak. `at` is the line of the script whose allocation
-    reached the peak, in `step` (counted from 1), while the script was in `moment`, such as
+    reached the peak, in `step` (counted from 1), while the script was in `phase`, such as
     "backward". `series` has points in time, in steps, each with the bytes by kind. `host` is the
     most that weights, gradients and the optimizer's tensors took of the host's memory, if the
     script uses a GPU. `reserved` is the memory that torch's allocator needs for all tensors.
@@ -38,7 +38,7 @@ class Account:
     by: dict[str, int]
     at: str
     step: int
-    moment: str
+    phase: str
     series: list[tuple[float, dict[str, int]]]
     steps: int
     uses_gpu: bool
@@ -77,13 +77,13 @@ def add_up(record: Record) -> Account:
             host = max(host, on_host)
         if index % every == 0:
             series.append((time_in_steps(record, index), {name: held[name] for name in KINDS}))
-    moments = [where for where, _ in record.moments]
+    phases = [where for where, _ in record.phases]
     return Account(
         peak,
         {kind: by.get(kind, 0) for kind in KINDS},
         record.storages[peak_number].line if record.storages else "",
         1 + bisect_right(record.steps, peak_index),
-        record.moments[bisect_right(moments, peak_index) - 1][1] if record.moments else "",
+        record.phases[bisect_right(phases, peak_index) - 1][1] if record.phases else "",
         series,
         len(record.steps),
         record.uses_gpu,

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from course.core import words
-from course.diagnostics.answers import report
+from course.diagnostics.answers import output
 from course.diagnostics.fit import command
+from course.diagnostics.fit.client import Client, NotFollowed, Rehearsal, open_client
 from course.diagnostics.fit.result import Advice, FitResult, RehearsedRun
-from course.diagnostics.fit.stage import NotFollowed, Rehearsal, Stage, stage
 
 if TYPE_CHECKING:
     from course.drawing import Picture
@@ -47,21 +47,21 @@ class FitAnswer(FitResult):
 
 def fit_answer(args: argparse.Namespace) -> FitAnswer:
     """Rehearse the command, and answer where it fits; raises `CourseError` if that fails."""
-    with stage(command.script(args.command)) as open_stage:
-        result = answer(open_stage, args.gpus, args.memory)
+    with open_client(command.script(args.command)) as client:
+        result = answer(client, args.gpus, args.memory)
     result.one_gpu_s = args.step_ms and args.step_ms / 1000
     if args.json:
-        report.write(args.json, "fit", args.command, [], **result.plain())
+        output.write(args.json, "fit", args.command, [], **result.plain())
     return result
 
 
-def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> FitAnswer:
+def answer(client: Client, gpus: Sequence[int], memory: Sequence[int]) -> FitAnswer:
     """Rehearse with each number of GPUs, and with changes if it does not fit on all.
 
     `memory` has the sizes of a GPU in bytes. Raises `NotFollowed` if a rehearsal fails.
     """
     rehearsals: list[Rehearsal] = []
-    for outcome in stage.together([(ranks, {}) for ranks in gpus]):
+    for outcome in client.rehearse_all([(ranks, {}) for ranks in gpus]):
         if isinstance(outcome, NotFollowed):
             raise outcome
         rehearsals.append(outcome)
@@ -70,27 +70,27 @@ def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> FitAnswe
     missing = [run for run in runs if not run.fits]
     if missing:
         answer.target = max(missing, key=lambda run: (run.rehearsal.ranks, run.memory))
-        answer.advice = _advice(stage, answer.target, runs)
-    answer.largest = _largest(stage, answer.target or runs[-1])
+        answer.advice = _advice(client, answer.target, runs)
+    answer.largest = _largest(client, answer.target or runs[-1])
     return answer
 
 
-def _advice(stage: Stage, target: RehearsedRun, runs: Sequence[RehearsedRun]) -> list[Advice]:
+def _advice(client: Client, target: RehearsedRun, runs: Sequence[RehearsedRun]) -> list[Advice]:
     """Try changes, the cheapest first; if none is enough, try those that help together."""
-    trials = list(_single_changes(stage, target, runs))
+    trials = list(_single_changes(client, target, runs))
     advice = [trial for trial, _ in trials]
     if not any(trial.peak <= target.memory for trial in advice):
-        advice += _combined_changes(stage, target, trials)
+        advice += _combined_changes(client, target, trials)
     return advice
 
 
 def _single_changes(
-    stage: Stage, target: RehearsedRun, runs: Sequence[RehearsedRun]
+    client: Client, target: RehearsedRun, runs: Sequence[RehearsedRun]
 ) -> Iterator[Trial]:
     """Try single changes, the cheapest first: they cost time, then precision, code, more GPUs."""
     ranks, memory = target.rehearsal.ranks, target.memory
     for batch, passes in _smaller(target.rehearsal.batch):
-        if run := _with_batch(stage, target, batch, passes=passes):
+        if run := _with_batch(client, target, batch, passes=passes):
             do = f"batches of {batch}, with {passes} backward passes for each step"
             yield Advice(do, run.peak), {"batch": batch, "passes": passes}
             if run.fits:
@@ -98,9 +98,9 @@ def _single_changes(
     more = [run for run in runs if run.rehearsal.ranks > ranks and run.memory == memory]
     setups = [(ranks, {name: True}) for name in (*MODEL_CHANGES, OFFLOAD)]
     setups += [] if more else [(2 * ranks, {})]
-    outcomes = stage.together(setups)
+    outcomes = client.rehearse_all(setups)
     for (name, do), rehearsal in zip(MODEL_CHANGES.items(), outcomes, strict=False):
-        if isinstance(rehearsal, Rehearsal) and name in rehearsal.made:
+        if isinstance(rehearsal, Rehearsal) and name in rehearsal.applied_changes:
             do = do.format(words.plural(ranks, "GPU"))
             yield Advice(do, RehearsedRun(rehearsal, memory).peak), {name: True}
     if not more and isinstance(outcomes[-1], Rehearsal):
@@ -108,13 +108,19 @@ def _single_changes(
     if more and more[0].peak < target.peak:
         yield Advice(words.plural(more[0].rehearsal.ranks, "GPU"), more[0].peak), {}
     offload = outcomes[len(MODEL_CHANGES)]
-    if isinstance(offload, Rehearsal) and OFFLOAD in offload.made and offload.account.uses_gpu:
+    if (
+        isinstance(offload, Rehearsal)
+        and OFFLOAD in offload.applied_changes
+        and offload.account.uses_gpu
+    ):
         host = words.size(offload.account.host, 3)
         do = f"fully_shard with CPUOffloadPolicy, and {host} of the host's memory for each GPU"
         yield Advice(do, RehearsedRun(offload, memory).peak), {OFFLOAD: True}
 
 
-def _combined_changes(stage: Stage, target: RehearsedRun, trials: Sequence[Trial]) -> list[Advice]:
+def _combined_changes(
+    client: Client, target: RehearsedRun, trials: Sequence[Trial]
+) -> list[Advice]:
     """Add up the changes that help until the script fits; [] if fewer than two help."""
     helpful = {  # by the name of the change: of several batch sizes, only the smallest stays
         next(iter(changes)): (advice.do, changes)
@@ -132,11 +138,12 @@ def _combined_changes(stage: Stage, target: RehearsedRun, trials: Sequence[Trial
             setups.append((f"together, {'; '.join(sentences.values())}", changes))
     if not setups:
         return []
-    outcomes = stage.together([(target.rehearsal.ranks, changes) for _, changes in setups])
+    outcomes = client.rehearse_all([(target.rehearsal.ranks, changes) for _, changes in setups])
     advice = [
         Advice(do, RehearsedRun(outcome, target.memory).peak)
         for (do, changes), outcome in zip(setups, outcomes, strict=True)
-        if isinstance(outcome, Rehearsal) and changes.keys() - {"passes"} <= set(outcome.made)
+        if isinstance(outcome, Rehearsal)
+        and changes.keys() - {"passes"} <= set(outcome.applied_changes)
     ]
     enough = [combined for combined in advice if combined.peak <= target.memory]
     return (enough or advice[-1:])[:1]
@@ -150,22 +157,22 @@ def _smaller(batch: int | None) -> Iterator[tuple[int, int]]:
 
 
 def _with_batch(
-    stage: Stage, base: RehearsedRun, batch: int, **changes: object
+    client: Client, base: RehearsedRun, batch: int, **changes: object
 ) -> RehearsedRun | None:
     """Rehearse with batches of another size; None if no loader takes it, or that fails."""
     try:
-        rehearsal = stage.rehearse(base.rehearsal.ranks, batch=batch, **changes)
+        rehearsal = client.rehearse(base.rehearsal.ranks, batch=batch, **changes)
     except NotFollowed:
         return None
-    return RehearsedRun(rehearsal, base.memory) if "batch" in rehearsal.made else None
+    return RehearsedRun(rehearsal, base.memory) if "batch" in rehearsal.applied_changes else None
 
 
-def _largest(stage: Stage, base: RehearsedRun) -> tuple[int, RehearsedRun] | None:
+def _largest(client: Client, base: RehearsedRun) -> tuple[int, RehearsedRun] | None:
     """Find the largest batch that fits, by a line through two sizes, and rehearse it to be sure."""
     batch = base.rehearsal.batch
     if not batch:
         return None
-    double = _with_batch(stage, base, 2 * batch)
+    double = _with_batch(client, base, 2 * batch)
     if double is None or double.peak <= base.peak:
         return None
     per_sample = (double.peak - base.peak) / batch
@@ -173,7 +180,7 @@ def _largest(stage: Stage, base: RehearsedRun) -> tuple[int, RehearsedRun] | Non
     for _ in range(LARGER):
         if guess < 1:
             return None
-        run = _with_batch(stage, base, guess)
+        run = _with_batch(client, base, guess)
         if run is None:
             return None
         if run.fits:

@@ -18,7 +18,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader
 
 from course.core import insides, interceptor
-from course.diagnostics.fit.moments import StopScript
+from course.diagnostics.fit.phases import StopScript
 from course.diagnostics.fit.record import Plain
 
 LIST_CLASSES = (nn.ModuleList, nn.Sequential)
@@ -26,7 +26,7 @@ MODEL_CHANGES = {"autocast", "checkpoint", "shard", "offload"}  # changes of the
 
 
 class Changes:
-    """Makes the requested changes; `made` names those that found something to change.
+    """Makes the requested changes; `applied` names those that found something to change.
 
     A request may have `batch`, the batch size of the loaders; `passes`, the number of backward
     passes per step; and `layers`, the class of the repeated layers and how many of them the model
@@ -36,7 +36,7 @@ class Changes:
 
     def __init__(self, requested: Plain) -> None:
         self._requested = requested
-        self.made: set[str] = set()
+        self.applied: set[str] = set()
         self.batch_size: int | None = None
         self._lists: weakref.WeakSet[nn.Module] = weakref.WeakSet()  # to which a module was added
         self._optimizers = self._depth = 0
@@ -58,7 +58,7 @@ class Changes:
         optimizers.register_optimizer_step_pre_hook(self._step_begins)
 
     def _step_begins(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if MODEL_CHANGES & self._requested.keys() - self.made:
+        if MODEL_CHANGES & self._requested.keys() - self.applied:
             raise StopScript  # there was nothing to change, so the steps would show nothing new
 
     def shard(self, module: nn.Module) -> None:
@@ -69,12 +69,12 @@ class Changes:
         for part in repeated(module):
             fsdp.fully_shard(part, mesh=mesh)
         fsdp.fully_shard(module, mesh=mesh)
-        self.made.add("shard")
+        self.applied.add("shard")
 
     def _offload(self, shard: interceptor.Function) -> interceptor.Function:
         @wraps(shard)
         def offloaded(module: Any, **kwargs: Any) -> Any:
-            self.made.add("offload")
+            self.applied.add("offload")
             return shard(module, **kwargs | {"offload_policy": fsdp.CPUOffloadPolicy()})
 
         return offloaded
@@ -97,13 +97,16 @@ class Changes:
                 self.batch_size = batch_size
             if batch_size and batch_size == self.batch_size and "batch" in self._requested:
                 batch_size = self._requested["batch"]
-                self.made.add("batch")
+                self.applied.add("batch")
             init(loader, dataset, batch_size, *args, **kwargs)
 
         return made
 
     def layers(self) -> tuple[str, int] | None:
-        """The class and number of the model's equal layers; None unless one list has such ones."""
+        """The class and number of the model's equal layers; None if lists of them differ.
+
+        Equal lists count as one: all are shortened together, so the peak still lies on a line.
+        """
         inner = {
             part for each in self._lists for child in each.children() for part in child.modules()
         }
@@ -125,7 +128,7 @@ class Changes:
                 layer, most = self._requested.get("layers", ("", 0))
                 held = [type(child).__qualname__ for child in module.children()].count(layer)
                 if type(part).__qualname__ == layer and held == most:
-                    self.made.add("layers")
+                    self.applied.add("layers")
                     return
             add(module, name, part)
 
@@ -136,7 +139,7 @@ class Changes:
         def made(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
             init(optimizer, *args, **kwargs)
             self._optimizers += 1
-            if "shard" in self._requested.keys() - self.made:
+            if "shard" in self._requested.keys() - self.applied:
                 raise StopScript  # it is too late to shard: the optimizer has the whole weights
             if passes := self._requested.get("passes"):
                 _only_every(passes, optimizer, "step")
@@ -147,12 +150,12 @@ class Changes:
     def _call(self, call: interceptor.Function) -> interceptor.Function:
         def called(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             outermost = not self._depth and torch.is_grad_enabled()
-            if outermost and "checkpoint" in self._requested and "checkpoint" not in self.made:
+            if outermost and "checkpoint" in self._requested.keys() - self.applied:
                 self._checkpoint(module)
             self._depth += 1
             try:
                 if outermost and "autocast" in self._requested:
-                    self.made.add("autocast")
+                    self.applied.add("autocast")
                     with torch.autocast("cpu", torch.bfloat16):
                         return call(module, *args, **kwargs)
                 return call(module, *args, **kwargs)
@@ -165,7 +168,7 @@ class Changes:
         """Let the repeated layers of a model keep only their inputs, and recompute the rest."""
         for part in repeated(module):
             part.forward = partial(checkpoint, part.forward, use_reentrant=False)
-            self.made.add("checkpoint")
+            self.applied.add("checkpoint")
         for submodule in module.modules():  # a cache for generation must not be filled twice
             config: Any = getattr(submodule, "config", None)
             if hasattr(config, "use_cache"):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from course.core import CourseError
 from course.diagnostics.fit.record import Plain
+from course.launch import preflight
 
 HOW = "Give the command as you would type it: torchrun --nproc-per-node 2 train.py."
 PYTHONS = ("python", "python3")
@@ -33,18 +34,17 @@ def script(words: Sequence[str]) -> Script:
     first, *rest = words or [""]
     name = Path(first).name
     if name in PYTHONS or name.startswith("python3."):
-        if rest[:2] in (["-m", "torch.distributed.run"], ["-m", "torch.distributed.launch"]):
-            script = _of_torchrun(rest[2:])
-        else:
-            while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c", "-"):
-                rest = rest[2 if rest[0] in ("-W", "-X") else 1 :]
-            script = _of_words(rest)
-    elif name == "torchrun":
+        while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c", "-"):
+            rest = rest[2 if rest[0] in ("-W", "-X") else 1 :]
+        name, *rest = preflight.shorten(["python", *rest])
+    if name == "torchrun":
         script = _of_torchrun(rest)
+    elif rest[:2] == ["-m", "torch.distributed.launch"]:
+        script = _of_torchrun(rest[2:])
     elif name == "accelerate" and rest[:1] == ["launch"]:
         script = _of_accelerate(rest[1:])
     else:
-        script = _of_words(list(words))
+        script = _of_words(rest if name == "python" else list(words))
     if not script.is_module and not os.path.isfile(script.name):
         raise CourseError(f"There is no script {script.name}. {HOW}")
     return script

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from course.charts import published
-from course.diagnostics.fit.stage import Rehearsal
+from course.diagnostics.fit.client import Rehearsal
 from course.explore.models import alpha_beta
 
 # The names of published machines: of one node, and of several.

@@ -11,14 +11,14 @@ Peak = tuple[dict[str, int], str]  # the bytes by kind, and the line that alloca
 Counted = tuple[Record, Account]  # a run, and what it adds up to
 
 
-def extrapolated(runs: dict[int, Counted], sizes: list[int], size: int) -> Account | None:
+def extrapolate(runs: dict[int, Counted], sizes: list[int], size: int) -> Account | None:
     """Return the account for `size` layers, by lines through the runs with two numbers of layers.
 
-    The peak of each moment lies on such a line, unless it moves to another place within the moment.
-    None if the two runs did not go through the same moments.
+    The peak of each phase lies on such a line, unless it moves to another place within the phase.
+    None if the two runs did not go through the same phases.
     """
     (low, low_account), (high, high_account) = (runs[known] for known in sizes)
-    if [name for _, name in low.moments] != [name for _, name in high.moments]:
+    if [name for _, name in low.phases] != [name for _, name in high.phases]:
         return None
     distance = (size - sizes[1]) / (sizes[1] - sizes[0])
 
@@ -32,15 +32,15 @@ def extrapolated(runs: dict[int, Counted], sizes: list[int], size: int) -> Accou
     totals = [sum(by.values()) for by, _ in peaks]
     peak = max(totals)
     number = totals.index(peak)
-    begin, moment = high.moments[number]
+    begin, phase = high.phases[number]
     return Account(
         peak,
         *peaks[number],
         1 + bisect_right(high.steps, begin),
-        moment,
+        phase,
         [
             (time_in_steps(high, begin), by)
-            for (begin, _), (by, _) in zip(high.moments, peaks, strict=True)
+            for (begin, _), (by, _) in zip(high.phases, peaks, strict=True)
         ],
         len(high.steps),
         high.uses_gpu,
@@ -51,11 +51,11 @@ def extrapolated(runs: dict[int, Counted], sizes: list[int], size: int) -> Accou
 
 
 def _peaks(record: Record) -> list[Peak]:
-    """The peak of each moment of a run."""
+    """The peak of each phase of a run."""
     counted = record.counted
     held: Counter[str] = Counter()
     peaks: list[Peak] = []
-    begins = [begin for begin, _ in record.moments]
+    begins = [begin for begin, _ in record.phases]
     for begin, end in zip(begins, [*begins[1:], len(record.events)], strict=True):
         most, at = held.copy(), ""
         for number, change in record.events[begin:end]:

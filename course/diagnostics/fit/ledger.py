@@ -38,15 +38,15 @@ Kwargs = dict[str, Any]
 class Ledger(TorchDispatchMode):
     """Records the storages of all operations inside its `with`.
 
-    New memory gets the kind `phase`, unless it later turns out to be of another kind. `run` carries
-    out an operation, and also gets a list of the tensors among its arguments.
+    New memory gets the kind `new_kind`, unless it later turns out to be of another kind. `run`
+    carries out an operation, and also gets a list of the tensors among its arguments.
     """
 
     def __init__(self, lines: Lines, run: Callable[[Any, list[Tensor], Args, Kwargs], Any]) -> None:
         super().__init__()
         self.record = Record()
-        self.phase = "other"
-        self.begin_moment("setting up")
+        self.new_kind = "other"
+        self.begin_phase("setting up")
         self._lines, self._run = lines, run
         self._numbers: dict[int, int] = {}  # the number of each living storage, by its address
         self._alive: dict[int, weakref.ref[torch.UntypedStorage]] = {}
@@ -62,10 +62,10 @@ class Ledger(TorchDispatchMode):
                 storage = self.record.storages[number]
                 storage.kind = min(kind, storage.kind, key=KINDS.index)
 
-    def begin_moment(self, moment: str, phase: str = "other") -> None:
-        """Record that a new moment of the script begins; new memory is of the kind `phase`."""
-        self.phase = phase
-        self.record.moments.append((len(self.record.events), moment))
+    def begin_phase(self, name: str, new_kind: str = "other") -> None:
+        """Record that a new phase of the script begins; new memory is of the kind `new_kind`."""
+        self.new_kind = new_kind
+        self.record.phases.append((len(self.record.events), name))
 
     def put_on_gpu(self, tensor: Tensor) -> None:
         """Record that a tensor is on the GPU from now on."""
@@ -159,7 +159,7 @@ class Ledger(TorchDispatchMode):
         record, number = self.record, len(self.record.storages)
         nbytes = storage.nbytes()
         frame = sys._getframe(2)
-        kind = "buffers" if _communicates(frame) else self.phase
+        kind = "buffers" if _communicates(frame) else self.new_kind
         record.storages.append(Storage(nbytes, self._lines.of(frame), kind))
         record.events.append((number, nbytes))
         self._numbers[key] = number

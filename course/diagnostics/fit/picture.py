@@ -1,9 +1,9 @@
 """Draw memory over the steps by kind: a panel for each number of GPUs, a line for each GPU size."""
 
 from course.core import words
+from course.diagnostics.fit.client import Rehearsal
 from course.diagnostics.fit.record import KINDS
 from course.diagnostics.fit.result import FitResult
-from course.diagnostics.fit.stage import Rehearsal
 from course.diagnostics.fit.text import gpu_size
 from course.drawing import Picture, palette, svg
 

@@ -42,7 +42,7 @@ class Record:
     storages: list[Storage] = field(default_factory=list)
     events: list[tuple[int, int]] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)  # the number of events before each step's end
-    moments: list[tuple[int, str]] = field(default_factory=list)  # the events before it, its name
+    phases: list[tuple[int, str]] = field(default_factory=list)  # the events before it, its name
     messages: list[Message] = field(default_factory=list)
     uses_gpu: bool = False
 

@@ -23,7 +23,7 @@ from torch import Tensor
 from course.diagnostics.fit import account, libraries, rank, small, values
 from course.diagnostics.fit.changes import Changes
 from course.diagnostics.fit.ledger import Args, Kwargs, Ledger
-from course.diagnostics.fit.moments import Moments, StopScript
+from course.diagnostics.fit.phases import PhaseHooks, StopScript
 from course.diagnostics.fit.record import Plain
 from course.diagnostics.fit.torch_insides import NOT_FOLLOWED, DynamicOutputShapeException
 from course.diagnostics.watch.lines import Lines
@@ -51,7 +51,9 @@ def answers(requests: list[Plain]) -> list[Plain]:
         return answer
 
     return [
-        small.by_real_steps(request, answer, answer_alone) if answer.get("not_followed") else answer
+        small.answer_by_real_steps(request, answer, answer_alone)
+        if answer.get("not_followed")
+        else answer
         for request, answer in zip(requests, _forked(requests), strict=True)
     ]
 
@@ -117,14 +119,14 @@ def rehearse(request: Plain, ranks_are_real: bool = False) -> Plain:
     lines = Lines(script)
     made_up = values.Values(lines)
     ledger = Ledger(lines, _run_for_real if is_real else made_up.run)
-    moments = Moments(ledger)
+    hooks = PhaseHooks(ledger)
     if is_real:
         _limit_memory()
     else:
         made_up.install()
     if not ranks_are_real:
         rank.install(request["ranks"], ledger)
-    moments.install()
+    hooks.install()
     changes = Changes(request.get("changes", {}))
     changes.install()
     error: BaseException | None = None
@@ -141,9 +143,9 @@ def rehearse(request: Plain, ranks_are_real: bool = False) -> Plain:
     except StopScript:
         pass
     except (Exception, SystemExit) as raised:
-        error = raised if not moments.has_taken_steps else None
+        error = raised if not hooks.has_taken_steps else None
         traceback.print_exc()
-    failed = (_why_ended(error, lines) if error else "") or _why_no_training(moments)
+    failed = (_why_ended(error, lines) if error else "") or _why_no_training(hooks)
     if failed:
         return {
             "failed": failed,
@@ -159,8 +161,8 @@ def rehearse(request: Plain, ranks_are_real: bool = False) -> Plain:
     return {
         **counted,
         "assumed": list(made_up.assumed),
-        "notes": list(moments.notes),
-        "made": sorted(changes.made),
+        "notes": list(hooks.notes),
+        "applied_changes": sorted(changes.applied),
         "batch": changes.batch_size,
     }
 
@@ -179,10 +181,10 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
-def _why_no_training(moments: Moments) -> str:
-    if not moments.most_steps:
+def _why_no_training(hooks: PhaseHooks) -> str:
+    if not hooks.most_steps:
         return "The script ends without a step of an optimizer of torch."
-    if not moments.has_gradients:
+    if not hooks.has_gradients:
         return "The script trains nothing: no parameter has a gradient when its optimizer steps."
     return ""
 

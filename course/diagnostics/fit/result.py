@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from course.diagnostics.fit import overhead
-from course.diagnostics.fit.stage import Rehearsal
+from course.diagnostics.fit.client import Rehearsal
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ INSTEAD = (
 Ask = Callable[[Plain], Plain]  # carries out one request
 
 
-def by_real_steps(request: Plain, failed: Plain, ask: Ask) -> Plain:
+def answer_by_real_steps(request: Plain, failed: Plain, ask: Ask) -> Plain:
     """Answer a request that could not be followed by taking real steps, which may fail as well."""
     real = request | {"real": True}
     answer = _with_record(real, failed["batch"], ask)
@@ -41,7 +41,7 @@ def by_real_steps(request: Plain, failed: Plain, ask: Ask) -> Plain:
     note = f"{failed['failed']} So its steps were taken on real tensors, on the CPU."
     return answer | {
         "account": answer["account"].plain(),
-        "made": [change for change in answer["made"] if change in changes],
+        "applied_changes": [change for change in answer["applied_changes"] if change in changes],
         "notes": [note, *answer["notes"]],
     }
 
@@ -68,15 +68,15 @@ def _of_small_batches(real: Plain, own: int | None, ask: Ask) -> Plain | None:
         answer = ask(real | {"changes": changes | {"batch": size}})
         if answer.get("lacks_memory"):
             return answer
-        if "batch" not in answer.get("made", []):
+        if "batch" not in answer.get("applied_changes", []):
             return None
         answers.append(answer)
     records = {
         size: Record.from_plain(answer.pop("record"))
         for size, answer in zip(sizes, answers, strict=True)
     }
-    record = extrapolated(records, sizes[1:], batch)
-    predicted = extrapolated(records, sizes[:2], sizes[2])
+    record = extrapolate(records, sizes[1:], batch)
+    predicted = extrapolate(records, sizes[:2], sizes[2])
     if record is None or predicted is None:
         return None
     answer = answers[-1]
@@ -102,11 +102,11 @@ def _with_fewer_layers(real: Plain, failed: Plain, ask: Ask) -> Plain:
             return answer
         record = answer.pop("record")
         runs[size] = record, add_up(record)
-    account = layers.extrapolated(runs, sizes[1:], count)
-    predicted = layers.extrapolated(runs, sizes[:2], sizes[2])
+    account = layers.extrapolate(runs, sizes[1:], count)
+    predicted = layers.extrapolate(runs, sizes[:2], sizes[2])
     if account is None or predicted is None:
-        none = f"There is not enough memory here for {count} layers, and fewer do other things."
-        return {"failed": none}
+        lacks = f"There is not enough memory here for {count} layers"
+        return {"failed": f"{lacks}, and with fewer layers the script behaves differently."}
     error = _relative_error(predicted, runs[sizes[2]][1])
     answer["account"] = account
     answer["notes"].append(
@@ -130,7 +130,7 @@ def _relative_error(predicted: Account, counted: Account) -> str:
     return f"{words.significant(100 * miss, 1)} %" if miss > SLIGHT else "less than 0.1 %"
 
 
-def extrapolated(records: dict[int, Record], sizes: list[int], size: int) -> Record | None:
+def extrapolate(records: dict[int, Record], sizes: list[int], size: int) -> Record | None:
     """Return the record for batches of `size`, by lines through the records of two sizes.
 
     None if the script does not make equally many storages with both.

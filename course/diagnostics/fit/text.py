@@ -3,9 +3,9 @@
 from course.core import words
 from course.diagnostics.answers.paragraph import paragraph
 from course.diagnostics.fit import overhead
+from course.diagnostics.fit.client import Rehearsal
 from course.diagnostics.fit.record import KINDS
 from course.diagnostics.fit.result import FitResult, RehearsedRun
-from course.diagnostics.fit.stage import Rehearsal
 
 COUNTED = {
     "weights": "counted; the model's own buffers among them",
@@ -68,7 +68,7 @@ def _table(answer: FitResult) -> list[str]:
         account = rehearsal.account
         lines.append(
             f"The peak with {words.plural(rehearsal.ranks, 'GPU')}: step {account.step}, "
-            f"{account.moment}, {account.at or 'not in a line of the script'}."
+            f"{account.phase}, {account.at or 'not in a line of the script'}."
         )
     return lines
 
@@ -93,7 +93,7 @@ def _advice(answer: FitResult) -> list[str]:
             verdict = "fits" if advice.peak <= answer.target.memory else "does not fit"
             lines.append(f"  {verdict}: {advice.do}, {gib(advice.peak)} each.")
         if not answer.advice:
-            lines.append("  nothing: no change that is known here suits this script.")
+            lines.append("  nothing: no known change applies to this script.")
     if answer.largest:
         batch, run = answer.largest
         lines.append(
@@ -139,8 +139,9 @@ def _caveats(answer: FitResult) -> list[str]:
     lines = list(answer.notes)
     if answer.assumed:
         lines.append(
-            f"Assumed: the script asks for values at {', '.join(answer.assumed)}; a rehearsal has "
-            "none, so plausible ones were given; what is selected by values is taken to be all."
+            f"Assumed: the script reads tensor values at {', '.join(answer.assumed)}; a rehearsal "
+            "has none and used plausible ones. Selections that depend on values were taken to "
+            "select everything."
         )
     if not answer.rehearsals[0].account.uses_gpu:
         lines.append("The script puts nothing on a GPU, so all its tensors are counted.")

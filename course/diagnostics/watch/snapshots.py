@@ -28,7 +28,9 @@ from course.diagnostics.watch.calls import C10D, Calls
 from course.diagnostics.watch.thresholds import BUSY_CORE, READS, SNAPSHOT_S
 
 MAX_FRAMES = 100  # the number of frames of a stack that are kept
-ASK = signal.SIGRTMAX - 5  # makes the fault handler write the stacks, whatever Python is doing
+# Makes the fault handler write the stacks, whatever Python is doing. macOS has no real-time signal;
+# there, this one is never sent, because no /proc says whether the process still catches it.
+ASK = signal.SIGRTMAX - 5 if hasattr(signal, "SIGRTMAX") else signal.SIGURG
 # A loop in one of these files only waits and checks again: a thread in it has not moved.
 WAIT_LOOPS = ("dataloader.py", "threading.py", "queue.py", "selectors.py", "subprocess.py")
 WAIT_LOOPS += ("connection.py", "popen_fork.py", "synchronize.py")

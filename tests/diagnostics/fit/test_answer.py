@@ -6,22 +6,22 @@ import pytest
 
 from course.diagnostics.fit import answer, costs, overhead
 from course.diagnostics.fit.account import Account, Traffic
+from course.diagnostics.fit.client import NotFollowed, Rehearsal
 from course.diagnostics.fit.record import KINDS
 from course.diagnostics.fit.result import RehearsedRun
-from course.diagnostics.fit.stage import NotFollowed, Rehearsal
 
 GIB = 2**30
 TRAFFIC = Traffic(messages=4, hops=56, nbytes=7e9)  # 8 GPUs all-reduce 4 GB
 
 
 class Made:
-    """A stage whose script needs 2 GiB for weights, and a quarter of a GiB for each sample."""
+    """A client whose script needs 2 GiB for weights, and a quarter of a GiB for each sample."""
 
     def __init__(self, batch: int | None = 16) -> None:
         self.batch = batch
         self.requests: list[dict] = []
 
-    def together(self, setups: list[tuple[int, dict]]) -> list[Rehearsal | NotFollowed]:
+    def rehearse_all(self, setups: list[tuple[int, dict]]) -> list[Rehearsal | NotFollowed]:
         assert setups
         return [self._outcome(ranks, changes) for ranks, changes in setups]
 
@@ -43,8 +43,8 @@ class Made:
         series = [(0.0, by), (1.0, by), (3.0, by)]
         peak = weights + activations
         account = Account(peak, by, "train.py:41", 2, "backward", series, 3, True, 0, peak, TRAFFIC)
-        made = [name for name in ("batch", "autocast", "shard", "offload") if name in changes]
-        return Rehearsal(ranks, account, ["train.py:57"], [], made, self.batch)
+        applied = [name for name in ("batch", "autocast", "shard", "offload") if name in changes]
+        return Rehearsal(ranks, account, ["train.py:57"], [], applied, self.batch)
 
 
 def test_what_fits_needs_no_advice_but_the_largest_batch() -> None:
@@ -57,38 +57,38 @@ def test_what_fits_needs_no_advice_but_the_largest_batch() -> None:
 
 
 def test_what_does_not_fit_is_tried_with_changes() -> None:
-    stage = Made()
+    client = Made()
     memory = 3 * GIB + overhead.nbytes(4)  # room for 4 samples
-    result = answer.answer(stage, [1, 4], [memory])
+    result = answer.answer(client, [1, 4], [memory])
     assert [run.fits for run in result.runs] == [False, False]
     assert result.target.rehearsal.ranks == 4
     first_words = [advice.do.split()[0] for advice in result.advice]
     assert first_words == ["batches", "batches", "bfloat16", "fully_shard", "fully_shard"]
-    assert {"batch": 4, "passes": 4} in stage.requests  # it fits, so no smaller one is tried
-    assert {"batch": 2, "passes": 8} not in stage.requests
+    assert {"batch": 4, "passes": 4} in client.requests  # it fits, so no smaller one is tried
+    assert {"batch": 2, "passes": 8} not in client.requests
     assert all(advice.peak > 0 for advice in result.advice)
 
 
 def test_changes_that_are_not_enough_alone_are_tried_together() -> None:
-    stage = Made()
+    client = Made()
     memory = GIB + overhead.nbytes(
         4
     )  # half-size activations of 2 samples, a quarter of the weights
-    result = answer.answer(stage, [4], [memory])
+    result = answer.answer(client, [4], [memory])
     *alone, together = result.advice
     assert all(advice.peak > memory for advice in alone) and together.peak <= memory
     assert together.do.startswith("together, batches of 2, with 8 backward passes for each step; ")
     assert together.do.endswith("forward pass; fully_shard by layers over 4 GPUs in place of DDP")
     changes = {"batch": 2, "passes": 8, "autocast": True}
-    sums = [wish for wish in stage.requests if len(wish) > 2]
+    sums = [wish for wish in client.requests if len(wish) > 2]
     assert sums == [changes, changes | {"shard": True}, changes | {"offload": True}]
 
 
 def test_without_two_changes_that_help_none_are_tried_together() -> None:
-    stage = Made()
-    plain = stage.rehearse
-    stage.rehearse = lambda ranks, **changes: plain(ranks)
-    assert answer.answer(stage, [1], [GIB]).advice == []
+    client = Made()
+    plain = client.rehearse
+    client.rehearse = lambda ranks, **changes: plain(ranks)
+    assert answer.answer(client, [1], [GIB]).advice == []
 
 
 def test_what_is_too_large_with_all_changes_shows_how_far_they_come() -> None:
@@ -113,10 +113,10 @@ def test_a_script_without_loaders_gets_no_advice_on_batches() -> None:
 
 
 def test_a_sharded_script_may_fit_on_more_gpus() -> None:
-    stage = Made()
-    plain = stage.rehearse
-    stage.rehearse = lambda ranks, **changes: plain(ranks, **changes | {"shard": True})
-    result = answer.answer(stage, [1], [5 * GIB])
+    client = Made()
+    plain = client.rehearse
+    client.rehearse = lambda ranks, **changes: plain(ranks, **changes | {"shard": True})
+    result = answer.answer(client, [1], [5 * GIB])
     (advice,) = [candidate for candidate in result.advice if candidate.do == "2 GPUs"]
     assert advice.peak == plain(2, shard=True).account.reserved + overhead.nbytes(2)
 

@@ -13,6 +13,9 @@ from course.diagnostics.fit import command
     [
         "torchrun --standalone --nproc-per-node 2 train.py --batch-size 8",
         "python -m torch.distributed.run --nproc-per-node=2 train.py --batch-size 8",
+        "python3 -u -m torch.distributed.run --nproc-per-node=2 train.py --batch-size 8",
+        "python -m torch.distributed.launch --nproc-per-node=2 train.py --batch-size 8",
+        "python -m accelerate.commands.launch --num_processes 2 train.py --batch-size 8",
         "python -u -W ignore train.py --batch-size 8",
         "train.py --batch-size 8",
         "accelerate launch --num_processes 2 train.py --batch-size 8",

@@ -14,7 +14,7 @@ import pytest
 from support.launching import clean_environment
 
 from course.core import ROOT
-from course.diagnostics.fit import stage
+from course.diagnostics.fit import client
 from course.diagnostics.fit.account import KEPT
 from course.diagnostics.fit.command import Script
 
@@ -91,14 +91,14 @@ def test_four_ranks(script: Path) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("model", ["layers", "bert", "decoder"])
 def test_advice_has_the_bytes_of_the_real_run_that_follows_it(model: str) -> None:
-    with stage.stage(Script(str(CURES), ["cpu", model])) as rehearsals:
+    with client.open_client(Script(str(CURES), ["cpu", model])) as rehearsals:
         before = rehearsals.rehearse(2)
         changes: dict[str, dict] = {"batch": {"batch": before.batch // 4, "passes": 4}}
         changes |= {name: {name: True} for name in ("autocast", "checkpoint", "shard")}
         changes[" ".join(changes)] = {
             name: value for change in changes.values() for name, value in change.items()
         }
-        advice = rehearsals.together([(2, change) for change in changes.values()])
+        advice = rehearsals.rehearse_all([(2, change) for change in changes.values()])
     counts = counted("2", [[CURES, "cpu", model, *cures.split()] for cures in changes])
     for rehearsal, count, cures in zip(advice, counts, changes, strict=True):
         compare(count | {"rehearsed": {"account": rehearsal.account.plain()}})
@@ -108,9 +108,9 @@ def test_advice_has_the_bytes_of_the_real_run_that_follows_it(model: str) -> Non
 @pytest.mark.slow
 @pytest.mark.sampled
 def test_offload_moves_to_the_host_what_a_shard_keeps() -> None:
-    with stage.stage(Script(str(CURES), ["cuda", "layers"])) as rehearsals:
+    with client.open_client(Script(str(CURES), ["cuda", "layers"])) as rehearsals:
         offloaded = rehearsals.rehearse(2, offload=True).account
-    with stage.stage(Script(str(CURES), ["cuda", "layers", "offload"])) as rehearsals:
+    with client.open_client(Script(str(CURES), ["cuda", "layers", "offload"])) as rehearsals:
         by_hand = rehearsals.rehearse(2).account
     (count,) = counted("2", [[CURES, "cpu", "layers", "shard"]])
     real = count["real"]["account"]

@@ -39,7 +39,7 @@ def test_views_and_changes_in_place_are_no_memory() -> None:
 def test_a_kind_that_is_known_later_counts_from_the_first() -> None:
     with ledger() as book:
         weight = nn.Parameter(torch.zeros(MIB // 4))
-        book.begin_moment("forward", "activations")
+        book.begin_phase("forward", "activations")
         product = weight * 2
         book.mark([weight], "weights")
         book.mark([weight], "optimizer")  # ranks lower

@@ -11,9 +11,9 @@ from support.launching import clean_environment
 from course.core import ROOT, CourseError
 from course.diagnostics.fit import layers, small
 from course.diagnostics.fit.account import add_up
+from course.diagnostics.fit.client import Rehearsal, open_client
 from course.diagnostics.fit.command import Script
 from course.diagnostics.fit.record import Record, Storage
-from course.diagnostics.fit.stage import Rehearsal, stage
 
 MIB = 2**20
 TRAINS = """
@@ -37,7 +37,7 @@ def record(sizes: list[int], order: str) -> Record:
     return Record(
         [Storage(nbytes, "", "other") for nbytes in sizes],
         [(number, sign * sizes[number]) for number, sign in events],
-        moments=[(0, "")],
+        phases=[(0, "")],
     )
 
 
@@ -47,7 +47,7 @@ def test_a_peak_that_only_large_batches_have_is_found() -> None:
 
     records = {2: of(2), 4: of(4)}
     assert [add_up(known).peak for known in records.values()] == [100, 110]
-    assert add_up(small.extrapolated(records, [2, 4], 64)).peak == add_up(of(64)).peak == 710
+    assert add_up(small.extrapolate(records, [2, 4], 64)).peak == add_up(of(64)).peak == 710
 
 
 def test_a_storage_that_is_resized_keeps_to_its_line() -> None:
@@ -58,13 +58,13 @@ def test_a_storage_that_is_resized_keeps_to_its_line() -> None:
         known.events.append((1, batch))
         return known
 
-    result = small.extrapolated({2: of(2), 4: of(4)}, [2, 4], 16)
+    result = small.extrapolate({2: of(2), 4: of(4)}, [2, 4], 16)
     assert result.events == of(16).events
 
 
 def test_runs_that_make_other_storages_are_not_compared() -> None:
     records = {2: record([1, 2], "AB"), 4: record([1, 2, 3], "ABC")}
-    assert small.extrapolated(records, [2, 4], 8) is None
+    assert small.extrapolate(records, [2, 4], 8) is None
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def script(tmp_path: Path) -> Path:
 
 
 def rehearsed(script: Path, **changes: object) -> Rehearsal:
-    with stage(Script(str(script), [])) as opened:
+    with open_client(Script(str(script), [])) as opened:
         return opened.rehearse(1, **changes)
 
 
@@ -86,7 +86,7 @@ def test_it_counts_what_a_script_that_can_be_followed_holds(script: Path, batch:
     followed, small_one = accounts
     assert small_one.batch == followed.batch == batch
     assert small_one.account.peak == pytest.approx(followed.account.peak, rel=0.01)
-    assert small_one.account.moment == followed.account.moment
+    assert small_one.account.phase == followed.account.phase
     assert not followed.notes
     first, *others = small_one.notes
     assert "cannot follow the script at train.py:8" in first and "real tensors" in first
@@ -97,7 +97,7 @@ def test_it_counts_what_a_script_that_can_be_followed_holds(script: Path, batch:
 def test_advice_is_tried_on_real_tensors_too(script: Path) -> None:
     script.write_text(TRAINS.format(samples=256, batch=64, chooses=CHOOSES))
     before, halved = rehearsed(script), rehearsed(script, batch=32, passes=2)
-    assert halved.made == ["batch"]
+    assert halved.applied_changes == ["batch"]
     assert halved.account.by["activations"] < 0.6 * before.account.by["activations"]
 
 
@@ -166,10 +166,10 @@ def test_with_too_little_memory_a_model_keeps_fewer_of_its_layers(script: Path) 
     expected, account = whole["account"], small_one["account"]
     assert account["peak"] == pytest.approx(expected["peak"], rel=0.01)
     assert account["by"] == pytest.approx(expected["by"], rel=0.01, abs=0.003 * expected["peak"])
-    for name in ("moment", "at", "step", "steps"):
+    for name in ("phase", "at", "step", "steps"):
         assert account[name] == expected[name], name
     assert account["reserved"] == pytest.approx(expected["reserved"], rel=0.05)
-    assert small_one["made"] == []
+    assert small_one["applied_changes"] == []
 
 
 def test_layers_that_differ_are_not_left_out(script: Path) -> None:
@@ -177,19 +177,45 @@ def test_layers_that_differ_are_not_left_out(script: Path) -> None:
     assert "needs more memory than is free here" in answer(script, 600)["failed"]
 
 
-def test_each_moment_has_its_own_line_over_the_layers() -> None:
+TWO_LISTS = """
+from torch import nn
+from course.diagnostics.fit.changes import Changes
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = nn.Linear(2, 2)
+
+changes = Changes({"layers": ["Layer", 4]})
+changes.install()
+encoder, decoder = (nn.ModuleList([Layer() for number in range(12)]) for number in range(2))
+print(changes.layers(), len(encoder), len(decoder))
+shorter = nn.ModuleList([Layer() for number in range(3)])
+print(changes.layers())
+"""
+
+
+def test_only_equal_lists_of_layers_are_shortened_together() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", TWO_LISTS], capture_output=True, text=True, check=True,
+        env=clean_environment() | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.stdout == "('Layer', 4) 4 4\nNone\n"
+
+
+def test_each_phase_has_its_own_line_over_the_layers() -> None:
     def run(count: int) -> layers.Counted:  # first it holds 100, then 30 for each layer
         known = record([100, *[30] * count], "Aa" + "BCDEFGHIJ"[:count])
-        known.moments = [(0, "forward"), (2, "backward")]
+        known.phases = [(0, "forward"), (2, "backward")]
         return known, add_up(known)
 
-    account = layers.extrapolated({2: run(2), 3: run(3)}, [2, 3], 9)
+    account = layers.extrapolate({2: run(2), 3: run(3)}, [2, 3], 9)
     assert account is not None
-    assert (account.peak, account.moment) == (270, "backward") == (run(9)[1].peak, "backward")
+    assert (account.peak, account.phase) == (270, "backward") == (run(9)[1].peak, "backward")
 
 
-def test_runs_with_other_moments_are_not_compared() -> None:
+def test_runs_with_other_phases_are_not_compared() -> None:
     one, other = record([1, 2], "AB"), record([1, 2], "AB")
-    other.moments.append((1, "forward"))
+    other.phases.append((1, "forward"))
     runs = {2: (one, add_up(one)), 4: (other, add_up(other))}
-    assert layers.extrapolated(runs, [2, 4], 8) is None
+    assert layers.extrapolate(runs, [2, 4], 8) is None

@@ -25,7 +25,7 @@ class StopScript(BaseException):
     """Ends a script that has taken its steps; not an `Exception`, so that no script catches it."""
 
 
-class Moments:
+class PhaseHooks:
     """Hooks that tell the ledger what the script does, and raise `StopScript` after its steps."""
 
     def __init__(self, ledger: Ledger, steps: int = STEPS) -> None:
@@ -73,25 +73,25 @@ class Moments:
             self._ledger.mark([value], "weights")
 
     def _forward_begins(self, module: nn.Module, inputs: Any) -> None:
-        if not self._depth and self._ledger.phase == "other":
+        if not self._depth and self._ledger.new_kind == "other":
             if self.has_taken_steps:
                 raise StopScript
             self._mark_weights()
-            self._ledger.begin_moment("forward", "activations")
+            self._ledger.begin_phase("forward", "activations")
         self._depth += 1
 
     def _forward_ends(self, module: nn.Module, inputs: Any, outputs: Any) -> None:
         self._depth -= 1
         if not self._depth and not torch.is_grad_enabled():
-            self._ledger.begin_moment("between passes")
+            self._ledger.begin_phase("between passes")
 
     def _backward(self, real: interceptor.Function) -> interceptor.Function:
         def backward(*args: Any, **kwargs: Any) -> None:
-            self._ledger.begin_moment("backward", "activations")
+            self._ledger.begin_phase("backward", "activations")
             try:
                 real(*args, **kwargs)
             finally:
-                self._ledger.begin_moment("between passes")
+                self._ledger.begin_phase("between passes")
                 self._depth = 0
 
         return backward
@@ -99,7 +99,7 @@ class Moments:
     def _step_begins(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self.has_taken_steps:
             raise StopScript
-        self._ledger.begin_moment("the optimizer's step")
+        self._ledger.begin_phase("the optimizer's step")
         gradients = [
             parameter.grad
             for parameter in self._parameters(optimizer)
@@ -115,7 +115,7 @@ class Moments:
         self._ledger.mark(_tensors(optimizer), "optimizer")
         if id(optimizer) == next(iter(self._steps_taken)):  # others step in the same training step
             self._ledger.end_step()
-        self._ledger.begin_moment("between passes")
+        self._ledger.begin_phase("between passes")
 
     def _parameters(self, optimizer: Optimizer) -> Iterator[Tensor]:
         for group in optimizer.param_groups:

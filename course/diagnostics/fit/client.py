@@ -26,15 +26,15 @@ class Rehearsal:
     """The outcome of one rehearsal.
 
     `assumed` has the lines whose values were assumed, `notes` says what makes the account less
-    certain, `made` has the changes that found something to change, and `batch` is the script's own
-    batch size.
+    certain, `applied_changes` has the changes that found something to change, and `batch` is the
+    script's own batch size.
     """
 
     ranks: int
     account: Account
     assumed: list[str]
     notes: list[str]
-    made: list[str]
+    applied_changes: list[str]
     batch: int | None
 
 
@@ -46,7 +46,7 @@ class NotFollowed(CourseError):
         self.output = output
 
 
-class Stage:
+class Client:
     """Rehearses a script again and again, each time in a new fork of one process."""
 
     def __init__(self, script: Script) -> None:
@@ -66,14 +66,16 @@ class Stage:
 
     def rehearse(self, ranks: int, **changes: object) -> Rehearsal:
         """Rehearse with this many ranks; raises `NotFollowed` with the reason if that fails."""
-        (outcome,) = self.together([(ranks, changes)])
+        (outcome,) = self.rehearse_all([(ranks, changes)])
         if isinstance(outcome, NotFollowed):
             raise outcome
         return outcome
 
-    def together(self, setups: Sequence[Setup]) -> list[Rehearsal | NotFollowed]:
+    def rehearse_all(self, setups: Sequence[Setup]) -> list[Rehearsal | NotFollowed]:
         """Rehearse several at once, each on a core; raises `CourseError` if no answer comes."""
-        requests = [{**self._script.request(ranks), "changes": made} for ranks, made in setups]
+        requests = [
+            {**self._script.request(ranks), "changes": changes} for ranks, changes in setups
+        ]
         self._requests.write(json.dumps(requests) + "\n")
         self._requests.flush()
         limit = LIMIT_S * max(1, len(setups))
@@ -81,8 +83,8 @@ class Stage:
             selector.register(self._answers, selectors.EVENT_READ)
             if not selector.select(limit):
                 raise CourseError(
-                    f"{self._script.name} has taken no step within {limit / 60:.0f} minutes: "
-                    "give it a command with which it soon does."
+                    f"{self._script.name} took no optimizer step within {limit / 60:.0f} minutes: "
+                    "give a command that reaches one sooner."
                 )
         answer = self._answers.readline()
         if not answer:
@@ -108,9 +110,9 @@ def _outcome(ranks: int, answer: Plain) -> Rehearsal | NotFollowed:
 
 
 @contextmanager
-def stage(script: Script) -> Iterator[Stage]:
-    """Open a stage, and close it at the end."""
-    opened = Stage(script)
+def open_client(script: Script) -> Iterator[Client]:
+    """Open a client, and close it at the end."""
+    opened = Client(script)
     try:
         yield opened
     finally:
