@@ -15,7 +15,15 @@ from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 from course.given import splits
-from support.errors import error_of
+
+
+def error_of(attempt: Callable[[], object]) -> str:
+    """The message of the error that an attempt raises, "" if it raises none."""
+    try:
+        attempt()
+    except RuntimeError as error:
+        return str(error)
+    return ""
 
 
 def collectives() -> dict[str, list[float]]:

@@ -10,8 +10,6 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from support.errors import error_of
-
 
 def with_hvd(function: Callable) -> Callable:
     """Decorate a function that takes `hvd`: start `hvd` before each call, shut it down after it."""
@@ -141,6 +139,15 @@ def late(hvd) -> bool:
     while not hvd.poll(handle):
         time.sleep(0.02)
     return torch.equal(hvd.synchronize(handle), torch.ones(3))
+
+
+def error_of(attempt: Callable[[], object], kind: type[Exception] | tuple) -> str:
+    """The message of the error that an attempt raises, "" if it raises none."""
+    try:
+        attempt()
+    except kind as error:
+        return str(error)
+    return ""
 
 
 @with_hvd

@@ -2,14 +2,12 @@
 
 import importlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
 import torch
 from torch import Tensor, nn
-
-from support.errors import error_of
 
 DETAILS = {"shapes": ((1,),), "bytes": 2, "dtype": "int16", "device": "cpu", "op": "Sum"}
 
@@ -21,6 +19,15 @@ def started(*process_sets: object) -> Iterator[ModuleType]:
     importlib.import_module("hvd_start").init(process_sets)
     yield hvd
     hvd.shutdown()
+
+
+def error_of(attempt: Callable[[], object], kind: type[Exception]) -> str:
+    """The message of the error that an attempt raises, "" if it raises none."""
+    try:
+        attempt()
+    except kind as error:
+        return str(error)
+    return ""
 
 
 def sets() -> dict[str, object]:
