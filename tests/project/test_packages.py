@@ -149,6 +149,14 @@ def test_a_package_imports_from_itself_by_the_module(package):
     assert complaints(package, by_module) == []
 
 
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "tests").rglob("on_rank_*.py")), ids=attrgetter("stem")
+)
+def test_a_file_that_ranks_load_imports_nothing_of_the_tests(path):
+    """Ranks load it by its path, and the folder of the tests is not on theirs."""
+    assert not re.findall(r"^(?:from|import) support\b.*", path.read_text(), re.MULTILINE)
+
+
 def test_no_modules_import_each_other_in_a_circle():
     graph = {module: {target.module for target in imported(module)} - {module} for module in PATHS}
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
