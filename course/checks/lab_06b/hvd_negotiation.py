@@ -7,6 +7,11 @@ from course.checks.tools.hint import Fault, hint
 # to say beside the operation's name.
 DISAGREEMENTS = {
     "shape": ({}, [{"shapes": ((rows, 3),)} for rows in (21, 22, 23)], ("21", "22", "23")),
+    "the columns of an allgather": (
+        {"kind": "allgather"},
+        [{"shapes": ((rows, rows + 10),)} for rows in (61, 62, 63)],
+        ("71", "72", "73"),
+    ),
     "order of dimensions": (
         {},
         [{"shapes": (shape,)} for shape in ((31, 42), (42, 31), (42, 31, 1))],
@@ -142,13 +147,14 @@ class TestHvdNegotiation:
         """What any rank has refused is answered at once, with its reason."""
         refusal = ("x", {"fault": "used twice", "shapes": ((7,),)})  # other numbers than the rest
         for refuser in range(3):
-            requests = [(rank, refusal if rank == refuser else ("x", {})) for rank in {0, refuser}]
-            got = alone(on_rank.cycles, requests, [], size=3)
-            errors = [[error for _, _, error in cycle] for cycle in got]
-            assert errors == [["used twice"], []], (
-                f"rank {refuser} of three has refused: the answers of two cycles should have the "
-                f"errors [['used twice'], []]; yours have {errors}"
-            )
+            for asking in ({0, refuser}, {0, 1, 2}):
+                requests = [(rank, refusal if rank == refuser else ("x", {})) for rank in asking]
+                got = alone(on_rank.cycles, requests, [], size=3)
+                errors = [[error for _, _, error in cycle] for cycle in got]
+                assert errors == [["used twice"], []], (
+                    f"rank {refuser} of three has refused: the answers of two cycles should have "
+                    f"the errors [['used twice'], []]; yours have {errors}"
+                )
 
     @hint("Answered is answered: which of your tables still has an entry for it?")
     def test_forgets(self, alone):

@@ -199,10 +199,11 @@ def resume_alone(
     return dict(model.state_dict()), state
 
 
-def few() -> tuple[float, list[int]]:
+def few() -> tuple[float, list[int], bool]:
     """How far the weights of a model of three parameters are from those of one process.
 
-    Also the places of the parameters whose state is saved.
+    Also the places of the parameters whose state is saved, and whether this rank owns nothing and
+    has an optimizer all the same.
     """
 
     def model() -> nn.Module:
@@ -214,7 +215,9 @@ def few() -> tuple[float, list[int]]:
     updates = sharded(here.parameters(), "SGD with momentum")
     _steps(here, updates, count=2)
     _steps_alone(alone, kind(alone.parameters(), **options), count=2)
-    return furthest(weights(here.module), weights(alone)), sorted(updates.state_dict())
+    owns = dist.get_rank() in updates.owner.values()
+    needless = not owns and updates.local is not None
+    return furthest(weights(here.module), weights(alone)), sorted(updates.state_dict()), needless
 
 
 def traffic() -> tuple[int, int]:

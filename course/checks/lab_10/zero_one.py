@@ -154,7 +154,8 @@ class TestZeroOne:
         """Five ranks share three parameters: two own nothing, and all have the same weights and
         the same saved state.
         """
-        for rank, (off, places) in enumerate(ranks(5, on_rank.few)):
+        for rank, (off, places, needless) in enumerate(ranks(5, on_rank.few)):
+            assert not needless, f"rank {rank} owns nothing, and `self.local` is not None"
             assert off < CLOSE, f"the weights on rank {rank} are off by {off:.2g}"
             assert places == [0, 1, 2], f"rank {rank} saves the state of the parameters {places}"
 
