@@ -2,7 +2,7 @@
 
 import importlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import torch
 import torch.distributed as dist
@@ -12,6 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 from course.checks.lab_10.on_rank_sharding import my_batch, seeded, whole_batch
 from course.checks.tools.recorder import recorded
 from course.checks.tools.reference import Small, batch, furthest, loss_of, train_alone, weights
+from course.core import interceptor
 from course.given.sent import Traffic
 from course.pretended import pretend_gpus
 
@@ -102,13 +103,12 @@ def saved_on_gpus() -> list[str]:
     They are looked at as they are sent: pickling forgets where a pretended tensor was.
     """
     pretend_gpus(2)
-    sent, gather = [], dist.all_gather_object
+    sent = []
 
-    def note(parts: list, entries: dict, *args: object, **options: object) -> None:
-        sent.append(entries)
-        gather(parts, entries, *args, **options)
+    def note(_: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        sent.append(args[1])
+        return real(*args, **kwargs)
 
-    dist.all_gather_object = note
     rank = int(os.environ["RANK"])
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl")
@@ -119,7 +119,8 @@ def saved_on_gpus() -> list[str]:
         parameter.grad = torch.ones_like(parameter)
     if updates.local is not None:
         updates.local.step()
-    updates.state_dict()
+    with interceptor.intercepted(note, ["all_gather_object"]):
+        updates.state_dict()
     return [
         f"{key} of parameter {place} on {value.device}"
         for entries in sent
