@@ -101,9 +101,9 @@ class Files:
         if full_path.startswith(NOT_FILES):
             return
         self._on_write()
-        written = WrittenFile(full_path, line)
-        if written not in self._report.written and len(self._report.written) < MAX_FILES:
-            self._report.written.append(written)
+        files, written = self._report.written, WrittenFile(full_path, line)
+        if len(files) < MAX_FILES and written not in files:
+            files.append(written)
 
 
 def _kind(path: str | os.PathLike[str], content: object) -> tuple[str, list[str]]:
