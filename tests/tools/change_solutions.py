@@ -6,7 +6,7 @@
 A change takes seconds, an exercise minutes, and all exercises, the default, take hours. FOLDER
 (`make` uses build/changes) keeps the verdicts, so a second call continues where the first one
 ended. A refused change stays refused; an accepted one is tried again once a check has changed.
-An accepted change that is no fault goes into `equal_changes.toml` next to this file, as it is
+An accepted change that is not a fault goes into `equal_changes.toml` next to this file, as it is
 printed, with the reason. Any other accepted change becomes a mutant.
 `--most N` tries only N changes of each exercise, chosen at random but the same each time.
 """
@@ -89,7 +89,7 @@ def chosen_changes(name: str, most: int | None) -> list[Change]:
 
 
 def equal_in_effect() -> dict[tuple[str, str], str]:
-    """The reason why a change is no fault, by exercise and diff."""
+    """The reason why a change is not a fault, by exercise and diff."""
     known = tomllib.loads(EQUAL.read_text())
     return {
         (name, change["diff"].strip()): change["why"] for name in known for change in known[name]

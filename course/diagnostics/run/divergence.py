@@ -36,8 +36,8 @@ def with_difference(
 def _first_difference(ranks: Sequence[RankState]) -> tuple[str, int] | None:
     """A sentence on the first difference between the ranks' calls, and its step; None if unknown.
 
-    Ranks of a pipeline differ from their first call on, which is no fault. So a difference counts
-    only after calls that agreed.
+    Ranks of a pipeline differ from their first call on, which is not a fault. So a difference
+    counts only after calls that agreed.
     """
     return _in_collectives(ranks) or _in_passes(ranks)
 
