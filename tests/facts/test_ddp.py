@@ -88,8 +88,6 @@ def test_a_bucket_closes_when_it_reaches_the_cap():
 
 
 def test_a_cap_of_ones_own_holds_for_the_first_bucket():
-    from torch._dynamo.backends.distributed import DDPOptimizer  # slow: not in every worker
-
     says("03b_overlap", "`bucket_cap_mb`")
     assert buckets(layers(8, 1), bucket_cap_mb=2)[-1] == [2, 2, 2, 2]
     says("03b_overlap", "torch.compile", "1 MiB")
@@ -132,6 +130,12 @@ def test_a_search_for_unused_parameters_keeps_the_first_buckets():
     says("03b_overlap", "flags")
     assert buckets(layers(10, 9))[-1] == [9, 27, 27, 27]
     assert buckets(layers(10, 9), find_unused_parameters=True) == 3 * [[27, 27, 27, 9]]
+
+
+def test_a_static_graph_rebuilds_its_buckets_even_with_the_search():
+    says("03b_overlap", "needs no search later")
+    options = {"static_graph": True, "find_unused_parameters": True}
+    assert buckets(layers(10, 9), **options)[-1] == [9, 27, 27, 27]
 
 
 def test_bucket_views_refuse_detach_and_nothing_else():
