@@ -22,7 +22,7 @@ def train(
         optimizer.step()
         dist.all_reduce(loss.detach())  # in place: the sum of the ranks' losses
         if rank == 0:
-            print(f"step {step}: loss {loss.item() / world_size:.5f}, {world_size} ranks")
+            print(f"step {step}: loss {loss.item() / world_size:.5f}, ranks: {world_size}")
 
 
 def batch(step: int, device: torch.device) -> dict[str, torch.Tensor]:

@@ -23,7 +23,7 @@ class TestFp8Linear:
 
     @hint("Which of the numbers has the largest size, its sign aside? And which format was asked?")
     def test_scale(self, alone):
-        """One scale makes the largest size of a tensor the largest number of the format."""
+        """One scale makes a tensor's largest absolute value the format's largest number."""
         for what, result in alone(on_rank.rounded).items():
             scales, largest = result["scales"], number_formats.FORMATS[result["format"]].largest
             assert len(scales) == 1, f"{what}: it has {len(scales)} scales instead of one"
