@@ -6,7 +6,6 @@ from dataclasses import replace
 from course.core import call_site
 from course.diagnostics.finding import Finding, ranks_in_words
 from course.diagnostics.run import call_sites, causes, divergence, failures
-from course.diagnostics.watch.calls import POINT_TO_POINT
 from course.diagnostics.watch.rank_states import RankState
 
 JOIN_CALL = "init_process_group"
@@ -130,17 +129,10 @@ def _ended_rank(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 
 
 def _different_calls(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    waiting = list(_in_calls(sites).values())
-    if len({(site.call, site.at) for site in waiting}) < 2 or len(waiting) < len(ranks):
+    says = call_site.different_calls(list(sites.values()))
+    if not says:
         return None
-    if {site.call for site in waiting} <= set(POINT_TO_POINT):
-        return None
-    calls = list(dict.fromkeys(f"{site.call} at {site.at}" for site in waiting))
-    return causes.DIFFERENT_CALLS.finding(
-        f"The ranks wait in different calls ({'; '.join(calls[:4])}): each waits for the others "
-        "forever.",
-        where=waiting[-1].at,
-    )
+    return causes.DIFFERENT_CALLS.finding(says, where=list(_in_calls(sites).values())[-1].at)
 
 
 def _missing_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
@@ -150,7 +142,7 @@ def _missing_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
         return None
     site = next(iter(waiting.values()))
     what = ", ".join(f"rank {rank} {sites[rank] or call_site.OUTSIDE}" for rank in absent[:3])
-    if site.call in POINT_TO_POINT:
+    if site.call in call_site.POINT_TO_POINT:
         says = f"{_who_waits(waiting, site)} for a partner: {what}."
     else:
         says = (
