@@ -8,11 +8,11 @@ from typing import Self
 
 from course.core import Interrupted
 from course.diagnostics.run.ending import (
+    ENOUGH,
     INTERRUPTED,
     ITSELF,
     LIMIT,
     STOOD,
-    STOPPED,
     RunEnding,
     ending_of,
 )
@@ -46,7 +46,7 @@ class WatchedRun:
         self._steps, self._may_stop, self._looks_at = steps, stop, looks_at
         self._patience = Patience(self.folder, print, patience, spares=True)
         self._stop, self._over = threading.Event(), threading.Event()
-        self._stopped = False
+        self._saw_enough = False
 
     def __enter__(self) -> Self:
         return self
@@ -91,11 +91,11 @@ class WatchedRun:
         """
         self._over.set()
         patience, seconds = self._patience, run.wall_s
-        if run.reason == Reason.STOPPED and self._stop.is_set():
-            ended = STOPPED if self._stopped else STOOD
+        if run.reason == Reason.INTERRUPTED and self._stop.is_set():
+            ended = ENOUGH if self._saw_enough else STOOD
             if patience.over_limit and not patience.over_patience:
                 ended, seconds, run.reason = LIMIT, patience.limit or 0.0, Reason.LIMIT
-        elif run.reason == Reason.STOPPED:
+        elif run.reason == Reason.INTERRUPTED:
             ended = INTERRUPTED
         else:
             ended = ITSELF
@@ -110,7 +110,7 @@ class WatchedRun:
 
     def _wait_until_over(self) -> None:
         while not self._over.wait(POLL_S):
-            self._stopped = self._may_stop and report_files.can_be_ended(self.folder)
-            if self._stopped or self._patience.is_over():
+            self._saw_enough = self._may_stop and report_files.can_be_ended(self.folder)
+            if self._saw_enough or self._patience.is_over():
                 self._stop.set()
                 return

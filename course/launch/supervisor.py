@@ -25,6 +25,7 @@ from course.launch.channel import Channel
 from course.launch.messages import (
     PATIENCE,
     Event,
+    Interrupt,
     Message,
     Note,
     ProcessEnded,
@@ -36,7 +37,6 @@ from course.launch.messages import (
     RunEnded,
     StartRank,
     StartRun,
-    Stop,
     SupervisorStarted,
 )
 from course.launch.output import Log, Pipes
@@ -173,8 +173,8 @@ class Supervisor:
             self.stop(Reason.CLIENT)
 
     def _obey(self, message: Message) -> None:
-        if isinstance(message, Stop):
-            self.stop(Reason.STOPPED)
+        if isinstance(message, Interrupt):
+            self.stop(Reason.INTERRUPTED)
 
     def _on_peer(self) -> None:
         if self.peer is not None:
