@@ -68,7 +68,7 @@ def launch(
     metrics = run_folder.MetricsFile(folder)
     place = place or Here()
     request = StartRun(
-        kind=command[0],
+        program=command[0],
         argv=command[1:],
         env={**DEFAULTS, **place.env(metrics.path), **(env or {})},
         cwd=place.cwd(),

@@ -42,14 +42,14 @@ class Reason(StrEnum):
 class StartRun:
     """Client to supervisor, first and once: what to run.
 
-    `kind` is torchrun, accelerate or python, and `argv` the arguments that follow it. `limit` is
+    `program` is torchrun, accelerate or python, and `argv` the arguments that follow it. `limit` is
     the number of seconds after which the run is ended (0: never); with `patient`, time in which its
     processes wait for a core does not count. `host` is the network to run in, if it is not this
     machine's own. `module_folder` is the folder searched first for modules, if it is not the
     script's.
     """
 
-    kind: str
+    program: str
     argv: list[str]
     env: dict[str, str]
     cwd: str

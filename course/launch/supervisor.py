@@ -122,7 +122,7 @@ class Supervisor:
                 self.selector.register(self.peer, selectors.EVENT_READ, self._on_peer)
 
     def _begin(self) -> None:
-        if self.request.kind == "python":  # no launcher: the script is rank 0
+        if self.request.program == "python":  # no launcher: the script is rank 0
             self._started(0, self.processes.start_script())
             return
         self.temporary.mkdir()
@@ -226,7 +226,7 @@ class Supervisor:
                 self.pipes.drain(rank)
                 killing = self.phases.phase == Phase.KILLING
                 self._tell(RankEnded(rank, code, unresponsive=killing and code == -signal.SIGKILL))
-                if self.request.kind == "python":
+                if self.request.program == "python":
                     self.code = code
                 elif self.processes.channel:
                     self._answer(ProcessEnded(pid, code))

@@ -32,7 +32,7 @@ from course.launch.netns import Host
 
 HOST = Host("node1", "/run/netns/node1", "/tmp/hosts")
 REQUEST = StartRun(
-    kind="torchrun",
+    program="torchrun",
     argv=["--nproc-per-node", "2", "two words.py"],
     env={"NAME": "ä €\n"},
     cwd="/labs",
