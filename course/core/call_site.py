@@ -1,8 +1,8 @@
-"""Where a thread is, read from the frames of its stack."""
+"""Where a thread is, read from the frames of its stack, and whether ranks wait in vain."""
 
 import linecache
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,11 @@ from course.core import user_files
 FRAME = re.compile(r'\s+File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)')
 OUTSIDE = "is outside the script"  # for a thread without a frame in the script
 COMMENT = re.compile(r"\s{2,}#.*")  # after a line of code
+# These calls need only one partner, not all ranks.
+POINT_TO_POINT = {
+    "send", "recv", "isend", "irecv", "batch_isend_irecv", "send_object_list", "recv_object_list",
+    "wait",
+}  # fmt: skip
 
 Frame = tuple[str, int, str]  # the file, the line and the function
 
@@ -80,3 +85,23 @@ def innermost_call(stack: Sequence[Frame]) -> tuple[str, int]:
         elif user_files.is_users(file):
             return call, depth
     return call, len(stack)
+
+
+def collectives(sites: Iterable[CallSite | None]) -> list[str]:
+    """The collectives in which these threads wait; a message, such as a `send`, is none."""
+    return sorted({site.call for site in sites if site and site.call} - POINT_TO_POINT)
+
+
+def different_calls(sites: Sequence[CallSite | None]) -> str:
+    """A sentence if every rank waits, but in calls that cannot meet; "" if not.
+
+    Messages are no such calls: a `send` meets a `recv`.
+    """
+    waiting = [site for site in sites if site and site.call]
+    calls = list(dict.fromkeys(f"{site.call} at {site.at}" for site in waiting))
+    if len(waiting) < len(sites) or len(calls) < 2 or not collectives(sites):
+        return ""
+    return (
+        f"The ranks wait in different calls ({'; '.join(calls[:4])}): each waits for the others "
+        "forever."
+    )

@@ -25,6 +25,7 @@ from importlib import import_module
 # The public names, and the module that has each.
 _NAMES = {
     "NUMERICS": "watch.process",
+    "WatchedRun": "watched_run",
     "WhyAnswer": "answers.why_answer",
     "Cause": "why.cause",
     "RightAnswer": "answers.right_answer",
@@ -33,7 +34,6 @@ _NAMES = {
     "fit_answer": "fit.answer",
     "reports": "answers.why_answer",
     "right_of_run": "answers.right_answer",
-    "watched": "watched_run",
     "why_answer": "answers.why_answer",
     "why_of_run": "answers.why_answer",
 }
@@ -46,6 +46,7 @@ __all__ = [
     "Finding",
     "RightAnswer",
     "RunEnding",
+    "WatchedRun",
     "WhyAnswer",
     "fit_answer",
     "options",
@@ -53,7 +54,6 @@ __all__ = [
     "reports",
     "right_of_run",
     "terminal",
-    "watched",
     "why_answer",
     "why_of_run",
 ]

@@ -13,11 +13,11 @@ from course.core import CourseError
 from course.diagnostics import shared
 from course.diagnostics.answers import output
 from course.diagnostics.run.ending import (
+    ENOUGH,
     INTERRUPTED,
     ITSELF,
     LIMIT,
     STOOD,
-    STOPPED,
     RunEnding,
     ending_of,
 )
@@ -54,7 +54,7 @@ class TerminalRun:
         self._args, self._steps, self._is_enough = args, steps, is_enough
         own = shared_folder.own_folder if shared_folder else None
         self._patience = Patience(folder, self._say, args.patience, args.limit, own=own)
-        self._stopped = False
+        self._saw_enough = False
 
     @property
     def judges(self) -> bool:
@@ -96,8 +96,8 @@ class TerminalRun:
         over = self._patience.is_over()
         if not self.judges:
             return False
-        self._stopped = self._is_enough(self)
-        return self._stopped or over
+        self._saw_enough = self._is_enough(self)
+        return self._saw_enough or over
 
     def _wait_for_others(self, command: WatchedCommand) -> None:
         """Wait until all ranks that other commands started have ended, or the run must be ended."""
@@ -114,12 +114,12 @@ class TerminalRun:
         patience = self._patience
         if command.interrupted:
             ended = INTERRUPTED
-        elif self._stopped:
-            ended = STOPPED
+        elif self._saw_enough:
+            ended = ENOUGH
         elif patience.over_patience or patience.over_limit:
             ended = STOOD if patience.over_patience else LIMIT
         elif command.code is None:  # another command has ended the run
-            return RunEnding(STOPPED, self.shared_folder.end if self.shared_folder else None)
+            return RunEnding(ENOUGH, self.shared_folder.end if self.shared_folder else None)
         else:
             ended = ITSELF
             patience.read_last_states()
@@ -139,7 +139,7 @@ class TerminalRun:
 
 def exit_code(ending: RunEnding, faults: bool = False) -> int:
     """The tool's exit code; `faults` says whether it found any besides those of `ending`."""
-    if ending.ended in (ITSELF, STOPPED) and ending.code:
+    if ending.ended in (ITSELF, ENOUGH) and ending.code:
         return ending.code
     if ending.faults or faults:
         return FOUND

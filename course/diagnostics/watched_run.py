@@ -1,20 +1,18 @@
 """Run a command from a notebook with `launch`, while code inside each process watches it."""
 
-import contextlib
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 from course.core import Interrupted
 from course.diagnostics.run.ending import (
+    ENOUGH,
     INTERRUPTED,
     ITSELF,
     LIMIT,
     STOOD,
-    STOPPED,
     RunEnding,
     ending_of,
 )
@@ -23,24 +21,18 @@ from course.diagnostics.run.thresholds import PATIENCE_S
 from course.diagnostics.watch import report_files
 from course.diagnostics.watch.command import environment
 from course.diagnostics.watch.process import PROFILING
-from course.launch import Event, Reason, Run, SupervisorStarted, launch
+from course.launch import Event, Reason, Run, SupervisorStarted, Watch, launch
 
 POLL_S = 0.2  # between two checks whether the run is over
 # Python's own fault handler stays off: the course's writes the stacks to a file that is read here.
 ENV = {"PYTHONFAULTHANDLER": ""}
-
-Watch = Callable[[Run, Event], None]
-
-
-def ignore_event(run: Run, event: Event) -> None:
-    """Ignore an event of a run."""
 
 
 class WatchedRun:
     """One run of a command, which is ended when its ranks stand still for `patience` seconds.
 
     That many `steps` of each rank are watched: their times or their numbers, as `looks_at` says.
-    With `stop`, the run is ended once all ranks have reported. `folder` exists until `close`.
+    With `stop`, the run is ended once all ranks have reported. `folder` exists inside the `with`.
     """
 
     def __init__(
@@ -54,9 +46,17 @@ class WatchedRun:
         self._steps, self._may_stop, self._looks_at = steps, stop, looks_at
         self._patience = Patience(self.folder, print, patience, spares=True)
         self._stop, self._over = threading.Event(), threading.Event()
-        self._stopped = False
+        self._saw_enough = False
 
-    def run(self, words: list[str], watch: Watch = ignore_event, limit: float | None = None) -> Run:
+    def __enter__(self) -> Self:
+        return self
+
+    def run(
+        self,
+        words: list[str],
+        watch: Watch = lambda run, event: None,
+        limit: float | None = None,
+    ) -> Run:
         """Run the command to its end, or for at most `limit` seconds.
 
         Seconds in which a rank waited for a core do not count. `watch` gets the events of the run,
@@ -91,11 +91,11 @@ class WatchedRun:
         """
         self._over.set()
         patience, seconds = self._patience, run.wall_s
-        if run.reason == Reason.STOPPED and self._stop.is_set():
-            ended = STOPPED if self._stopped else STOOD
+        if run.reason == Reason.INTERRUPTED and self._stop.is_set():
+            ended = ENOUGH if self._saw_enough else STOOD
             if patience.over_limit and not patience.over_patience:
                 ended, seconds, run.reason = LIMIT, patience.limit or 0.0, Reason.LIMIT
-        elif run.reason == Reason.STOPPED:
+        elif run.reason == Reason.INTERRUPTED:
             ended = INTERRUPTED
         else:
             ended = ITSELF
@@ -105,22 +105,12 @@ class WatchedRun:
         run.waits_in = ending.waits_in
         return ending
 
-    def close(self) -> None:
-        """Remove the folder."""
+    def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _wait_until_over(self) -> None:
         while not self._over.wait(POLL_S):
-            self._stopped = self._may_stop and report_files.can_be_ended(self.folder)
-            if self._stopped or self._patience.is_over():
+            self._saw_enough = self._may_stop and report_files.can_be_ended(self.folder)
+            if self._saw_enough or self._patience.is_over():
                 self._stop.set()
                 return
-
-
-@contextmanager
-def watched(
-    steps: int = 0, stop: bool = False, patience: float = PATIENCE_S, looks_at: str = PROFILING
-) -> Iterator[WatchedRun]:
-    """Yield one `WatchedRun`, and remove its folder at the end."""
-    with contextlib.closing(WatchedRun(steps, stop, patience, looks_at)) as watched_run:
-        yield watched_run

@@ -12,7 +12,7 @@ defines what the processes send one another.
     rank             forked: runs the script as `__main__`
 """
 
-from course.launch.client import launch
+from course.launch.client import Watch, launch
 from course.launch.connect import warm_ranks_promised, warm_up
 from course.launch.messages import (
     Done,
@@ -55,6 +55,7 @@ __all__ = [
     "RunEnded",
     "Sandbox",
     "SupervisorStarted",
+    "Watch",
     "brief",
     "kill_tree",
     "launch",

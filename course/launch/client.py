@@ -19,12 +19,12 @@ from course.launch.messages import (
     PATIENCE,
     Done,
     Event,
+    Interrupt,
     Logged,
     Message,
     Reason,
     RunEnded,
     StartRun,
-    Stop,
     SupervisorStarted,
 )
 from course.launch.place import Here, Place
@@ -68,7 +68,7 @@ def launch(
     metrics = run_folder.MetricsFile(folder)
     place = place or Here()
     request = StartRun(
-        kind=command[0],
+        program=command[0],
         argv=command[1:],
         env={**DEFAULTS, **place.env(metrics.path), **(env or {})},
         cwd=place.cwd(),
@@ -108,7 +108,7 @@ class _Launch:
         self._run.wall_s = time.monotonic() - start
         self._run.memory_kills = out_of_memory.kills() - kills
         if self._interrupted:
-            self._run.reason = Reason.STOPPED
+            self._run.reason = Reason.INTERRUPTED
         self._report(Done())
         if self._interrupted:
             raise Interrupted
@@ -135,7 +135,7 @@ class _Launch:
                 if not self._interrupted:
                     overdue = min(overdue, time.monotonic() + INTERRUPTED_S)
                 self._interrupted = True
-                _send(channel, Stop())
+                _send(channel, Interrupt())
             except EOFError:
                 may_serve = not self._interrupted and time.monotonic() < overdue
                 again = None

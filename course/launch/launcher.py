@@ -35,12 +35,12 @@ def serve(supervisor: Channel, argv: list[str]) -> None:
     `argv[0]` is the folder for its temporary files. torch leaves them behind, so the supervisor
     removes the folder.
     """
-    tempfile.tempdir, kind, *rest = argv
+    tempfile.tempdir, program, *rest = argv
     ranks = Ranks(supervisor)
-    sys.argv = [kind, *rest]
+    sys.argv = [program, *rest]
     try:
         _start_ranks_through(ranks)
-        {"torchrun": _torchrun, "accelerate": _accelerate}[kind](ranks, rest)
+        {"torchrun": _torchrun, "accelerate": _accelerate}[program](ranks, rest)
     except CourseError as error:
         sys.exit(str(error))
 

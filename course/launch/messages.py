@@ -1,6 +1,6 @@
 """In every process: the messages of a run, with who sends each one, to whom, and when.
 
-    client      StartRun, Stop                   -> supervisor
+    client      StartRun, Interrupt              -> supervisor
     supervisor  SupervisorStarted ... RunEnded   -> client
     launcher    StartRank, Note                  -> supervisor
     supervisor  ProcessStarted ... ProcessEnded  -> launcher
@@ -28,7 +28,7 @@ class Reason(StrEnum):
     RUNNING = "running"
     FINISHED = "finished"  # the launcher ended by itself, whatever its exit code
     LIMIT = "limit"  # the time limit was reached
-    STOPPED = "stopped"  # the user interrupted it
+    INTERRUPTED = "interrupted"  # by the user, or by the caller of `launch`
     LAUNCHER = "launcher"  # the launcher was killed
     CLIENT = "client"  # the client hung up or died, so nobody reads this
     LOST = "lost"  # the supervisor was killed; the client itself records this
@@ -42,14 +42,14 @@ class Reason(StrEnum):
 class StartRun:
     """Client to supervisor, first and once: what to run.
 
-    `kind` is torchrun, accelerate or python, and `argv` the arguments that follow it. `limit` is
+    `program` is torchrun, accelerate or python, and `argv` the arguments that follow it. `limit` is
     the number of seconds after which the run is ended (0: never); with `patient`, time in which its
     processes wait for a core does not count. `host` is the network to run in, if it is not this
     machine's own. `module_folder` is the folder searched first for modules, if it is not the
     script's.
     """
 
-    kind: str
+    program: str
     argv: list[str]
     env: dict[str, str]
     cwd: str
@@ -62,7 +62,7 @@ class StartRun:
 
 
 @dataclass(frozen=True)
-class Stop:
+class Interrupt:
     """Client to supervisor, when the user interrupts: end the run."""
 
 
@@ -194,7 +194,7 @@ class ProcessEnded:
 Event = (
     SupervisorStarted | RankStarted | Lines | Progress | RankEnded | Note | RunEnded | Logged | Done
 )
-Message = StartRun | Stop | Event | StartRank | ProcessStarted | ProcessRefused | ProcessEnded
+Message = StartRun | Interrupt | Event | StartRank | ProcessStarted | ProcessRefused | ProcessEnded
 
 MESSAGES = {kind.__name__: kind for kind in get_args(Message)}
 

@@ -41,7 +41,7 @@ class Processes:
     def start_launcher(self, temporary: Path) -> Channel:
         """Start the launcher, with a folder for its temporary files; return the channel to it."""
         self.channel, theirs = channel.pair()
-        argv = (str(temporary), self._request.kind, *self._request.argv)
+        argv = (str(temporary), self._request.program, *self._request.argv)
         python = interpreter.command("launcher", *argv)
         command = Command(tuple(python), self._request.env, *self._pipes.open(None))
         if self._warm is None:

@@ -67,7 +67,7 @@ class Run:
     _troubled: list[int] = field(default_factory=list)  # ranks, as they showed signs of failure
 
     @property
-    def kind(self) -> str:
+    def program(self) -> str:
         """The program that was run: torchrun, accelerate or python."""
         return self.command[0]
 

@@ -12,7 +12,6 @@ from course.core import call_site, user_files
 from course.launch.run import ABORTED, Run
 
 GIVEN = Path(user_files.COURSE, "given")  # its functions may wait where no script is on the stack
-POINT_TO_POINT = {"send", "recv"}  # only the partner must call the other one
 ROOTS = {"broadcast": "src", "scatter": "src", "gather": "dst", "reduce": "dst"}
 
 
@@ -74,23 +73,21 @@ def _without_a_site(run: Run, rank: int, has_stacks: bool) -> str:
 
 
 def _diagnosis(run: Run, sites: dict[int, call_site.CallSite | None]) -> list[str]:
-    called = {rank: site.call for rank, site in sites.items() if site and site.call}
-    waiting = set(called.values())
     there = [rank for rank in sorted(run.processes) if rank not in run.unresponsive]
-    elsewhere = [rank for rank in there if rank not in called]
-    if not waiting:
+    called = {rank: site.call for rank, site in sites.items() if site and site.call}
+    collectives = call_site.collectives(sites.values())
+    if not collectives:
         return []
-    if len(waiting) > 1:
-        calls = ", ".join(sorted(waiting))
-        return [f"The ranks wait in different calls ({calls}): each waits for the others forever."]
-    (call,) = waiting
-    if elsewhere and call not in POINT_TO_POINT:
-        absent: dict[str, list[str]] = {}
-        for rank in elsewhere:
-            how = f"did not call {call}" if rank in sites else "had ended"
+    absent: dict[str, list[str]] = {}
+    for rank in there:
+        if rank not in called:
+            how = f"did not call {' or '.join(collectives)}" if rank in sites else "had ended"
             absent.setdefault(how, []).append(f"rank {rank}")
+    if absent:
         whys = [f"{', '.join(names)} {how}" for how, names in absent.items()]
         return [f"A collective needs every rank, and {' and '.join(whys)}."]
-    if call in ROOTS and len(run.processes) > 1:
+    (call, *others) = set(called.values())
+    if call in ROOTS and not others and len(run.processes) > 1:
         return [f"All ranks wait in {call}. Do they name the same `{ROOTS[call]}`?"]
-    return []
+    different = call_site.different_calls([sites[rank] for rank in there])
+    return [different] if different else []

@@ -25,6 +25,7 @@ from course.launch.channel import Channel
 from course.launch.messages import (
     PATIENCE,
     Event,
+    Interrupt,
     Message,
     Note,
     ProcessEnded,
@@ -36,7 +37,6 @@ from course.launch.messages import (
     RunEnded,
     StartRank,
     StartRun,
-    Stop,
     SupervisorStarted,
 )
 from course.launch.output import Log, Pipes
@@ -49,110 +49,110 @@ POLL_S = 0.5  # how often to check whether processes wait for a core
 TICK_S = 0.02  # how often to look for ended children
 
 
-class Supervisor:
-    """Runs one request of a client from start to end.
+def serve(client: Channel, warm: dict[str, str] | None = None) -> None:
+    """Serve the client's request; raises `Forked` in a fork that becomes a launcher or rank.
 
     `warm` is the environment with which the warm server started, or None if nothing can be forked.
     """
+    process_tree.adopt_orphans()
+    no_core_files = (0, resource.getrlimit(resource.RLIMIT_CORE)[1])
+    resource.setrlimit(resource.RLIMIT_CORE, no_core_files)
+    try:
+        request, *rest = _first_messages(client)
+    except EOFError:
+        return  # the client has withdrawn its request
+    # Every process of the run inherits the host, the folder and the mask.
+    if request.host:
+        netns.enter(request.host)
+    os.chdir(request.cwd)
+    os.umask(request.umask)
+    Supervisor(client, request, warm).run(rest)
 
-    request: StartRun  # the client's first message
 
-    def __init__(self, client: Channel, warm: dict[str, str] | None = None) -> None:
-        self.client, self.warm = client, warm
-        self.selector = selectors.DefaultSelector()
-        self.peer: int | None = None  # a pidfd of the client's process
-        self.phases = Phases()
-        self.began = self.waits_checked = 0.0  # when the run began; when waits were last measured
-        self.extension = 0.0  # seconds by which the limit is extended
-        self.code = 0
+def _first_messages(client: Channel) -> list[Any]:
+    """The request, and any messages that came with it, such as one to interrupt the run."""
+    while not (messages := client.receive()):
+        pass
+    return messages
 
-    def run(self) -> None:
-        """Serve the client's request; raises `Forked` in a fork that becomes a launcher or rank."""
-        process_tree.adopt_orphans()
-        no_core_files = (0, resource.getrlimit(resource.RLIMIT_CORE)[1])
-        resource.setrlimit(resource.RLIMIT_CORE, no_core_files)
-        try:
-            self.request, *rest = self._first_messages()
-        except EOFError:
-            return  # the client has withdrawn its request
-        self._set_up(self.request)
+
+class Supervisor:
+    """Runs one request of a client from start to end."""
+
+    def __init__(self, client: Channel, request: StartRun, warm: dict[str, str] | None) -> None:
+        self._client, self._request = client, request
+        self._selector = selectors.DefaultSelector()
+        self._peer: int | None = None  # a pidfd of the client's process
+        folder = Path(request.log_dir)
+        self._temporary = folder / "launcher"  # for the launcher's temporary files
+        self._log = Log(folder, self._tell)
+        self._pipes = Pipes(self._selector, self._log, self._tell)
+        self._processes = Processes(request, warm, self._pipes, self._tell, self._close_all)
+        self._phases = Phases()
+        self._began = self._waits_checked = time.monotonic()  # when waits were last measured
+        self._extension = 0.0  # seconds by which the limit is extended
+        self._code = 0
+        if request.limit:
+            self._phases.set_limit(self._began + request.limit)
+
+    def run(self, messages: list[Any]) -> None:
+        """Run the request to its end; `messages` came from the client together with it."""
         self._tell(SupervisorStarted(os.getpid(), psutil.Process().create_time()))
         if sentence := warmth.sentence():
             self._tell(Note(sentence, once=True))
         self._watch_client()
-        for message in rest:
+        for message in messages:
             self._obey(message)
-        if self.phases.phase == Phase.RUNNING:
+        if self._phases.phase == Phase.RUNNING:
             self._begin()
-        while self.processes.launcher is not None or self.processes.ranks:
+        while self._processes.launcher is not None or self._processes.ranks:
             self._step()
         self._finish()
 
-    def _first_messages(self) -> list[Any]:
-        """The request, and any messages that came with it, such as one to stop."""
-        while not (messages := self.client.receive()):
-            pass
-        return messages
-
-    def _set_up(self, request: StartRun) -> None:
-        """Enter the requested host and folder, which every process inherits; set up the run."""
-        if request.host:
-            netns.enter(request.host)
-        os.chdir(request.cwd)
-        os.umask(request.umask)
-        folder = Path(request.log_dir)
-        self.log = Log(folder, self._tell)
-        self.pipes = Pipes(self.selector, self.log, self._tell)
-        self.temporary = folder / "launcher"  # for the launcher's temporary files
-        self.processes = Processes(request, self.warm, self.pipes, self._tell, self._close_all)
-        self.began = self.waits_checked = time.monotonic()
-        if request.limit:
-            self.phases.set_limit(self.began + request.limit)
-
     def _watch_client(self) -> None:
-        self.selector.register(self.client, selectors.EVENT_READ, self._on_client)
+        self._selector.register(self._client, selectors.EVENT_READ, self._on_client)
         # A fork of the client may keep its end of the channel open, so watch the client as well.
-        peer = self.client.peer()
+        peer = self._client.peer()
         if peer and hasattr(os, "pidfd_open"):
             try:
-                self.peer = os.pidfd_open(peer)
+                self._peer = os.pidfd_open(peer)
             except ProcessLookupError:
-                self.stop(Reason.CLIENT)
+                self._stop(Reason.CLIENT)
             else:
-                self.selector.register(self.peer, selectors.EVENT_READ, self._on_peer)
+                self._selector.register(self._peer, selectors.EVENT_READ, self._on_peer)
 
     def _begin(self) -> None:
-        if self.request.kind == "python":  # no launcher: the script is rank 0
-            self._started(0, self.processes.start_script())
+        if self._request.program == "python":  # no launcher: the script is rank 0
+            self._started(0, self._processes.start_script())
             return
-        self.temporary.mkdir()
-        launcher = self.processes.start_launcher(self.temporary)
+        self._temporary.mkdir()
+        launcher = self._processes.start_launcher(self._temporary)
         on_launcher = functools.partial(self._on_launcher, launcher)
-        self.selector.register(launcher, selectors.EVENT_READ, on_launcher)
+        self._selector.register(launcher, selectors.EVENT_READ, on_launcher)
 
     def _close_all(self) -> None:
         """Close every descriptor of the supervisor, in a fork that becomes another process."""
-        self.selector.close()
-        self.log.close()
-        self.client.close()
-        self.pipes.close()
-        if self.peer is not None:
-            os.close(self.peer)
+        self._selector.close()
+        self._log.close()
+        self._client.close()
+        self._pipes.close()
+        if self._peer is not None:
+            os.close(self._peer)
 
     # -- while it runs -----------------------------------------------------------------------------
 
     def _step(self) -> None:
-        for key, _ in self.selector.select(timeout=TICK_S):
+        for key, _ in self._selector.select(timeout=TICK_S):
             key.data()
-        self.pipes.show_progress()
+        self._pipes.show_progress()
         self._reap()
         now = time.monotonic()
-        if self.request.patient and now > self.waits_checked + POLL_S:
-            self.waits_checked = now
+        if self._request.patient and now > self._waits_checked + POLL_S:
+            self._waits_checked = now
             self._extend_limit()
-        if self.phases.advance(now) and self.phases.phase == Phase.STACKS:
+        if self._phases.advance(now) and self._phases.phase == Phase.STACKS:
             self._ask_for_stacks()
-        if self.phases.phase == Phase.KILLING:
+        if self._phases.phase == Phase.KILLING:
             process_tree.kill_below()
 
     def _extend_limit(self) -> None:
@@ -161,33 +161,33 @@ class Supervisor:
         waited = max(
             (process_tree.waited_for_a_core(process.pid) for process in below), default=0.0
         )
-        self.extension = max(self.extension, min(waited, PATIENCE * self.request.limit))
-        self.phases.set_limit(self.began + self.request.limit + self.extension)
+        self._extension = max(self._extension, min(waited, PATIENCE * self._request.limit))
+        self._phases.set_limit(self._began + self._request.limit + self._extension)
 
     def _on_client(self) -> None:
         try:
-            for message in self.client.receive():
+            for message in self._client.receive():
                 self._obey(message)
         except EOFError:
-            self.selector.unregister(self.client)
-            self.stop(Reason.CLIENT)
+            self._selector.unregister(self._client)
+            self._stop(Reason.CLIENT)
 
     def _obey(self, message: Message) -> None:
-        if isinstance(message, Stop):
-            self.stop(Reason.STOPPED)
+        if isinstance(message, Interrupt):
+            self._stop(Reason.INTERRUPTED)
 
     def _on_peer(self) -> None:
-        if self.peer is not None:
-            self.selector.unregister(self.peer)
-            os.close(self.peer)
-            self.peer = None
-        self.stop(Reason.CLIENT)
+        if self._peer is not None:
+            self._selector.unregister(self._peer)
+            os.close(self._peer)
+            self._peer = None
+        self._stop(Reason.CLIENT)
 
     def _on_launcher(self, launcher: Channel) -> None:
         try:
             messages = launcher.receive()
         except EOFError:
-            self.selector.unregister(launcher)
+            self._selector.unregister(launcher)
             return
         for message in messages:
             if isinstance(message, Note):
@@ -197,7 +197,7 @@ class Supervisor:
 
     def _start_rank(self, request: StartRank) -> None:
         try:
-            pid = self.processes.start_rank(request)
+            pid = self._processes.start_rank(request)
         except OSError as error:
             self._answer(ProcessRefused(f"{request.argv[0]}: {error.strerror}"))
         else:
@@ -209,50 +209,50 @@ class Supervisor:
 
     def _answer(self, message: Message) -> None:
         with contextlib.suppress(OSError):  # the launcher is gone, as `_reap` will notice
-            if self.processes.channel:
-                self.processes.channel.send(message)
+            if self._processes.channel:
+                self._processes.channel.send(message)
 
     def _reap(self) -> None:
         # The system reports ended children by age, not in the order of their ends. Killed ranks
         # go first: other ranks often fail because one was killed, and hardly ever the reverse.
         ended = sorted(process_tree.ended_children(), key=lambda child: child[1] >= 0)
         for pid, code in ended:
-            if pid == self.processes.launcher:
-                self.processes.launcher, self.code = None, code
-                if self.processes.ranks:
-                    self.stop(Reason.LAUNCHER)
-            elif pid in self.processes.ranks:
-                rank = self.processes.ranks.pop(pid)
-                self.pipes.drain(rank)
-                killing = self.phases.phase == Phase.KILLING
+            if pid == self._processes.launcher:
+                self._processes.launcher, self._code = None, code
+                if self._processes.ranks:
+                    self._stop(Reason.LAUNCHER)
+            elif pid in self._processes.ranks:
+                rank = self._processes.ranks.pop(pid)
+                self._pipes.drain(rank)
+                killing = self._phases.phase == Phase.KILLING
                 self._tell(RankEnded(rank, code, unresponsive=killing and code == -signal.SIGKILL))
-                if self.request.kind == "python":
-                    self.code = code
-                elif self.processes.channel:
+                if self._request.program == "python":
+                    self._code = code
+                elif self._processes.channel:
                     self._answer(ProcessEnded(pid, code))
 
     def _tell(self, event: Event) -> None:
         try:
-            self.client.send(event)
+            self._client.send(event)
         except OSError:
-            self.stop(Reason.CLIENT)
+            self._stop(Reason.CLIENT)
 
     # -- its end -----------------------------------------------------------------------------------
 
-    def stop(self, reason: Reason) -> None:
+    def _stop(self, reason: Reason) -> None:
         """Ask the processes to end, as Ctrl-C does; after `GRACE_S` the whole tree is killed."""
-        if not self.phases.begin_ending(reason, time.monotonic()):
+        if not self._phases.begin_ending(reason, time.monotonic()):
             return
-        if self.processes.launcher:  # it passes the signal on to its ranks
-            process_tree.send(self.processes.launcher, signal.SIGINT)
+        if self._processes.launcher:  # it passes the signal on to its ranks
+            process_tree.send(self._processes.launcher, signal.SIGINT)
         else:
-            self.processes.signal_ranks(signal.SIGINT)
+            self._processes.signal_ranks(signal.SIGINT)
 
     def _ask_for_stacks(self) -> None:
         """Have the ranks' fault handlers write their stacks, which ends the ranks."""
-        if self.processes.launcher:  # else it would end the ranks before they have written
-            process_tree.send(self.processes.launcher, signal.SIGKILL)
-        self.processes.signal_ranks(signal.SIGABRT)
+        if self._processes.launcher:  # else it would end the ranks before they have written
+            process_tree.send(self._processes.launcher, signal.SIGKILL)
+        self._processes.signal_ranks(signal.SIGABRT)
 
     def _finish(self) -> None:
         """Kill what the run left behind, send the last output, and report how the run ended."""
@@ -265,12 +265,12 @@ class Supervisor:
             process_tree.kill_below()
             self._reap()
             time.sleep(TICK_S)
-        self.pipes.finish()
-        shutil.rmtree(self.temporary, ignore_errors=True)
-        self.log.finish()
-        self._tell(RunEnded(self.phases.reason, self.code, len(left)))
+        self._pipes.finish()
+        shutil.rmtree(self._temporary, ignore_errors=True)
+        self._log.finish()
+        self._tell(RunEnded(self._phases.reason, self._code, len(left)))
 
 
 def main() -> None:
     """Serve the client at the other end of standard input, with new interpreters as children."""
-    Supervisor(channel.inherit(os.dup(0))).run()
+    serve(channel.inherit(os.dup(0)))

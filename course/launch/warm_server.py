@@ -22,10 +22,9 @@ from collections.abc import Callable
 
 import psutil
 
-from course.launch import huge_pages, process_tree
+from course.launch import huge_pages, process_tree, supervisor
 from course.launch.channel import Channel
 from course.launch.forked import Forked
-from course.launch.supervisor import Supervisor
 from course.launch.warm_imports import FIRST, SINGLE_THREADED, warmth
 
 TICK_S = 0.2
@@ -35,13 +34,13 @@ class Generation:
     """Accepts clients and forks a supervisor for each."""
 
     def __init__(self, listener: socket.socket, started_with: dict[str, str]) -> None:
-        self.listener, self.started_with = listener, started_with
-        self.selector = selectors.DefaultSelector()
-        self.serving = True
-        self.successor: int | None = None
-        self.ready: int | None = None  # the pipe on which the successor reports that it serves
-        self.supervisors: set[int] = set()
-        self.strays = False  # whether a supervisor that was killed may have left processes behind
+        self._listener, self._started_with = listener, started_with
+        self._selector = selectors.DefaultSelector()
+        self._serving = True
+        self._successor: int | None = None
+        self._ready: int | None = None  # the pipe on which the successor reports that it serves
+        self._supervisors: set[int] = set()
+        self._strays = False  # whether a supervisor that was killed may have left processes behind
 
     def serve(self) -> None:
         """Accept clients until standard input ends; raises `Forked` in a fork."""
@@ -51,82 +50,82 @@ class Generation:
         huge_pages.collapse()
         if warmth.growing:
             self._fork_successor()
-        self.selector.register(0, selectors.EVENT_READ, self._end)
-        self.selector.register(self.listener, selectors.EVENT_READ, self._accept)
-        while self.serving:
-            for key, _ in self.selector.select(timeout=TICK_S):
+        self._selector.register(0, selectors.EVENT_READ, self._end)
+        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
+        while self._serving:
+            for key, _ in self._selector.select(timeout=TICK_S):
                 key.data()
             self._reap()
 
     def _end(self) -> None:
         """Stop serving, because the client is gone; every supervisor notices that by itself."""
-        self.serving = False
-        if self.successor:
-            os.kill(self.successor, signal.SIGKILL)
+        self._serving = False
+        if self._successor:
+            os.kill(self._successor, signal.SIGKILL)
 
     def _accept(self) -> None:
         """Fork the supervisor of one run."""
         try:
-            connection, _ = self.listener.accept()
+            connection, _ = self._listener.accept()
         except OSError:
             return  # the client is gone, or the other generation was faster
         connection.setblocking(True)
         pid = os.fork()
         if pid == 0:
-            self.selector.close()
-            self.listener.close()
-            if self.ready is not None:
-                os.close(self.ready)
-            raise Forked(lambda: _supervise(connection, self.started_with))
+            self._selector.close()
+            self._listener.close()
+            if self._ready is not None:
+                os.close(self._ready)
+            raise Forked(lambda: _supervise(connection, self._started_with))
         connection.close()
-        self.supervisors.add(pid)
+        self._supervisors.add(pid)
 
     def _fork_successor(self) -> None:
         """Fork the next generation, which takes over once it has imported the rest."""
         read, write = os.pipe()
         pid = os.fork()
         if pid == 0:
-            self.selector.close()
+            self._selector.close()
             os.close(read)
             raise Forked(lambda: self._become_successor(write))
         os.close(write)
-        self.successor, self.ready = pid, read
+        self._successor, self._ready = pid, read
         hand_over = functools.partial(self._hand_over, read)
-        self.selector.register(read, selectors.EVENT_READ, hand_over)
+        self._selector.register(read, selectors.EVENT_READ, hand_over)
 
     def _become_successor(self, ready: int) -> None:
         process_tree.end_with_parent()
         warmth.import_rest()
         os.write(ready, b".")
         os.close(ready)
-        Generation(self.listener, self.started_with).serve()
+        Generation(self._listener, self._started_with).serve()
 
     def _hand_over(self, ready: int) -> None:
         """Stop accepting clients if the successor now accepts them; it may have died instead."""
-        self.selector.unregister(ready)
-        if os.read(ready, 1) and self.successor:
-            self.selector.unregister(self.listener)
+        self._selector.unregister(ready)
+        if os.read(ready, 1) and self._successor:
+            self._selector.unregister(self._listener)
         os.close(ready)
-        self.ready = None
+        self._ready = None
 
     def _take_back(self) -> None:
         """Accept clients again, because the successor has died; no other one is forked."""
-        self.successor, warmth.growing = None, False
-        if self.listener not in self.selector.get_map():
-            self.selector.register(self.listener, selectors.EVENT_READ, self._accept)
+        self._successor, warmth.growing = None, False
+        if self._listener not in self._selector.get_map():
+            self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
 
     def _reap(self) -> None:
         """Forget supervisors that have ended, and kill what a failed one has left behind."""
         for pid, code in process_tree.ended_children():
-            self.supervisors.discard(pid)
-            if pid == self.successor:
+            self._supervisors.discard(pid)
+            if pid == self._successor:
                 self._take_back()
             elif code:
-                self.strays = True
-        if self.strays:
-            known = {*self.supervisors, self.successor}
+                self._strays = True
+        if self._strays:
+            known = {*self._supervisors, self._successor}
             strays = [child for child in psutil.Process().children() if child.pid not in known]
-            self.strays = bool(strays)
+            self._strays = bool(strays)
             process_tree.kill(strays)
 
 
@@ -143,7 +142,7 @@ def _leave_finalizers_to_this_process() -> None:
 
 def _supervise(connection: socket.socket, started_with: dict[str, str]) -> None:
     os.setsid()
-    Supervisor(Channel(connection), warm=started_with).run()
+    supervisor.serve(Channel(connection), started_with)
     # Nothing is left to flush; tearing down the libraries would take longer than many runs.
     os._exit(0)
 

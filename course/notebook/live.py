@@ -140,4 +140,4 @@ class Live:
 
 def _prefix(run: Run, rank: int) -> str:
     """The prefix of a rank's line; a single process needs none."""
-    return "" if run.kind == "python" else ansi(rank, f"rank {rank} │") + " "
+    return "" if run.program == "python" else ansi(rank, f"rank {rank} │") + " "

@@ -29,12 +29,12 @@ from course.core import CourseError, write_atomically
 from course.diagnostics import (
     NUMERICS,
     RightAnswer,
+    WatchedRun,
     WhyAnswer,
     fit_answer,
     options,
     output,
     right_of_run,
-    watched,
     why_of_run,
 )
 from course.exercises import exercise
@@ -214,7 +214,7 @@ def _launch(words: list[str], limit: float | None = None) -> Run:
 
     Raises `CourseError` if the run fails, unless it met an open TODO or its time `limit`.
     """
-    with watched() as session:
+    with WatchedRun() as session:
         run = session.run(words, Live(display=CurvesDisplay(), explain=session.ending), limit)
     if run.ok or run.unfinished or (limit and run.reason == Reason.LIMIT):
         return run
@@ -225,7 +225,7 @@ def _launch_and_judge(
     tool: str, args: Namespace, judge: Callable[[Run, Path], Judgement | None], **watching: str
 ) -> Judgement | None:
     """Launch a command, watch its ranks, and judge the run; None if it met an open TODO."""
-    with watched(args.steps, args.stop, **watching) as session:
+    with WatchedRun(args.steps, args.stop, **watching) as session:
         run = session.run(args.command, Live(display=CurvesDisplay(), explain=session.ending))
         answer, ending = judge(run, session.folder), session.ending(run)
     if answer and args.json:

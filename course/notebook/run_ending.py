@@ -13,12 +13,12 @@ def story(run: Run, limit: float, ending: RunEnding | None = None) -> list[str]:
 
     `ending` has the observations from a run whose processes were watched.
     """
-    if ending and ending.lead and run.reason in (Reason.STOPPED, Reason.LIMIT):
+    if ending and ending.lead and run.reason in (Reason.INTERRUPTED, Reason.LIMIT):
         return [output.ending(ending)]
     match run.reason:
-        case Reason.STOPPED if ending:  # the tool had seen enough, and stopped it
+        case Reason.INTERRUPTED if ending:  # the tool had seen enough, and stopped it
             return []
-        case Reason.STOPPED:
+        case Reason.INTERRUPTED:
             return [f"Interrupted: all ranks were ended, {run.wall_s:.1f} s after the start."]
         case Reason.LIMIT:
             return [stacks.report(run, limit)]

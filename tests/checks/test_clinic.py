@@ -11,7 +11,7 @@ from support import solutions
 from support.patience import PATIENCE_S
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from course.diagnostics import watched
+from course.diagnostics import WatchedRun
 from course.launch import connect
 from course.launch.client import launch
 
@@ -92,7 +92,7 @@ def test_a_hang_shows_where_the_ranks_wait(words, calls):
     """The lesson takes the answers to its guesses from such runs, which are watched as here."""
     limit, waits_in = HANG_S, {}
     while waits_in != calls and limit < PATIENCE_S:
-        with watched() as session:
+        with WatchedRun() as session:
             run = session.run([*TWO, *words.split()], limit=limit)
             session.ending(run)
         assert run.reason == "limit"

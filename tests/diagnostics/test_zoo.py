@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from course.core import CourseError
-from course.diagnostics import RunEnding, WhyAnswer, reports, watched
+from course.diagnostics import RunEnding, WatchedRun, WhyAnswer, reports
 from course.diagnostics.profiling.timeline import RankReport
 from course.diagnostics.run.ending import ITSELF
 from course.diagnostics.why.detectors import DETECTORS
@@ -25,7 +25,7 @@ FACTS = {kind.info.name for kind in DETECTORS if kind.is_fact or kind.is_always_
 def watch(name: str, ranks: int) -> tuple[RunEnding, list[RankReport]]:
     """Run such a script; return how that ended, and what its ranks reported."""
     words = ["torchrun", "--standalone", "--nproc-per-node", str(ranks), str(ZOO / f"{name}.py")]
-    with watched(steps=20) as watched_run:
+    with WatchedRun(steps=20) as watched_run:
         run = watched_run.run(words)
         assert run.ok, run.text(run.first_failed)
         return watched_run.ending(run), reports(watched_run.folder)

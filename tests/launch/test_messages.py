@@ -9,6 +9,7 @@ from course.launch.channel import LONGEST, Channel
 from course.launch.messages import (
     MESSAGES,
     Done,
+    Interrupt,
     Lines,
     Logged,
     Message,
@@ -23,7 +24,6 @@ from course.launch.messages import (
     RunEnded,
     StartRank,
     StartRun,
-    Stop,
     SupervisorStarted,
     decode,
     encode,
@@ -32,7 +32,7 @@ from course.launch.netns import Host
 
 HOST = Host("node1", "/run/netns/node1", "/tmp/hosts")
 REQUEST = StartRun(
-    kind="torchrun",
+    program="torchrun",
     argv=["--nproc-per-node", "2", "two words.py"],
     env={"NAME": "ä €\n"},
     cwd="/labs",
@@ -43,7 +43,7 @@ REQUEST = StartRun(
 )
 SAMPLES = [
     REQUEST,
-    Stop(),
+    Interrupt(),
     SupervisorStarted(4710, 1700000000.123456),
     RankStarted(1, 4711, 1700000000.123456),
     Lines(None, "stderr", ["one", "", 'say "two" — \x00\x1b[31m'], skipped=3),

@@ -30,7 +30,7 @@ def test_at_the_limit_ranks_write_their_stacks_and_are_killed_later() -> None:
     assert not phases.advance(1e9) and phases.phase == Phase.KILLING
 
 
-@pytest.mark.parametrize("reason", [Reason.STOPPED, Reason.CLIENT, Reason.LAUNCHER])
+@pytest.mark.parametrize("reason", [Reason.INTERRUPTED, Reason.CLIENT, Reason.LAUNCHER])
 def test_who_is_asked_to_end_is_killed_later_and_not_asked_twice(reason: Reason) -> None:
     phases = limited(10)
     assert phases.begin_ending(reason, now=9)
@@ -44,7 +44,7 @@ def test_who_is_asked_to_end_is_killed_later_and_not_asked_twice(reason: Reason)
 def test_an_interrupt_while_stacks_are_written_changes_nothing() -> None:
     phases = limited(10)
     phases.advance(11)
-    assert not phases.begin_ending(Reason.STOPPED, now=11)
+    assert not phases.begin_ending(Reason.INTERRUPTED, now=11)
     assert (phases.phase, phases.reason) == (Phase.STACKS, Reason.LIMIT)
 
 

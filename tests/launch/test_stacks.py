@@ -144,7 +144,7 @@ def test_different_calls(script: str) -> None:
         "The limit of 20 s ended the run. Where the ranks stood:",
         "  rank 0 waits in all_reduce at ddp.py:2   dist.all_reduce(x)",
         "  rank 1 waits in barrier at ddp.py:3   dist.barrier()",
-        "The ranks wait in different calls (all_reduce, barrier): "
+        "The ranks wait in different calls (all_reduce at ddp.py:2; barrier at ddp.py:3): "
         "each waits for the others forever.",
     ]
 
@@ -175,6 +175,18 @@ def test_a_message_is_no_collective(script: str) -> None:
     report = stacks.report(run_of(receives(script), elsewhere(script), None), 20).splitlines()
     assert report[1] == "  rank 0 waits in recv at ddp.py:6   dist.recv(x, src=1)"
     assert len(report) == 4
+
+
+def test_a_message_meets_another_call(script: str) -> None:
+    sends = f"{C10D}:2713 send; {LOGGER}:83 wrapper; {script}:5 <module>"
+    assert len(stacks.report(run_of(sends, receives(script)), 20).splitlines()) == 3
+
+
+def test_ranks_in_different_calls_may_all_wait_for_one_that_is_elsewhere(script: str) -> None:
+    run = run_of(reduces(script), barriers(script), elsewhere(script))
+    assert stacks.report(run, 20).splitlines()[4] == (
+        "A collective needs every rank, and rank 2 did not call all_reduce or barrier."
+    )
 
 
 def test_slow_run_is_no_deadlock(script: str) -> None:

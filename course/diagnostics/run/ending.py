@@ -11,7 +11,7 @@ from course.diagnostics.watch.rank_states import RankState
 
 # How a run ended.
 ITSELF, STOOD, LIMIT, INTERRUPTED = "by itself", "stood still", "limit", "interrupted"
-STOPPED = "stopped"  # by the course, because enough was seen
+ENOUGH = "stopped"  # enough was seen, or another command has ended the run
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def ending_of(
     """
     if ended == ITSELF:
         return _by_itself(ranks, code or 0)
-    if ended == STOPPED:
+    if ended == ENOUGH:
         return RunEnding(ended)
     lead = {
         STOOD: "The run was ended.",

@@ -1,12 +1,11 @@
 """Find why a run that stands still cannot go on."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from course.core import call_site
 from course.diagnostics.finding import Finding, ranks_in_words
 from course.diagnostics.run import call_sites, causes, divergence, failures
-from course.diagnostics.watch.calls import POINT_TO_POINT
 from course.diagnostics.watch.rank_states import RankState
 
 JOIN_CALL = "init_process_group"
@@ -103,7 +102,7 @@ def _not_joined(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     missing = sorted(set(range(world)) - set(joining))
     names = ranks_in_words(missing) if missing else "others"
     return causes.NOT_JOINED.finding(
-        f"{_who_waits(joining, site)} for {names}: of {world} ranks, {len(joining)} have come.",
+        f"{_who_waits(joining)} for {names}: of {world} ranks, {len(joining)} have come.",
         where=site.at,
         rank=missing[0] if len(missing) == 1 else None,
     )
@@ -118,11 +117,11 @@ def _ended_rank(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     site = next(iter(waiting.values()))
     if any(state.snapshot.error for state in dead):
         failed = failures.findings(dead)[0]
-        return replace(failed, says=f"{_who_waits(waiting, site)}. {failed.says}")
+        return replace(failed, says=f"{_who_waits(waiting)}. {failed.says}")
     names = ranks_in_words([state.rank for state in dead], True)
     how = "has ended" if len(dead) == 1 else "have ended"
     return causes.ENDED_RANK.finding(
-        f"{names} {how}. {_who_waits(waiting, site)}, and a collective ends when every rank has "
+        f"{names} {how}. {_who_waits(waiting)}, and a collective ends when every rank has "
         "called it.",
         rank=dead[0].rank if len(dead) == 1 else None,
         where=site.at,
@@ -130,17 +129,10 @@ def _ended_rank(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 
 
 def _different_calls(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    waiting = list(_in_calls(sites).values())
-    if len({(site.call, site.at) for site in waiting}) < 2 or len(waiting) < len(ranks):
+    says = call_site.different_calls(list(sites.values()))
+    if not says:
         return None
-    if {site.call for site in waiting} <= set(POINT_TO_POINT):
-        return None
-    calls = list(dict.fromkeys(f"{site.call} at {site.at}" for site in waiting))
-    return causes.DIFFERENT_CALLS.finding(
-        f"The ranks wait in different calls ({'; '.join(calls[:4])}): each waits for the others "
-        "forever.",
-        where=waiting[-1].at,
-    )
+    return causes.DIFFERENT_CALLS.finding(says, where=list(_in_calls(sites).values())[-1].at)
 
 
 def _missing_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
@@ -148,30 +140,29 @@ def _missing_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     absent = [rank for rank in sites if rank not in waiting]
     if not waiting or not absent:
         return None
-    site = next(iter(waiting.values()))
     what = ", ".join(f"rank {rank} {sites[rank] or call_site.OUTSIDE}" for rank in absent[:3])
-    if site.call in POINT_TO_POINT:
-        says = f"{_who_waits(waiting, site)} for a partner: {what}."
-    else:
+    if collectives := call_site.collectives(waiting.values()):
         says = (
-            f"{_who_waits(waiting, site)}. A collective ends when every rank has called it, and "
-            f"{ranks_in_words(absent)} did not call {site.call}: {what}."
+            f"{_who_waits(waiting)}. A collective ends when every rank has called it, and "
+            f"{ranks_in_words(absent)} did not call {' or '.join(collectives)}: {what}."
         )
-    first = sites[absent[0]]
+    else:
+        says = f"{_who_waits(waiting)} for a partner: {what}."
+    first = sites[absent[0]] or next(iter(waiting.values()))
     rank = absent[0] if len(absent) == 1 else None
-    return causes.MISSING_CALL.finding(says, rank=rank, where=first.at if first else site.at)
+    return causes.MISSING_CALL.finding(says, rank=rank, where=first.at)
 
 
 def _same_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    site = next(iter(_in_calls(sites).values()), None)
-    if site is None:
+    waiting = _in_calls(sites)
+    if not waiting:
         return None
     sizes = {state.rank: state.snapshot.pending[0] for state in ranks if state.snapshot.pending}
     messages = ", ".join(f"rank {rank} {size}" for rank, size in list(sizes.items())[:4])
     differ = f" Their messages differ: {messages}." if len(set(sizes.values())) > 1 else ""
     return causes.SAME_CALL.finding(
-        f"{_who_waits(sites, site)}, and no message comes.{differ}",
-        where=site.at,
+        f"{_who_waits(waiting)}, and no message comes.{differ}",
+        where=next(iter(waiting.values())).at,
     )
 
 
@@ -206,7 +197,13 @@ def _stands(rank: int, site: call_site.CallSite | None) -> str:
     return f"rank {rank} {site.brief if site else call_site.OUTSIDE}"
 
 
-def _who_waits(ranks: Collection[int], site: call_site.CallSite) -> str:
-    """Ranks and the call in which they wait: "Ranks 0 and 2 wait in barrier at train.py:30"."""
-    verb = "waits" if len(ranks) == 1 else "wait"
-    return f"{ranks_in_words(ranks, True)} {verb} in {site.call} at {site.at}"
+def _who_waits(waiting: dict[int, call_site.CallSite]) -> str:
+    """Ranks and the calls in which they wait: "Ranks 0 and 2 wait in barrier at train.py:30"."""
+    by_call: dict[str, list[int]] = {}
+    for rank, site in waiting.items():
+        by_call.setdefault(f"{site.call} at {site.at}", []).append(rank)
+    parts = [
+        f"{ranks_in_words(ranks)} {'waits' if len(ranks) == 1 else 'wait'} in {call}"
+        for call, ranks in by_call.items()
+    ]
+    return "; ".join(parts[:4]).replace("rank", "Rank", 1)

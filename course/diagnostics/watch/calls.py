@@ -17,7 +17,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from course.core import user_files
+from course.core import call_site, user_files
 
 SLOTS, SLOT = 256, 224  # the number of calls that are kept, and the bytes of each
 HEAD = struct.Struct("<QQQ")  # calls so far, backward passes so far, bytes of DDP's gradients
@@ -36,10 +36,6 @@ DEFAULT = "0"  # torch's name for the group of all ranks
 TENSOR_ARGUMENTS = (
     "tensor", "input", "input_tensor", "tensor_list", "input_list", "tensors", "output",
 )  # fmt: skip
-POINT_TO_POINT = (
-    "send", "recv", "isend", "irecv", "send_object_list", "recv_object_list", "batch_isend_irecv",
-    "wait",
-)  # fmt: skip  # these need only one partner, not all ranks
 
 
 @dataclass(frozen=True)
@@ -104,7 +100,7 @@ class Calls:
             shape = f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
         group = getattr(arguments.get("group"), "group_name", DEFAULT)
         self.number += 1
-        is_ordered = group == DEFAULT and name not in POINT_TO_POINT
+        is_ordered = group == DEFAULT and name not in call_site.POINT_TO_POINT
         self._order += is_ordered
         thread = threading.current_thread()
         named = "" if thread is threading.main_thread() else thread.name

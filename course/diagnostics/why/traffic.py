@@ -2,8 +2,8 @@
 
 from collections import Counter
 
+from course.core import call_site
 from course.diagnostics.profiling.timeline import ASYNC, RankReport, Slice
-from course.diagnostics.watch.calls import POINT_TO_POINT
 from course.diagnostics.why.thresholds import GRADIENT_LINE_SHARE, LOSS_BYTES
 
 OBJECTS = ("barrier", "object", "monitored")
@@ -28,7 +28,7 @@ class TrafficClassifier:
             return {"tail": "gradients", "buffers": "buffers"}[slice_.kind]
         if _is_talk(slice_):
             return "synchronization"
-        if slice_.name.removesuffix(f", {ASYNC}") in POINT_TO_POINT:
+        if slice_.name.removesuffix(f", {ASYNC}") in call_site.POINT_TO_POINT:
             return "messages"
         inside = slice_.within in ("forward", "backward", "optimizer")
         of_model = inside and slice_.nbytes > LOSS_BYTES

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from course.diagnostics import NUMERICS, RightAnswer, right_of_run, watched
+from course.diagnostics import NUMERICS, RightAnswer, WatchedRun, right_of_run
 
 PLANTS = Path(__file__).with_name("plants")
 
@@ -18,7 +18,7 @@ def judge(warm_ranks: None) -> Judge:
 
     def ask(script: Path, *words: str, count: int = 2) -> RightAnswer:
         ranks = ["torchrun", "--standalone", "--nproc-per-node", str(count)]
-        with watched(20, looks_at=NUMERICS) as watched_run:
+        with WatchedRun(20, looks_at=NUMERICS) as watched_run:
             run = watched_run.run([*ranks, str(script), *words])
             assert run.ok, run.text(run.first_failed)
             answer = right_of_run(run, watched_run.folder)

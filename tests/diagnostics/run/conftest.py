@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.launching import clean_environment
 
-from course.diagnostics import RunEnding, watched
+from course.diagnostics import RunEnding, WatchedRun
 from course.launch import Run
 
 PLANTS = Path(__file__).with_name("plants")
@@ -24,7 +24,7 @@ def judge(warm_ranks: None) -> Judge:
 
     def ask(make: str, fault: str, count: int = 2, **how: float) -> tuple[Run, RunEnding]:
         ranks = ["torchrun", "--standalone", "--nproc-per-node", str(count)]
-        with watched(patience=how.get("patience", STANDS_S)) as watched_run:
+        with WatchedRun(patience=how.get("patience", STANDS_S)) as watched_run:
             run = watched_run.run(
                 [*ranks, str(PLANTS / f"{make}.py"), fault], limit=how.get("limit")
             )

@@ -35,6 +35,23 @@ def test_different_calls() -> None:
     assert "(all_reduce at train.py:12; backward at train.py:30)" in finding.says
 
 
+def test_each_call_is_named_where_a_rank_is_in_neither() -> None:
+    ranks = [rank(0, waits("recv", 12), 3), rank(1, waits("all_reduce", 30), 3)]
+    finding = first(*ranks, rank(2, computes(41), 3))
+    assert finding.says.startswith(
+        "Rank 0 waits in recv at train.py:12; rank 1 waits in all_reduce at train.py:30. "
+    )
+    assert "rank 2 did not call all_reduce: rank 2 is at train.py:41." in finding.says
+
+
+def test_messages_that_do_not_meet() -> None:
+    finding = first(rank(0, waits("send", 9)), rank(1, waits("recv", 12)))
+    assert finding.says == (
+        "Rank 0 waits in send at train.py:9; rank 1 waits in recv at train.py:12, "
+        "and no message comes."
+    )
+
+
 def test_a_rank_that_has_ended() -> None:
     finding = first(rank(0, waits("barrier", 30)), rank(1, [], dead=True, ended=True, threads=[]))
     assert (finding.what, finding.rank) == ("ended rank", 1)

@@ -19,7 +19,7 @@ def test_interrupt(client: Client, source: str) -> None:
     client.process.send_signal(signal.SIGINT)
     client.gone()
     answer = client.result()
-    assert answer["interrupted"] and answer["reason"] == "stopped"
+    assert answer["interrupted"] and answer["reason"] == "interrupted"
     assert answer["shown"].startswith("Interrupted: all ranks were ended")
     assert answer["shown"].count("\n") == 1
 
@@ -62,7 +62,7 @@ def test_interrupt_where_nothing_answers(client: Client, served: bool) -> None:
             begin(client)
         client.process.send_signal(signal.SIGINT)
         answer = client.result()
-        assert answer["interrupted"] and answer["reason"] == "stopped"
+        assert answer["interrupted"] and answer["reason"] == "interrupted"
         assert answer["shown"].startswith("Interrupted: all ranks were ended")
     finally:
         for process in still:
