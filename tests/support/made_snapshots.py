@@ -23,6 +23,12 @@ def backward(line: int) -> list[tuple[str, int, str]]:
     return [engine, (SCRIPT, line, "train")]
 
 
+def forward(line: int) -> list[tuple[str, int, str]]:
+    """The frames of a thread in DDP's forward, which sends the buffers first."""
+    sync = (f"{SITE}/torch/nn/parallel/distributed.py", 2100, "_sync_buffers")
+    return [sync, (SCRIPT, line, "validate")]
+
+
 def computes(line: int) -> list[tuple[str, int, str]]:
     """The frames of a thread in the script's own code."""
     return [(SCRIPT, line, "train")]

@@ -1,6 +1,6 @@
 """Find why a run that stands still cannot go on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from course.core import call_site
@@ -9,6 +9,10 @@ from course.diagnostics.run import call_sites, causes, divergence, failures
 from course.diagnostics.watch.rank_states import RankState
 
 JOIN_CALL = "init_process_group"
+FORWARD = (
+    " This forward through DDP waits for all ranks: a rank that computes alone calls the model "
+    "inside, `ddp.module`."
+)
 Sites = dict[int, call_site.CallSite | None]  # by rank
 
 
@@ -132,7 +136,8 @@ def _different_calls(ranks: Sequence[RankState], sites: Sites) -> Finding | None
     says = call_site.different_calls(list(sites.values()))
     if not says:
         return None
-    return causes.DIFFERENT_CALLS.finding(says, where=list(_in_calls(sites).values())[-1].at)
+    waiting = list(_in_calls(sites).values())
+    return causes.DIFFERENT_CALLS.finding(f"{says}{_forward(waiting)}", where=waiting[-1].at)
 
 
 def _missing_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
@@ -145,6 +150,7 @@ def _missing_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
         says = (
             f"{_who_waits(waiting)}. A collective ends when every rank has called it, and "
             f"{ranks_in_words(absent)} did not call {' or '.join(collectives)}: {what}."
+            f"{_forward(waiting.values())}"
         )
     else:
         says = f"{_who_waits(waiting)} for a partner: {what}."
@@ -191,6 +197,11 @@ def _later_line(ranks: Sequence[RankState], sites: Sites) -> list[Finding]:
     if on_gpus[0].snapshot.pending:
         says += f" Not done, by torch's flight recorder: {'; '.join(on_gpus[0].snapshot.pending)}."
     return [causes.LATER_LINE.finding(says, rank=on_gpus[0].rank, where=call.at, note=True)]
+
+
+def _forward(waiting: Iterable[call_site.CallSite]) -> str:
+    """What to do with a forward that only some ranks call, if one of these ranks waits in it."""
+    return FORWARD if any(site.call == "forward" for site in waiting) else ""
 
 
 def _stands(rank: int, site: call_site.CallSite | None) -> str:

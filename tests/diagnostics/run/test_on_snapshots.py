@@ -1,7 +1,7 @@
 """What `run` finds in made-up snapshots of ranks that stand still or have failed."""
 
 import pytest
-from support.made_snapshots import SCRIPT, backward, computes, rank, waits
+from support.made_snapshots import SCRIPT, backward, computes, forward, rank, waits
 
 from course.diagnostics.run import ending, failures, standing, standstills
 from course.diagnostics.run.ending import INTERRUPTED, LIMIT, STOOD
@@ -33,6 +33,13 @@ def test_different_calls() -> None:
     finding = first(rank(0, waits("all_reduce", 12)), rank(1, backward(30)))
     assert finding.what == "different calls"
     assert "(all_reduce at train.py:12; backward at train.py:30)" in finding.says
+
+
+@pytest.mark.parametrize("other", [waits("barrier", 30), computes(41)])
+def test_a_forward_of_one_rank(other) -> None:
+    finding = first(rank(0, forward(12)), rank(1, other))
+    assert "forward at train.py:12" in finding.says and "`ddp.module`" in finding.says
+    assert "`ddp.module`" not in first(rank(0, backward(12)), rank(1, other)).says
 
 
 def test_each_call_is_named_where_a_rank_is_in_neither() -> None:
