@@ -168,26 +168,27 @@ class _Pair:
         return DeepOutcome(row, [finding], self._differences())
 
     def _why_different(self, residual: float) -> str:
-        """A possible reason why one process computes another gradient."""
+        return self._known_reason() or (
+            f"one process's gradient is {100 * residual:.0f} % from the mean of the ranks' own. "
+            "The loss may depend on a batch as a whole, or on random numbers"
+        )
+
+    def _known_reason(self) -> str:
+        """A reason why one process may compute another gradient; "" if none was seen."""
         if why := self._alone.unseen.get(KEPT_BATCHES):
             return why
         if any(report.batch_norm for report in self._evidence.reports):
             return "batch norm uses the statistics of each rank's own batch"
-        if any(backward_pass.noise for backward_pass in (*self._passes, *self._step.passes)):
+        passes, one = self._passes, self._step.passes
+        if any(backward_pass.noise for backward_pass in (*passes, *one)):
             return "the model draws random numbers that are no dropout"
-        samples = {mark for backward_pass in self._passes for mark in backward_pass.samples}
-        if (
-            not {mark for backward_pass in self._step.passes for mark in backward_pass.samples}
-            <= samples
-        ):
+        samples = {mark for backward_pass in passes for mark in backward_pass.samples}
+        if any(mark not in samples for backward_pass in one for mark in backward_pass.samples):
             return (
                 "the model is called with other samples on one process: they do not come from a "
                 "DataLoader alone"
             )
-        return (
-            f"one process's gradient is {100 * residual:.0f} % from the mean of the ranks' own. "
-            "The loss may depend on a batch as a whole, or on random numbers"
-        )
+        return ""
 
     # -- it is the same as one process's, up to a factor -------------------------------------------
 
@@ -213,8 +214,8 @@ class _Pair:
             return DeepOutcome(Row(table.ONE, DIFFERS, says), findings, differences)
         says = f"{times:.3f} times one process's: {names}" if alike else f"unlike: {names}"
         if not alike or not any(near(times, factor) for factor in (count, 1 / count)):
-            why = "; why is not known, so this is not judged"
-            return DeepOutcome(Row(table.ONE, DIFFERS, says + why), [], differences)
+            why = f"{self._known_reason() or 'why is not known'}, so this is not judged"
+            return DeepOutcome(Row(table.ONE, DIFFERS, f"{says}; {why}"), [], differences)
         if why := self._why_by_design(scale):
             return DeepOutcome(Row(table.ONE, DIFFERS, f"{says}; {why}"), [], differences)
         return DeepOutcome(Row(table.ONE, DIFFERS, says), [self._factor(times, scale)], differences)

@@ -156,6 +156,15 @@ def test_other_gradients_are_not_compared(why: str, spoil: Callable) -> None:
     assert outcome.row.says.startswith("not compared: ") and why in outcome.row.says
 
 
+@pytest.mark.parametrize(("batch_norm", "why"), [(True, "batch norm"), (False, "not known")])
+def test_a_factor_that_is_no_count_of_ranks_has_its_reason(batch_norm: bool, why: str) -> None:
+    ranks = made.ranks()
+    ranks[0].batch_norm = batch_norm
+    outcome = against_one.compare(ranks, one_process(ranks, 1.3))
+    assert outcome.row.state == DIFFERS and outcome.findings == []
+    assert why in outcome.row.says and "not judged" in outcome.row.says
+
+
 def test_a_process_that_begins_with_other_weights_is_not_compared() -> None:
     ranks = made.ranks()
     alone = one_process(ranks)
