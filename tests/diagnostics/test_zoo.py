@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 ZOO = Path(__file__).with_name("zoo")
 ALONE = "one_rank"
 # Causes that no load can imitate, since they are read off the settings and calls of the script.
-FACTS = {kind.info.name for kind in DETECTORS if kind.is_fact or kind.is_always_shown}
+FACTS = {kind.info.name for kind in DETECTORS if kind.is_fact} | {"idle DDP", "unused parameters"}
 
 
 def watch(name: str, ranks: int) -> tuple[RunEnding, list[RankReport]]:

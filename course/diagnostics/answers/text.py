@@ -60,7 +60,7 @@ def _causes(diagnosis: Diagnosis) -> list[str]:
         lines.append(_cure(first))
     if costs := [cause for cause in rest if cause.share]:
         lines.append(f"Also seen: {'; '.join(map(_in_short, costs))}.")
-        if isinstance(first, Computing) and costs[0].share >= SHOWN_SHARE:
+        if isinstance(first, Computing):
             lines.append(_cure(costs[0]))
     lines += [f"Also seen: {cause.says} {cause.cure}" for cause in rest if not cause.share]
     if diagnosis.fine:
@@ -71,12 +71,12 @@ def _causes(diagnosis: Diagnosis) -> list[str]:
 
 
 def _about_computing(computing: Computing, rest: list[Cause]) -> str:
-    if any(cause.share >= SHOWN_SHARE for cause in rest):
+    if any(cause.share or cause.cost_is_partial for cause in rest):
         if computing.share < MOSTLY:
-            return "No fault costs much. The other costs follow."
+            return "No fault is seen to cost much. The other costs follow."
         return "The ranks compute most of the time; what else costs something follows."
     if computing.is_nearly_all:
-        verdict = "Nothing is wrong" if all(cause.share for cause in rest) else "No time is lost"
+        verdict = "No time is lost" if rest else "Nothing is wrong"
         return f"{verdict}: the ranks compute nearly all the time."
     return "No single cause costs much."
 

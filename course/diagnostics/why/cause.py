@@ -12,6 +12,7 @@ from course.diagnostics.why.thresholds import (
     CROWDED_FAULT_SHARE,
     FAULT_S,
     FAULT_SHARE,
+    SHOWN_SHARE,
     SOLE_RANK_SHARE,
 )
 
@@ -23,7 +24,8 @@ class Cause:
     Each subclass is the detector of one cause, with its name, its evidence and its cure. An
     instance is that cause as it was found in a run.
 
-    `share` is the share of a step that a cure would save at most, 0 if the cause costs no time.
+    `share` is the share of a step that a cure would save at most, 0 if the cause costs no time. If
+    `cost_is_partial`, `share` is only what is seen of its cost, and 0 if nothing of it is seen.
     `rank` is the rank to blame, None if several are. `line` is the user's line, "" if none is
     known. `step_part` is the part of the step in which a straggler is late, "" for any other cause.
     """
@@ -38,7 +40,8 @@ class Cause:
     info: ClassVar[CauseInfo]
     aspect: ClassVar[str] = ""  # what it examines; called fine if no cause of this aspect is there
     is_fact: ClassVar[bool] = False  # it is true whatever the times are, and must be cured first
-    is_always_shown: ClassVar[bool] = False  # however small its visible share is
+    cost_is_partial: ClassVar[bool] = False  # only a part of its cost is seen, or nothing
+    question: ClassVar[str] = ""  # what remains undecided of it, and how to decide that
     is_tradeoff: ClassVar[bool] = False  # the script chose it to gain something: never a fault
     threshold: ClassVar[float] = FAULT_SHARE  # the least share of a step that makes it a fault
     needs_cores: ClassVar[bool] = False  # a crowded machine can imitate it, even without workers
@@ -84,6 +87,11 @@ class Cause:
         return False
 
     @property
+    def is_shown(self) -> bool:
+        """Whether it is worth naming: it costs enough, it costs no time, or its cost is unknown."""
+        return self.share >= SHOWN_SHARE or not self.share or self.cost_is_partial
+
+    @property
     def is_fault(self) -> bool:
         """Whether it costs enough to come first, and to count as a fault rather than a note.
 
@@ -121,7 +129,11 @@ class Cause:
 
     @property
     def gain(self) -> str:
-        """A sentence on how long a step would take without the cause."""
+        """A sentence on how long a step would take without the cause, as far as that is known."""
+        if self.cost_is_partial:
+            return "This is what is seen of it at the least." if self.share else ""
+        if not self.share:
+            return ""
         whole = self.breakdown.net_s
         short, times = whole * (1 - self.share), 1 / max(1e-3, 1 - self.share)
         return (

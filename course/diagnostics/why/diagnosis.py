@@ -10,7 +10,7 @@ from course.diagnostics.why.detectors import DETECTORS
 from course.diagnostics.why.detectors.computing import Computing
 from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.step_times import mean
-from course.diagnostics.why.thresholds import CLEARLY_LARGER, FAULT_SHARE, MIN_STEPS, SHOWN_SHARE
+from course.diagnostics.why.thresholds import CLEARLY_LARGER, FAULT_SHARE, MIN_STEPS
 
 
 @dataclass
@@ -86,7 +86,7 @@ def _ordered(breakdown: StepBreakdown, blind: str) -> list[Cause]:
     ]
     if blind:
         return causes
-    causes = [cause for cause in causes if cause.share >= SHOWN_SHARE or cause.is_always_shown]
+    causes = [cause for cause in causes if cause.is_shown]
     causes.sort(key=_sort_key)
     if not any(cause.is_fault for cause in causes):
         causes[:0] = Computing.evidence(breakdown)
@@ -95,7 +95,7 @@ def _ordered(breakdown: StepBreakdown, blind: str) -> list[Cause]:
 
 def _sort_key(cause: Cause) -> tuple[bool, bool, float]:
     """Facts first, then by cost; a cost counts 1.5 times if only a part of it is visible."""
-    weight = CLEARLY_LARGER if cause.is_always_shown else 1.0
+    weight = CLEARLY_LARGER if cause.cost_is_partial else 1.0
     return not (cause.is_fact and cause.is_fault), not cause.is_fault, -weight * cause.share
 
 
@@ -130,11 +130,13 @@ def _check_enough(ranks: list[RankReport]) -> None:
 
 def _undecided(breakdown: StepBreakdown, causes: list[Cause], blind: str) -> list[str]:
     """Sentences on the questions that remain open, and on how to decide them."""
+    of_causes = [cause.question for cause in causes if cause.question]
     if blind:
         return [
             f"where the time of a step goes. The ranks compute on GPUs, and {blind}. What was seen "
             "is the Python that feeds the GPUs; it runs ahead of them, so its times tell nothing. "
-            "Lab 03b records a GPU itself."
+            "Lab 03b records a GPU itself.",
+            *of_causes,
         ]
     questions = []
     if breakdown.missing:
@@ -167,11 +169,7 @@ def _undecided(breakdown: StepBreakdown, causes: list[Cause], blind: str) -> lis
             "what a free machine would show: for most of a step ranks waited for a core, and how "
             "much of the messages' time was such waiting can only be estimated."
         )
-    if any(ddp.finds_unused for ddp in breakdown.ddp):
-        questions.append(
-            "how much the search for unused parameters takes in all: a part of it is inside the "
-            "backward pass. Run once without find_unused_parameters=True and compare."
-        )
+    questions += of_causes
     if pair := _too_close(causes):
         questions.append(
             f"which of {pair[0].name} and {pair[1].name} is the larger: they are too near "
@@ -192,6 +190,6 @@ def _too_close(causes: list[Cause]) -> list[Cause]:
     first, second = faults[:2]
     if not first.is_fault or isinstance(first, Computing):
         return []
-    if first.is_fact or first.is_always_shown or first.share >= CLEARLY_LARGER * second.share:
+    if first.is_fact or first.cost_is_partial or first.share >= CLEARLY_LARGER * second.share:
         return []
     return [first, second]

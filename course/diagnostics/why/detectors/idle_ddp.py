@@ -14,7 +14,7 @@ class IdleDdp(Cause):
 
     info = CauseInfo("idle DDP", "the script trains, and its DDP sends no gradient", lab="03")
     aspect = "messages"
-    is_always_shown = needs_all = True
+    needs_all = True
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:

@@ -33,8 +33,8 @@ class Threads(Cause):
         """Compares the number of threads with the cores, and measures how long threads wait."""
         first = breakdown.ranks[0]
         threads = first.threads * first.local
-        if first.threads >= 2 and threads > first.cores and first.device != "cuda":
-            waits = fmean(min(1.0, rank.queued_s / rank.watched_s) for rank in breakdown.ranks)
+        waits = fmean(min(1.0, rank.queued_s / rank.watched_s) for rank in breakdown.ranks)
+        if first.threads >= 2 and threads > first.cores and first.device != "cuda" and waits:
             yield cls(breakdown, waits * (1 - first.cores / threads))
 
     @classmethod
