@@ -45,7 +45,7 @@ class Cause:
     is_tradeoff: ClassVar[bool] = False  # the script chose it to gain something: never a fault
     threshold: ClassVar[float] = FAULT_SHARE  # the least share of a step that makes it a fault
     needs_cores: ClassVar[bool] = False  # a crowded machine can imitate it, even without workers
-    needs_all: ClassVar[bool] = False  # it compares ranks, so all must have reported
+    needs_all: ClassVar[bool] = True  # it compares ranks, so all must have reported
 
     def __init_subclass__(cls) -> None:
         if "info" in vars(cls):
@@ -175,6 +175,7 @@ class Cause:
 class OwnWork(Cause):
     """A cause that is one `kind` of the ranks' own work, and costs what steps save without it."""
 
+    needs_all = False
     kind: ClassVar[str]
     is_chance_once: ClassVar[bool] = False  # leave out the step with most of it, as chance
 

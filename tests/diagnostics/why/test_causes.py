@@ -146,6 +146,12 @@ def test_a_search_sends_a_message_in_each_pass() -> None:
     assert {cause.name for cause in WhyAnswer(reports).causes} == {"latency"}
 
 
+def test_the_wait_for_a_rank_that_did_not_report_is_no_search() -> None:
+    settings = script(Ddp(finds_unused=True, ranks=2))
+    reports = same(*computed(), STEP, tail=62.0, buckets=(4096,), settings=settings)
+    assert [cause.name for cause in WhyAnswer(reports[:1]).causes] == ["computing"]
+
+
 def test_what_watching_took_is_said_where_it_is_much() -> None:
     reports = same(*computed(), STEP)
     assert "Watching" not in str(WhyAnswer(reports))

@@ -17,7 +17,6 @@ class Buffers(Cause):
         "buffers", "rank 0's buffers are sent to all before each forward pass", lab="08"
     )
     aspect = "buffers"
-    needs_all = True
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:

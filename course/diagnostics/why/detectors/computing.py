@@ -19,6 +19,7 @@ class Computing(Cause):
         "A faster step needs less to compute: a lower precision, or a better kernel.",
         "05",
     )
+    needs_all = False
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:

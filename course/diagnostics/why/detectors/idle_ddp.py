@@ -14,7 +14,6 @@ class IdleDdp(Cause):
 
     info = CauseInfo("idle DDP", "the script trains, and its DDP sends no gradient", lab="03")
     aspect = "messages"
-    needs_all = True
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:

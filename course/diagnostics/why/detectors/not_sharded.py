@@ -19,7 +19,6 @@ class NotSharded(Cause):
     )
     aspect = "the shares of the data"
     is_fact = True
-    needs_all = True
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:

@@ -20,7 +20,6 @@ class Straggler(Cause):
     info = CauseInfo("straggler", "one rank is later than the others, which wait for it", lab="08")
     aspect = "the ranks' pace"
     needs_cores = True  # a rank without a core is late
-    needs_all = True
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:

@@ -16,7 +16,6 @@ class Synchronization(Cause):
         "synchronization", "the script itself makes the ranks meet in each step", lab="02"
     )
     aspect = "synchronization"
-    needs_all = True
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:

@@ -27,6 +27,7 @@ class Threads(Cause):
     )
     aspect = "threads"
     is_fact = True
+    needs_all = False
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:

@@ -20,6 +20,7 @@ class UnusedParameters(OwnWork):
         lab="03b",
     )
     kind = "search"
+    needs_all = True  # in the search's messages, ranks wait for one another
     cost_is_partial = True  # most of it is inside backward, where it is invisible
     question = (
         "how much the search for unused parameters takes in all: a part of it is inside the "
