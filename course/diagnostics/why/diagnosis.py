@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from course.core import CourseError, words
 from course.diagnostics.profiling.timeline import RankReport
+from course.diagnostics.watch import report_files
 from course.diagnostics.why import crowd, epoch_starts
 from course.diagnostics.why.cause import Cause, percent
 from course.diagnostics.why.detectors import DETECTORS
@@ -104,19 +105,7 @@ def _can_judge(detector: type[Cause], breakdown: StepBreakdown) -> bool:
 
 
 def _check_enough(ranks: list[RankReport]) -> None:
-    if not ranks:
-        raise CourseError("No rank came to its end, so nothing was seen of any step.")
-    first = ranks[0]
-    if first.world < 2:
-        raise CourseError(
-            "This was one process: `why` asks why several ranks are slow. "
-            "Start at least two, with torchrun --nproc-per-node 2."
-        )
-    if not all(rank.backend for rank in ranks):
-        raise CourseError(
-            "The script never called torch.distributed.init_process_group: "
-            "its ranks know nothing of one another, and `why` watches torch.distributed alone."
-        )
+    report_files.require_ranks(ranks)
     fewest = min(len(rank.steps) for rank in ranks)
     if fewest < MIN_STEPS:
         least = min(ranks, key=lambda rank: rank.seen)
