@@ -57,9 +57,12 @@ class Cause:
         raise NotImplementedError
 
     @classmethod
-    def is_absent(cls, breakdown: StepBreakdown) -> bool:
-        """Whether the cause cannot occur in this run; its aspect is then not called fine."""
-        return False
+    def is_judged(cls, breakdown: StepBreakdown) -> bool:
+        """Whether it could occur in this run, and the evidence decides whether it did.
+
+        If not, its aspect is not called fine.
+        """
+        return True
 
     @property
     def seen(self) -> str:
@@ -128,7 +131,7 @@ class Cause:
         return ", ".join(filter(None, [part, f"at {self.line}" if self.line else ""]))
 
     @property
-    def gain(self) -> str:
+    def effect(self) -> str:
         """A sentence on how long a step would take without the cause, as far as that is known."""
         if self.cost_is_partial:
             return "This is what is seen of it at the least." if self.share else ""
@@ -145,7 +148,7 @@ class Cause:
     def says(self) -> str:
         """The cause, where it is and what it costs: the whole text except the cure."""
         head = ", ".join(filter(None, [self.title, self.location]))
-        return f"{head}. {self.seen[0].upper()}{self.seen[1:]}. {self.gain}".strip()
+        return f"{head}. {self.seen[0].upper()}{self.seen[1:]}. {self.effect}".strip()
 
     @property
     def finding(self) -> Finding:
@@ -177,21 +180,21 @@ class OwnWork(Cause):
 
     needs_all = False
     kind: ClassVar[str]
-    is_chance_once: ClassVar[bool] = False  # leave out the step with most of it, as chance
+    ignores_longest_step: ClassVar[bool] = False  # leave out the step with most of it, as chance
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Yield the cause if a step would be shorter without this work."""
-        gain = cls.gain_s(breakdown)
-        if gain > 0:
+        gain_s = cls.gain_s(breakdown)
+        if gain_s > 0:
             line = breakdown.line(cls.kind)
-            yield cls(breakdown, gain / breakdown.net_s, cls.whose(breakdown), line)
+            yield cls(breakdown, gain_s / breakdown.net_s, cls.whose(breakdown), line)
 
     @classmethod
     def gain_s(cls, breakdown: StepBreakdown) -> float:
         """Seconds per step that are saved without it; a late rank's excess is the straggler's."""
         times = breakdown.balanced_times
-        if cls.is_chance_once:
+        if cls.ignores_longest_step:
             most = max(times, key=lambda step: max(share.own[cls.kind] for share in step.ranks))
             times = [step for step in times if step is not most]
         return length(times) - length(without_work(times, cls.kind))

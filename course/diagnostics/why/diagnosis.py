@@ -53,7 +53,7 @@ class Diagnosis:
         names = dict.fromkeys(
             detector.aspect
             for detector in DETECTORS
-            if _can_judge(detector, self.breakdown) and not detector.is_absent(self.breakdown)
+            if _can_judge(detector, self.breakdown) and detector.is_judged(self.breakdown)
         )
         return [name for name in names if name and name not in at_fault]
 

@@ -18,12 +18,12 @@ from course.diagnostics.why.thresholds import EXCESS_SHARE, IN_TURNS, MIN_LATENE
 class Late:
     """The index of the late rank, and the kind of work in which it exceeds the others most.
 
-    `balanced_times` has the steps without its excess, which are shorter by `gain`.
+    `balanced_times` has the steps without its excess, which are shorter by `gain_s` in the mean.
     """
 
     index: int
     kind: str
-    gain: float  # seconds per step
+    gain_s: float
     balanced_times: list[StepTimes]
 
 
@@ -51,8 +51,8 @@ def late(times: list[StepTimes]) -> Late | None:
             balanced, others_balanced = (
                 without_excess(some, index, work) for some in (balanced, others_balanced)
             )
-    others_gain = length(others) - length(others_balanced)
-    if kind == "saving" or others_gain < MIN_LATENESS * length(others):
+    others_gain_s = length(others) - length(others_balanced)
+    if kind == "saving" or others_gain_s < MIN_LATENESS * length(others):
         return None
     return Late(index, kind, length(times) - length(balanced), balanced)
 
@@ -62,18 +62,18 @@ class LateInTurns:
     """The kind of work by which ranks are late in turns, and the steps as if none were late."""
 
     kind: str
-    gain: float  # seconds per step
+    gain_s: float
     balanced_times: list[StepTimes]
 
 
 def late_in_turns(times: list[StepTimes]) -> LateInTurns | None:
     """The lateness of ranks that are late in turns; None if it is small."""
     counted = without_work(times, "saving")
-    gain = mean(counted, lambda step: step.spread())
-    if gain < IN_TURNS * length(times):
+    gain_s = mean(counted, lambda step: step.spread())
+    if gain_s < IN_TURNS * length(times):
         return None
     kind = max(OWN, key=lambda kind: mean(counted, lambda step: step.spread(kind)))
-    return LateInTurns(kind, gain, with_equal_work(times, kind))
+    return LateInTurns(kind, gain_s, with_equal_work(times, kind))
 
 
 def _excess_s(times: list[StepTimes], index: int, kind: str) -> float:

@@ -154,7 +154,7 @@ class StepBreakdown:
         """The lateness of ranks that are late in turns, if the others wait for them."""
         lateness = None if self.late else late_in_turns(self.times)
         wait = fmean(self.waited(index) for index in range(len(self.ranks)))
-        return lateness if lateness and wait >= MEETING_SHARE * lateness.gain else None
+        return lateness if lateness and wait >= MEETING_SHARE * lateness.gain_s else None
 
     @property
     def meets_needlessly(self) -> bool:

@@ -32,6 +32,6 @@ class Computing(Cause):
         return self.share >= NEARLY_ALL
 
     @property
-    def gain(self) -> str:
+    def effect(self) -> str:
         """Empty: nothing can be gained here."""
         return ""

@@ -37,7 +37,7 @@ class IdleDdp(Cause):
         return f"DDP sent no gradient in {steps}: no forward pass went through the model{at}"
 
     @property
-    def gain(self) -> str:
+    def effect(self) -> str:
         """The real damage, which is not time: the ranks train different models."""
         return "Each rank trains a model of its own."
 

@@ -17,9 +17,9 @@ class Input(OwnWork):
     aspect = "the loaders"
 
     @classmethod
-    def is_absent(cls, breakdown: StepBreakdown) -> bool:
-        """Whether the script loaded nothing."""
-        return not breakdown.mean_own("input")
+    def is_judged(cls, breakdown: StepBreakdown) -> bool:
+        """Whether the script loaded anything."""
+        return breakdown.mean_own("input") > 0
 
     @property
     def waits_for_workers(self) -> bool:

@@ -28,10 +28,12 @@ class Straggler(Cause):
         if late:
             rank = breakdown.ranks[late.index].rank
             line = breakdown.line(late.kind, index=late.index)
-            yield cls(breakdown, late.gain / breakdown.net_s, rank, line, PARTS[late.kind])
+            yield cls(breakdown, late.gain_s / breakdown.net_s, rank, line, PARTS[late.kind])
         elif (in_turns := breakdown.late_in_turns) and not breakdown.meets_needlessly:
             line = breakdown.line(in_turns.kind)
-            yield cls(breakdown, in_turns.gain / breakdown.net_s, None, line, PARTS[in_turns.kind])
+            yield cls(
+                breakdown, in_turns.gain_s / breakdown.net_s, None, line, PARTS[in_turns.kind]
+            )
 
     @property
     def waits_for_workers(self) -> bool:

@@ -39,13 +39,13 @@ class Threads(Cause):
             yield cls(breakdown, waits * (1 - first.cores / threads))
 
     @classmethod
-    def is_absent(cls, breakdown: StepBreakdown) -> bool:
-        """Whether a GPU computes, because then waiting threads hold nothing up."""
-        return any(rank.device == "cuda" for rank in breakdown.ranks)
+    def is_judged(cls, breakdown: StepBreakdown) -> bool:
+        """Whether only CPUs compute, because threads that wait do not hold up a GPU."""
+        return all(rank.device != "cuda" for rank in breakdown.ranks)
 
     @property
-    def gain(self) -> str:
-        """A sentence on the number of threads; the gain itself is unknown."""
+    def effect(self) -> str:
+        """A sentence on the number of threads; what is gained is unknown."""
         first = self.breakdown.ranks[0]
         return (
             f"Here {first.local} ranks of {first.threads} threads each share "

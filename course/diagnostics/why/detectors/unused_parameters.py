@@ -40,9 +40,9 @@ class UnusedParameters(OwnWork):
         return super().gain_s(breakdown) + gradient_messages.search_s(breakdown)
 
     @property
-    def gain(self) -> str:
+    def effect(self) -> str:
         """Sentences that call the share a lower bound; the whole cost is unknown."""
-        return f"All were used in every step watched. {super().gain}"
+        return f"All were used in every step watched. {super().effect}"
 
     @property
     def cure(self) -> str:
