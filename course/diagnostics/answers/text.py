@@ -41,7 +41,7 @@ def _whose_cores(diagnosis: Diagnosis) -> str:
             f"Other programs had {percent(others)} of the ranks' cores: that is what "
             "makes it long. Close them, or give the ranks cores of their own, and ask again"
         )
-    first = diagnosis.breakdown.ranks[0]
+    first = diagnosis.breakdown.reports[0]
     return (
         f"There are {words.plural(first.local, 'rank')} and {words.plural(first.cores, 'core')}: "
         "ask again with a core for each thread"
@@ -94,7 +94,7 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
     """Sentences on the steps behind the figures, and on what may have distorted them."""
     breakdown = diagnosis.breakdown
     steps = words.plural(len(breakdown.times), "step")
-    ranks = words.plural(len(breakdown.ranks), "rank")
+    ranks = words.plural(len(breakdown.reports), "rank")
     if breakdown.missing:
         ranks += f" of {breakdown.expected}"
     lines = [

@@ -195,7 +195,7 @@ class OwnWork(Cause):
         """Seconds per step that are saved without it; a late rank's excess is the straggler's."""
         times = breakdown.balanced_times
         if cls.ignores_longest_step:
-            most = max(times, key=lambda step: max(share.own[cls.kind] for share in step.ranks))
+            most = max(times, key=lambda step: max(step.own(cls.kind)))
             times = [step for step in times if step is not most]
         return length(times) - length(without_work(times, cls.kind))
 
@@ -203,11 +203,11 @@ class OwnWork(Cause):
     def whose(cls, breakdown: StepBreakdown) -> int | None:
         """The rank that does nearly all of this work; None if several do it."""
         times = breakdown.balanced_times
-        by_step = [[step.weight * s.own[cls.kind] for s in step.ranks] for step in times]
+        by_step = [[step.weight * seconds for seconds in step.own(cls.kind)] for step in times]
         totals = [sum(column) for column in zip(*by_step, strict=True)]
         most = max(range(len(totals)), key=totals.__getitem__)
         alone = len(totals) > 1 and totals[most] > SOLE_RANK_SHARE * sum(totals)
-        return breakdown.ranks[most].rank if alone else None
+        return breakdown.reports[most].rank if alone else None
 
 
 def percent(share: float) -> str:

@@ -1,6 +1,7 @@
 """Diagnose a run: its causes, the aspects that are fine, and what the evidence cannot decide."""
 
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 
 from course.core import CourseError, words
 from course.diagnostics.profiling.timeline import RankReport
@@ -38,7 +39,7 @@ class Diagnosis:
     @property
     def elsewhere(self) -> float | None:
         """The share of the ranks' cores that other programs used; None if that is unknown."""
-        return crowd.elsewhere(self.breakdown.ranks)
+        return crowd.elsewhere(self.breakdown.reports)
 
     @property
     def fine(self) -> list[str]:
@@ -58,16 +59,18 @@ class Diagnosis:
         return [name for name in names if name and name not in at_fault]
 
 
-def diagnose(ranks: list[RankReport]) -> Diagnosis:
+def diagnose(reports: list[RankReport]) -> Diagnosis:
     """Diagnose a run from the reports of its ranks; raises `CourseError` if they are too few."""
-    ranks = sorted(ranks, key=lambda rank: rank.rank)
-    _check_enough(ranks)
-    breakdown, unrecorded_s = StepBreakdown(ranks), 0.0
-    on_gpus = any(rank.device == "cuda" for rank in ranks)
-    blind = next((rank.gpu_unknown_because for rank in ranks if on_gpus and not rank.on_gpu), "")
+    reports = sorted(reports, key=lambda report: report.rank)
+    _check_enough(reports)
+    breakdown, unrecorded_s = StepBreakdown(reports), 0.0
+    on_gpus = any(report.device == "cuda" for report in reports)
+    blind = next(
+        (report.gpu_unknown_because for report in reports if on_gpus and not report.on_gpu), ""
+    )
     if on_gpus and not blind:
         unrecorded_s = breakdown.step_s
-        breakdown = StepBreakdown([replace(rank, steps=rank.on_gpu) for rank in ranks])
+        breakdown = StepBreakdown([replace(report, steps=report.on_gpu) for report in reports])
     ordered = _ordered(breakdown, blind)
     return Diagnosis(ordered, breakdown, blind, unrecorded_s, _undecided(breakdown, ordered, blind))
 
@@ -104,11 +107,11 @@ def _can_judge(detector: type[Cause], breakdown: StepBreakdown) -> bool:
     return not (detector.needs_all and breakdown.missing)
 
 
-def _check_enough(ranks: list[RankReport]) -> None:
-    report_files.require_ranks(ranks)
-    fewest = min(len(rank.steps) for rank in ranks)
+def _check_enough(reports: list[RankReport]) -> None:
+    report_files.require_ranks(reports)
+    fewest = min(len(report.steps) for report in reports)
     if fewest < MIN_STEPS:
-        least = min(ranks, key=lambda rank: rank.seen)
+        least = min(reports, key=lambda report: report.seen)
         seen = words.plural(least.seen, "training step")
         raise CourseError(
             f"Only {seen} of rank {least.rank} were seen, of which the first five are a warm-up: "
@@ -129,7 +132,7 @@ def _undecided(breakdown: StepBreakdown, causes: list[Cause], blind: str) -> lis
         ]
     questions = []
     if breakdown.missing:
-        numbers = [str(rank.rank) for rank in breakdown.ranks]
+        numbers = [str(report.rank) for report in breakdown.reports]
         questions.append(
             "which rank is late, and what messages take. Of "
             f"{words.plural(breakdown.expected, 'rank')} only {words.plural(len(numbers), 'rank')} "
@@ -145,7 +148,7 @@ def _undecided(breakdown: StepBreakdown, causes: list[Cause], blind: str) -> lis
         )
     pairs = mean(
         breakdown.times,
-        lambda step: sum(s.waits["messages"] for s in step.ranks) / len(step.ranks),
+        lambda step: fmean(rank_times.waits["messages"] for rank_times in step.ranks),
     )
     share = pairs / (breakdown.net_s + pairs)
     if share >= FAULT_SHARE:
@@ -164,7 +167,7 @@ def _undecided(breakdown: StepBreakdown, causes: list[Cause], blind: str) -> lis
             f"which of {pair[0].name} and {pair[1].name} is the larger: they are too near "
             "each other. Cure one and ask again."
         )
-    if breakdown.expected < breakdown.ranks[0].world:
+    if breakdown.expected < breakdown.reports[0].world:
         questions.append(
             "what the ranks of other machines do: only those of this one were watched."
         )

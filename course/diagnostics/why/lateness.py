@@ -33,14 +33,14 @@ def late(times: list[StepTimes]) -> Late | None:
     It need not be late in each step: it may validate in every tenth step. The step in which ranks
     differ most may be chance, so the other steps must show the same.
     """
-    ranks = range(len(times[0].ranks))
-    if len(ranks) < 2:
+    indices = range(len(times[0].ranks))
+    if len(indices) < 2:
         return None
     widest = max(times, key=lambda step: step.weight * step.spread())
     others = [step for step in times if step is not widest]
     if not any(step.weight for step in others):
         return None
-    index = max(ranks, key=lambda rank: mean(others, lambda step: step.ranks[rank].work))
+    index = max(indices, key=lambda index: mean(others, lambda step: step.work[index]))
     if _share_as_last(others, index) < STEADY_SHARE:
         return None
     excess = {kind: _excess_s(times, index, kind) for kind in OWN}
@@ -78,7 +78,7 @@ def late_in_turns(times: list[StepTimes]) -> LateInTurns | None:
 
 def _excess_s(times: list[StepTimes], index: int, kind: str) -> float:
     """The seconds by which a rank does more of a kind of work than the others."""
-    return mean(times, lambda step: step.ranks[index].own[kind] - step.others(index, kind))
+    return mean(times, lambda step: step.own(kind)[index] - step.others(index, kind))
 
 
 def _share_as_last(times: list[StepTimes], index: int) -> float:
@@ -87,6 +87,6 @@ def _share_as_last(times: list[StepTimes], index: int) -> float:
     for step in times:
         spread = step.weight * step.spread()
         whole += spread
-        if step.ranks[index].work >= max(mine.work for mine in step.ranks):
+        if step.work[index] >= max(step.work):
             as_last += spread
     return as_last / (whole or 1)

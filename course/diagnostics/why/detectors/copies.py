@@ -15,7 +15,7 @@ class Copies(OwnWork):
     @classmethod
     def is_judged(cls, breakdown: StepBreakdown) -> bool:
         """Whether a rank has a GPU."""
-        return any(rank.device == "cuda" for rank in breakdown.ranks)
+        return any(report.device == "cuda" for report in breakdown.reports)
 
     @property
     def cure(self) -> str:

@@ -49,7 +49,7 @@ class Input(OwnWork):
     @property
     def cure(self) -> str:
         """Depends on how the script loads, and on what it uses already."""
-        loader, first = self.breakdown.script.loader, self.breakdown.ranks[0]
+        loader, first = self.breakdown.script.loader, self.breakdown.reports[0]
         if loader is None:
             return (
                 "The batches come from an iterator of the script's own. Make it the data set of a "

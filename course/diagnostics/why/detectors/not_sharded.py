@@ -25,7 +25,7 @@ class NotSharded(Cause):
         """Compares the checksums of the samples that the ranks drew."""
         if breakdown.averages and sharding.draw_same_samples(breakdown):
             line = breakdown.line("input")
-            yield cls(breakdown, 1 - 1 / breakdown.ranks[0].world, line=line)
+            yield cls(breakdown, 1 - 1 / breakdown.reports[0].world, line=line)
 
     @classmethod
     def is_judged(cls, breakdown: StepBreakdown) -> bool:
@@ -35,7 +35,7 @@ class NotSharded(Cause):
     @property
     def effect(self) -> str:
         """A sentence on how much shorter an epoch becomes; a step becomes no shorter."""
-        world = self.breakdown.ranks[0].world
+        world = self.breakdown.reports[0].world
         return f"With shares of its own, an epoch takes {world} times fewer steps."
 
     @property

@@ -26,7 +26,7 @@ class Straggler(Cause):
         """Found for one late rank, or for ranks that are late in turns and must meet anyway."""
         late = breakdown.late
         if late:
-            rank = breakdown.ranks[late.index].rank
+            rank = breakdown.reports[late.index].rank
             line = breakdown.line(late.kind, index=late.index)
             yield cls(breakdown, late.gain_s / breakdown.net_s, rank, line, PARTS[late.kind])
         elif (in_turns := breakdown.late_in_turns) and not breakdown.meets_needlessly:
