@@ -8,7 +8,7 @@ from course.diagnostics.answers import output, text
 from course.diagnostics.finding import Finding
 from course.diagnostics.profiling import timeline
 from course.diagnostics.profiling.timeline import RankReport
-from course.diagnostics.why import devices, typical
+from course.diagnostics.why import devices, typical_step
 from course.diagnostics.why.cause import Cause
 from course.diagnostics.why.detectors.computing import Computing
 from course.diagnostics.why.diagnosis import diagnose
@@ -73,7 +73,7 @@ class WhyAnswer:
         from course.drawing import steps  # not needed in a terminal, and slow to import
 
         breakdown = self.diagnosis.breakdown
-        lanes = typical.lanes(breakdown)
+        lanes = typical_step.lanes(breakdown)
         title = text.title(self.diagnosis)
         if self.diagnosis.first and text.lost_s(self.diagnosis):
             title = title.replace("a step", f"the {words.duration(breakdown.net_s)} that count")
@@ -83,7 +83,7 @@ class WhyAnswer:
         ]
         whose = "the Python that feeds each GPU" if self.diagnosis.blind else "each rank"
         return steps.draw(
-            typical.plain(lanes),
+            typical_step.plain(lanes),
             f"{title[0].upper()}{title[1:]}",
             f"A typical step of {whose}; the mean step takes {words.duration(breakdown.step_s)}.",
             f"Of a step, {'; '.join(waits)}.",
@@ -99,7 +99,7 @@ class WhyAnswer:
             "net_s": round(self.net_s, 6),
             "elsewhere": None if elsewhere is None else round(elsewhere, 4),
             "undecided": self.diagnosis.undecided,
-            "lanes": typical.plain(typical.lanes(breakdown)),
+            "lanes": typical_step.plain(typical_step.lanes(breakdown)),
         }
 
     def __str__(self) -> str:

@@ -118,7 +118,7 @@ class Cause:
         return f"{self.name}{rank}{cost}"
 
     @property
-    def where(self) -> str:
+    def place(self) -> str:
         """The part of the step for a straggler, and the line for any other cause."""
         return self.step_part or self.line
 
@@ -168,7 +168,7 @@ class Cause:
             "cause": self.name,
             "rank": self.rank,
             "share": round(self.share, 4),
-            "where": self.where or None,
+            "where": self.place or None,
             "line": self.line or None,
             "lab": self.lab,
             "cure": self.cure,

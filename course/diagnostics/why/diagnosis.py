@@ -6,7 +6,7 @@ from statistics import fmean
 from course.core import CourseError, words
 from course.diagnostics.profiling.timeline import RankReport
 from course.diagnostics.watch import report_files
-from course.diagnostics.why import crowd, epoch_starts
+from course.diagnostics.why import crowded_machine, epoch_starts
 from course.diagnostics.why.cause import Cause, percent
 from course.diagnostics.why.detectors import DETECTORS
 from course.diagnostics.why.detectors.computing import Computing
@@ -39,7 +39,7 @@ class Diagnosis:
     @property
     def elsewhere(self) -> float | None:
         """The share of the ranks' cores that other programs used; None if that is unknown."""
-        return crowd.elsewhere(self.breakdown.reports)
+        return crowded_machine.elsewhere(self.breakdown.reports)
 
     @property
     def fine(self) -> list[str]:

@@ -22,7 +22,7 @@ from course.diagnostics.profiling.timeline import (
     Slice,
     TrainingStep,
 )
-from course.diagnostics.why import crowd, epochs, step_times
+from course.diagnostics.why import crowded_machine, epochs, step_times
 from course.diagnostics.why.lateness import Late, LateInTurns, late, late_in_turns
 from course.diagnostics.why.step_times import TRAFFIC, RankTimes, StepTimes
 from course.diagnostics.why.thresholds import MEETING_SHARE, STARVED
@@ -125,7 +125,7 @@ class StepBreakdown:
     @property
     def is_crowded(self) -> bool:
         """Whether a lack of cores may imitate a cause: ranks starved, or others used many cores."""
-        return self.is_starved or crowd.others_are_busy(self.reports)
+        return self.is_starved or crowded_machine.others_are_busy(self.reports)
 
     def mean_own(self, kind: str) -> float:
         """The time that one kind of work takes, as the mean over all ranks."""
