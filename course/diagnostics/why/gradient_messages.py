@@ -57,7 +57,7 @@ def is_of_split_layers(breakdown: StepBreakdown) -> bool:
     """
     messages = breakdown.collectives("gradients")
     sums = sum(slice_.seconds for slice_ in messages if is_sum_in_forward(slice_))
-    return 4 * sums > sum(slice_.seconds for slice_ in messages)
+    return 2 * sums > sum(slice_.seconds for slice_ in messages) / 2
 
 
 def gathers(breakdown: StepBreakdown) -> list[Slice]:

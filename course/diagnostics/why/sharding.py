@@ -5,7 +5,12 @@ from statistics import fmean
 
 from course.diagnostics.profiling.timeline import RankReport
 from course.diagnostics.why.step_breakdown import StepBreakdown
-from course.diagnostics.why.thresholds import MIN_SHARED_SAMPLES, SAME_BATCHES
+from course.diagnostics.why.thresholds import (
+    DISTINCT_SHARE,
+    MIN_SHARED_SAMPLES,
+    SAME_BATCHES,
+    SHARED_SHARE,
+)
 from course.diagnostics.why.traffic import is_sum_in_forward
 
 
@@ -22,7 +27,7 @@ def draw_same_samples(breakdown: StepBreakdown) -> bool | None:
     drawn = [[step.rows for step in breakdown.of_rank(report)] for report in breakdown.reports]
     if not all(any(rows) for rows in drawn):
         return None
-    if any(len(set(rows)) < len(rows) / 2 for steps in drawn for rows in steps):
+    if any(len(set(rows)) < DISTINCT_SHARE * len(rows) for steps in drawn for rows in steps):
         return None  # many samples have the same data
     chosen = all(any(step.indices for step in report.steps) for report in breakdown.reports)
     if _draw_same_batches(breakdown, "rows"):
@@ -65,7 +70,9 @@ def _draw_from_all(one: RankReport, other: RankReport, field: str) -> bool:
     mine, theirs = _samples_of_epoch(one, field), _samples_of_epoch(other, field)
     size = one.dataset_size
     expected = len(mine) * len(theirs) / max(size, 1)
-    return size > 0 and expected >= MIN_SHARED_SAMPLES and len(mine & theirs) >= expected / 2
+    if not size or expected < MIN_SHARED_SAMPLES:
+        return False
+    return len(mine & theirs) >= SHARED_SHARE * expected
 
 
 def _samples_of_epoch(report: RankReport, field: str) -> set[int]:
