@@ -103,7 +103,7 @@ def test_what_a_profiler_records_becomes_the_verdict(tmp_path: Path) -> None:
     first = answer.causes[0]
     assert (first.name, first.rank) == ("copies", None)
     # Not by the answer's share: on a busy machine it also reports that one rank's steps are longer.
-    for rank in answer.diagnosis.breakdown.ranks:
+    for rank in answer.diagnosis.breakdown.reports:
         lasts = Counter()
         for slice_ in (slice_ for step in rank.on_gpu for slice_ in step.slices):
             lasts[slice_.kind] += slice_.end - slice_.start

@@ -79,6 +79,18 @@ PLANTED = [
     Run("why/plants/idle", "past", "idle DDP", None, "idle.py", first=False),
     Run("why/plants/by_hand", "straggler in forward", "straggler", 1, "forward", ranks=4),
 ]
+# By the fault of on_gpus.py: the first cause, the rank to blame, and its least share of a step.
+ON_A_GPU = {
+    "healthy": ("computing", None, 0.7),
+    "copies": ("copies", None, 0.2),
+    "straggler computes": ("straggler", 1, 0.3),
+    "straggler in backward": ("straggler", 1, 0.3),
+    "bandwidth": ("bandwidth", None, 0.7),
+    "saving": ("saving", 0, 0.7),
+    "not sharded": ("not sharded", None, 0.5),
+    "buffers": ("buffers", None, 0.4),
+    "input": ("input", None, 0.5),
+}
 # Scripts as others write them, and the labs' own.
 OTHERS = [
     Run("why/strangers/iterator", "", "input", None, "iterator.py"),
@@ -134,7 +146,7 @@ RUNS = [*PLANTED, *OTHERS, *CURES, *RIGHT]
 def is_right(run: Run, answer: WhyAnswer) -> bool:
     """Whether an answer has the cause that the run must have, at its place and rank."""
     return any(
-        (cause.name, cause.rank) == (run.cause, run.rank) and cause.where.startswith(run.where)
+        (cause.name, cause.rank) == (run.cause, run.rank) and cause.place.startswith(run.where)
         for cause in answer.causes[: 1 if run.first else None]
     )
 

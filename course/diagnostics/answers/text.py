@@ -41,7 +41,7 @@ def _whose_cores(diagnosis: Diagnosis) -> str:
             f"Other programs had {percent(others)} of the ranks' cores: that is what "
             "makes it long. Close them, or give the ranks cores of their own, and ask again"
         )
-    first = diagnosis.breakdown.ranks[0]
+    first = diagnosis.breakdown.reports[0]
     return (
         f"There are {words.plural(first.local, 'rank')} and {words.plural(first.cores, 'core')}: "
         "ask again with a core for each thread"
@@ -60,7 +60,7 @@ def _causes(diagnosis: Diagnosis) -> list[str]:
         lines.append(_cure(first))
     if costs := [cause for cause in rest if cause.share]:
         lines.append(f"Also seen: {'; '.join(map(_in_short, costs))}.")
-        if isinstance(first, Computing) and costs[0].share >= SHOWN_SHARE:
+        if isinstance(first, Computing):
             lines.append(_cure(costs[0]))
     lines += [f"Also seen: {cause.says} {cause.cure}" for cause in rest if not cause.share]
     if diagnosis.fine:
@@ -71,12 +71,12 @@ def _causes(diagnosis: Diagnosis) -> list[str]:
 
 
 def _about_computing(computing: Computing, rest: list[Cause]) -> str:
-    if any(cause.share >= SHOWN_SHARE for cause in rest):
+    if any(cause.share or cause.cost_is_partial for cause in rest):
         if computing.share < MOSTLY:
-            return "No fault costs much. The other costs follow."
+            return "No fault is seen to cost much. The other costs follow."
         return "The ranks compute most of the time; what else costs something follows."
     if computing.is_nearly_all:
-        verdict = "Nothing is wrong" if all(cause.share for cause in rest) else "No time is lost"
+        verdict = "No time is lost" if rest else "Nothing is wrong"
         return f"{verdict}: the ranks compute nearly all the time."
     return "No single cause costs much."
 
@@ -94,7 +94,7 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
     """Sentences on the steps behind the figures, and on what may have distorted them."""
     breakdown = diagnosis.breakdown
     steps = words.plural(len(breakdown.times), "step")
-    ranks = words.plural(len(breakdown.ranks), "rank")
+    ranks = words.plural(len(breakdown.reports), "rank")
     if breakdown.missing:
         ranks += f" of {breakdown.expected}"
     lines = [

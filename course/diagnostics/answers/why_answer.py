@@ -8,7 +8,7 @@ from course.diagnostics.answers import output, text
 from course.diagnostics.finding import Finding
 from course.diagnostics.profiling import timeline
 from course.diagnostics.profiling.timeline import RankReport
-from course.diagnostics.why import devices, typical
+from course.diagnostics.why import devices, typical_step
 from course.diagnostics.why.cause import Cause
 from course.diagnostics.why.detectors.computing import Computing
 from course.diagnostics.why.diagnosis import diagnose
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 def reports(folder: Path) -> list[RankReport]:
     """Read what the ranks have reported to a folder so far."""
-    ranks = [timeline.read(path) for path in sorted(folder.glob("rank*.json"))]
-    for rank in ranks:
-        devices.see(rank, folder / f"gpu{rank.rank}.json")
-    return ranks
+    rank_reports = [timeline.read(path) for path in sorted(folder.glob("rank*.json"))]
+    for report in rank_reports:
+        devices.see(report, folder / f"gpu{report.rank}.json")
+    return rank_reports
 
 
 def why_answer(folder: Path) -> "WhyAnswer | None":
@@ -31,8 +31,8 @@ def why_answer(folder: Path) -> "WhyAnswer | None":
 
     Raises `CourseError` if the reports are too few to judge by.
     """
-    ranks = reports(folder)
-    return WhyAnswer(ranks) if ranks else None
+    rank_reports = reports(folder)
+    return WhyAnswer(rank_reports) if rank_reports else None
 
 
 def why_of_run(run: "Run", folder: Path) -> "WhyAnswer | None":
@@ -49,8 +49,8 @@ class WhyAnswer:
     Raises `CourseError` if the reports are too few to judge by.
     """
 
-    def __init__(self, ranks: list[RankReport]) -> None:
-        self.diagnosis = diagnose(ranks)
+    def __init__(self, rank_reports: list[RankReport]) -> None:
+        self.diagnosis = diagnose(rank_reports)
 
     @property
     def causes(self) -> list[Cause]:
@@ -73,7 +73,7 @@ class WhyAnswer:
         from course.drawing import steps  # not needed in a terminal, and slow to import
 
         breakdown = self.diagnosis.breakdown
-        lanes = typical.lanes(breakdown)
+        lanes = typical_step.lanes(breakdown)
         title = text.title(self.diagnosis)
         if self.diagnosis.first and text.lost_s(self.diagnosis):
             title = title.replace("a step", f"the {words.duration(breakdown.net_s)} that count")
@@ -83,7 +83,7 @@ class WhyAnswer:
         ]
         whose = "the Python that feeds each GPU" if self.diagnosis.blind else "each rank"
         return steps.draw(
-            typical.plain(lanes),
+            typical_step.plain(lanes),
             f"{title[0].upper()}{title[1:]}",
             f"A typical step of {whose}; the mean step takes {words.duration(breakdown.step_s)}.",
             f"Of a step, {'; '.join(waits)}.",
@@ -94,12 +94,12 @@ class WhyAnswer:
         breakdown, elsewhere = self.diagnosis.breakdown, self.diagnosis.elsewhere
         return {
             "causes": [cause.plain() for cause in self.causes],
-            "ranks": [rank.rank for rank in breakdown.ranks],
+            "ranks": [report.rank for report in breakdown.reports],
             "step_s": round(breakdown.step_s, 6),
             "net_s": round(self.net_s, 6),
             "elsewhere": None if elsewhere is None else round(elsewhere, 4),
             "undecided": self.diagnosis.undecided,
-            "lanes": typical.plain(typical.lanes(breakdown)),
+            "lanes": typical_step.plain(typical_step.lanes(breakdown)),
         }
 
     def __str__(self) -> str:

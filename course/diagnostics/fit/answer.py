@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from course.core import words
 from course.diagnostics.answers import output
 from course.diagnostics.fit import command
-from course.diagnostics.fit.client import Client, NotFollowed, Rehearsal, open_client
+from course.diagnostics.fit.client import Client, NotFollowed, Rehearsal, Setup, open_client
 from course.diagnostics.fit.result import Advice, FitResult, RehearsedRun
 
 if TYPE_CHECKING:
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 SMALLER = 3  # smaller batches to try at most, each half of the one before
 LARGER = 2  # rehearsals at most to confirm the largest batch that fits
-MODEL_CHANGES = {
+ADVISED_CHANGES = {
     "autocast": "bfloat16 autocast around the model's forward pass",
     "checkpoint": "activation checkpointing of the repeated layers",
     "shard": "fully_shard by layers over {} in place of DDP",
 }
-OFFLOAD = "offload"
+OFFLOAD, MORE_GPUS = "offload", "more GPUs"
 
 Trial = tuple[Advice, dict[str, object]]  # what was tried, and the changes of its rehearsal
 
@@ -48,14 +48,14 @@ class FitAnswer(FitResult):
 def fit_answer(args: argparse.Namespace) -> FitAnswer:
     """Rehearse the command, and answer where it fits; raises `CourseError` if that fails."""
     with open_client(command.script(args.command)) as client:
-        result = answer(client, args.gpus, args.memory)
+        result = advise(client, args.gpus, args.memory)
     result.one_gpu_s = args.step_ms and args.step_ms / 1000
     if args.json:
         output.write(args.json, "fit", args.command, [], **result.plain())
     return result
 
 
-def answer(client: Client, gpus: Sequence[int], memory: Sequence[int]) -> FitAnswer:
+def advise(client: Client, gpus: Sequence[int], memory: Sequence[int]) -> FitAnswer:
     """Rehearse with each number of GPUs, and with changes if it does not fit on all.
 
     `memory` has the sizes of a GPU in bytes. Raises `NotFollowed` if a rehearsal fails.
@@ -66,13 +66,13 @@ def answer(client: Client, gpus: Sequence[int], memory: Sequence[int]) -> FitAns
             raise outcome
         rehearsals.append(outcome)
     runs = [RehearsedRun(rehearsal, size) for rehearsal in rehearsals for size in sorted(memory)]
-    answer = FitAnswer(runs)
+    result = FitAnswer(runs)
     missing = [run for run in runs if not run.fits]
     if missing:
-        answer.target = max(missing, key=lambda run: (run.rehearsal.ranks, run.memory))
-        answer.advice = _advice(client, answer.target, runs)
-    answer.largest = _largest(client, answer.target or runs[-1])
-    return answer
+        result.target = max(missing, key=lambda run: (run.rehearsal.ranks, run.memory))
+        result.advice = _advice(client, result.target, runs)
+    result.largest = _largest(client, result.target or runs[-1])
+    return result
 
 
 def _advice(client: Client, target: RehearsedRun, runs: Sequence[RehearsedRun]) -> list[Advice]:
@@ -96,18 +96,19 @@ def _single_changes(
             if run.fits:
                 break
     more = [run for run in runs if run.rehearsal.ranks > ranks and run.memory == memory]
-    setups = [(ranks, {name: True}) for name in (*MODEL_CHANGES, OFFLOAD)]
-    setups += [] if more else [(2 * ranks, {})]
-    outcomes = client.rehearse_all(setups)
-    for (name, do), rehearsal in zip(MODEL_CHANGES.items(), outcomes, strict=False):
+    setups: dict[str, Setup] = {name: (ranks, {name: True}) for name in (*ADVISED_CHANGES, OFFLOAD)}
+    setups |= {} if more else {MORE_GPUS: (2 * ranks, {})}
+    outcomes = dict(zip(setups, client.rehearse_all(list(setups.values())), strict=True))
+    for name, do in ADVISED_CHANGES.items():
+        rehearsal = outcomes[name]
         if isinstance(rehearsal, Rehearsal) and name in rehearsal.applied_changes:
             do = do.format(words.plural(ranks, "GPU"))
             yield Advice(do, RehearsedRun(rehearsal, memory).peak), {name: True}
-    if not more and isinstance(outcomes[-1], Rehearsal):
-        more = [RehearsedRun(outcomes[-1], memory)]
+    if isinstance(rehearsal := outcomes.get(MORE_GPUS), Rehearsal):
+        more = [RehearsedRun(rehearsal, memory)]
     if more and more[0].peak < target.peak:
         yield Advice(words.plural(more[0].rehearsal.ranks, "GPU"), more[0].peak), {}
-    offload = outcomes[len(MODEL_CHANGES)]
+    offload = outcomes[OFFLOAD]
     if (
         isinstance(offload, Rehearsal)
         and OFFLOAD in offload.applied_changes

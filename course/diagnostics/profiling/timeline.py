@@ -140,7 +140,7 @@ class Ddp:
 
 @dataclass
 class ScriptFeatures:
-    """What a script uses already: no cure offers it, and it may rule a cure out."""
+    """What a script uses already: no cure offers it; it rules a cure out, or a cure removes it."""
 
     framework: str = ""  # "accelerate" or "Trainer", if one of them takes the steps
     optimizer: str = ""  # its class

@@ -10,6 +10,7 @@ from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
 from course.diagnostics.right.rules import RULES
 from course.diagnostics.right.table import NOT_SEEN, Row
+from course.diagnostics.watch import report_files
 
 # A finding is left out if there is also a finding of one of the causes that explain it.
 EXPLAINED_BY = {
@@ -85,20 +86,9 @@ def _sort_key(finding: Finding) -> tuple[bool, int]:
 
 def require_all_reports(ranks: Sequence[TrainingReport]) -> None:
     """Raise `CourseError` if a rank's report is missing, or if there is nothing to compare."""
-    if not ranks:
-        raise CourseError("No rank came to its end, so nothing was seen of any step.")
+    report_files.require_ranks(ranks)
     world = max(rank.world for rank in ranks)
-    if world < 2:
-        raise CourseError(
-            "This was one process, so there is nothing to compare. Start at least two, with "
-            "torchrun --nproc-per-node 2."
-        )
     if len(ranks) < world:
         raise CourseError(
             f"{len(ranks)} of {world} ranks have reported, and `right` compares all of them."
-        )
-    if not all(rank.backend for rank in ranks):
-        raise CourseError(
-            "The script never called torch.distributed.init_process_group: its ranks know nothing "
-            "of one another, so nothing ties them."
         )

@@ -2,9 +2,12 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
+
+from course.core import CourseError
 
 
 class RankFacts(Protocol):
@@ -44,6 +47,22 @@ def write(report: RankFacts, folder: Path) -> None:
     part = path.with_suffix(".part")
     part.write_text(json.dumps(asdict(report)))
     part.replace(path)
+
+
+def require_ranks(reports: Sequence[RankFacts]) -> None:
+    """Raise `CourseError` if there are no reports, or if they are not of ranks of one run."""
+    if not reports:
+        raise CourseError("No rank came to its end, so nothing was seen of any step.")
+    if max(report.world for report in reports) < 2:
+        raise CourseError(
+            "This was one process, so there is nothing to compare. Start at least two, with "
+            "torchrun --nproc-per-node 2."
+        )
+    if not all(report.backend for report in reports):
+        raise CourseError(
+            "The script never called torch.distributed.init_process_group, so its ranks know "
+            "nothing of one another."
+        )
 
 
 def all_have_reported(folder: Path, everywhere: bool = False) -> bool:

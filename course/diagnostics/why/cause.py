@@ -12,6 +12,7 @@ from course.diagnostics.why.thresholds import (
     CROWDED_FAULT_SHARE,
     FAULT_S,
     FAULT_SHARE,
+    SHOWN_SHARE,
     SOLE_RANK_SHARE,
 )
 
@@ -23,7 +24,8 @@ class Cause:
     Each subclass is the detector of one cause, with its name, its evidence and its cure. An
     instance is that cause as it was found in a run.
 
-    `share` is the share of a step that a cure would save at most, 0 if the cause costs no time.
+    `share` is the share of a step that a cure would save at most, 0 if the cause costs no time. If
+    `cost_is_partial`, `share` is only what is seen of its cost, and 0 if nothing of it is seen.
     `rank` is the rank to blame, None if several are. `line` is the user's line, "" if none is
     known. `step_part` is the part of the step in which a straggler is late, "" for any other cause.
     """
@@ -38,11 +40,12 @@ class Cause:
     info: ClassVar[CauseInfo]
     aspect: ClassVar[str] = ""  # what it examines; called fine if no cause of this aspect is there
     is_fact: ClassVar[bool] = False  # it is true whatever the times are, and must be cured first
-    is_always_shown: ClassVar[bool] = False  # however small its visible share is
+    cost_is_partial: ClassVar[bool] = False  # only a part of its cost is seen, or nothing
+    question: ClassVar[str] = ""  # what remains undecided of it, and how to decide that
     is_tradeoff: ClassVar[bool] = False  # the script chose it to gain something: never a fault
     threshold: ClassVar[float] = FAULT_SHARE  # the least share of a step that makes it a fault
     needs_cores: ClassVar[bool] = False  # a crowded machine can imitate it, even without workers
-    needs_all: ClassVar[bool] = False  # it compares ranks, so all must have reported
+    needs_all: ClassVar[bool] = True  # it compares ranks, so all must have reported
 
     def __init_subclass__(cls) -> None:
         if "info" in vars(cls):
@@ -54,9 +57,12 @@ class Cause:
         raise NotImplementedError
 
     @classmethod
-    def is_absent(cls, breakdown: StepBreakdown) -> bool:
-        """Whether the cause cannot occur in this run; its aspect is then not called fine."""
-        return False
+    def is_judged(cls, breakdown: StepBreakdown) -> bool:
+        """Whether it could occur in this run, and the evidence decides whether it did.
+
+        If not, its aspect is not called fine.
+        """
+        return True
 
     @property
     def seen(self) -> str:
@@ -84,6 +90,11 @@ class Cause:
         return False
 
     @property
+    def is_shown(self) -> bool:
+        """Whether it is worth naming: it costs enough, it costs no time, or its cost is unknown."""
+        return self.share >= SHOWN_SHARE or not self.share or self.cost_is_partial
+
+    @property
     def is_fault(self) -> bool:
         """Whether it costs enough to come first, and to count as a fault rather than a note.
 
@@ -107,7 +118,7 @@ class Cause:
         return f"{self.name}{rank}{cost}"
 
     @property
-    def where(self) -> str:
+    def place(self) -> str:
         """The part of the step for a straggler, and the line for any other cause."""
         return self.step_part or self.line
 
@@ -120,8 +131,12 @@ class Cause:
         return ", ".join(filter(None, [part, f"at {self.line}" if self.line else ""]))
 
     @property
-    def gain(self) -> str:
-        """A sentence on how long a step would take without the cause."""
+    def effect(self) -> str:
+        """A sentence on how long a step would take without the cause, as far as that is known."""
+        if self.cost_is_partial:
+            return "This is what is seen of it at the least." if self.share else ""
+        if not self.share:
+            return ""
         whole = self.breakdown.net_s
         short, times = whole * (1 - self.share), 1 / max(1e-3, 1 - self.share)
         return (
@@ -133,7 +148,7 @@ class Cause:
     def says(self) -> str:
         """The cause, where it is and what it costs: the whole text except the cure."""
         head = ", ".join(filter(None, [self.title, self.location]))
-        return f"{head}. {self.seen[0].upper()}{self.seen[1:]}. {self.gain}".strip()
+        return f"{head}. {self.seen[0].upper()}{self.seen[1:]}. {self.effect}".strip()
 
     @property
     def finding(self) -> Finding:
@@ -153,7 +168,7 @@ class Cause:
             "cause": self.name,
             "rank": self.rank,
             "share": round(self.share, 4),
-            "where": self.where or None,
+            "where": self.place or None,
             "line": self.line or None,
             "lab": self.lab,
             "cure": self.cure,
@@ -163,23 +178,24 @@ class Cause:
 class OwnWork(Cause):
     """A cause that is one `kind` of the ranks' own work, and costs what steps save without it."""
 
+    needs_all = False
     kind: ClassVar[str]
-    is_chance_once: ClassVar[bool] = False  # leave out the step with most of it, as chance
+    ignores_longest_step: ClassVar[bool] = False  # leave out the step with most of it, as chance
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Yield the cause if a step would be shorter without this work."""
-        gain = cls.gain_s(breakdown)
-        if gain > 0:
+        gain_s = cls.gain_s(breakdown)
+        if gain_s > 0:
             line = breakdown.line(cls.kind)
-            yield cls(breakdown, gain / breakdown.net_s, cls.whose(breakdown), line)
+            yield cls(breakdown, gain_s / breakdown.net_s, cls.whose(breakdown), line)
 
     @classmethod
     def gain_s(cls, breakdown: StepBreakdown) -> float:
         """Seconds per step that are saved without it; a late rank's excess is the straggler's."""
         times = breakdown.balanced_times
-        if cls.is_chance_once:
-            most = max(times, key=lambda step: max(share.own[cls.kind] for share in step.ranks))
+        if cls.ignores_longest_step:
+            most = max(times, key=lambda step: max(step.own(cls.kind)))
             times = [step for step in times if step is not most]
         return length(times) - length(without_work(times, cls.kind))
 
@@ -187,11 +203,11 @@ class OwnWork(Cause):
     def whose(cls, breakdown: StepBreakdown) -> int | None:
         """The rank that does nearly all of this work; None if several do it."""
         times = breakdown.balanced_times
-        by_step = [[step.weight * s.own[cls.kind] for s in step.ranks] for step in times]
+        by_step = [[step.weight * seconds for seconds in step.own(cls.kind)] for step in times]
         totals = [sum(column) for column in zip(*by_step, strict=True)]
         most = max(range(len(totals)), key=totals.__getitem__)
         alone = len(totals) > 1 and totals[most] > SOLE_RANK_SHARE * sum(totals)
-        return breakdown.ranks[most].rank if alone else None
+        return breakdown.reports[most].rank if alone else None
 
 
 def percent(share: float) -> str:

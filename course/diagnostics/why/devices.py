@@ -30,29 +30,29 @@ from course.diagnostics.why.thresholds import MIN_STEPS
 GpuInterval = tuple[float, float, traces.Activity | None]
 
 
-def see(rank: RankReport, trace: Path) -> None:
+def see(report: RankReport, trace: Path) -> None:
     """Add the GPU's slices in the recorded steps to a rank's report, or why they are unknown."""
-    if rank.device != "cuda" or rank.gpu_unknown_because:
+    if report.device != "cuda" or report.gpu_unknown_because:
         return
     try:
         activities = [
             replace(
                 activity,
-                start=activity.start + rank.clock_offset,
-                end=activity.end + rank.clock_offset,
-                launched=activity.launched + rank.clock_offset,
+                start=activity.start + report.clock_offset,
+                end=activity.end + report.clock_offset,
+                launched=activity.launched + report.clock_offset,
             )
             for activity in traces.activities(trace)
         ]
     except CourseError as error:
-        rank.gpu_unknown_because = f"torch.profiler's record cannot be read: {error}"
+        report.gpu_unknown_because = f"torch.profiler's record cannot be read: {error}"
         return
     if not activities:
-        rank.gpu_unknown_because = NOTHING
-    elif len(rank.recorded) <= MIN_STEPS:
-        rank.gpu_unknown_because = TOO_SHORT
+        report.gpu_unknown_because = NOTHING
+    elif len(report.recorded) <= MIN_STEPS:
+        report.gpu_unknown_because = TOO_SHORT
     else:
-        rank.on_gpu = steps(activities, rank.recorded)
+        report.on_gpu = steps(activities, report.recorded)
 
 
 def steps(activities: list[traces.Activity], host: list[TrainingStep]) -> list[TrainingStep]:
@@ -68,9 +68,9 @@ def steps(activities: list[traces.Activity], host: list[TrainingStep]) -> list[T
         inside = [
             activity for activity in activities if activity.start < end and start < activity.end
         ]
-        mine = _merged(_slices(_gpu_intervals(inside, start, end), slices))
-        own.append(replace(step, start=start, end=end, slices=mine, passes=[]))
-        own[-1].passes = _passes(inside, mine, step.passes)
+        own_slices = _merged(_slices(_gpu_intervals(inside, start, end), slices))
+        passes = _passes(inside, own_slices, step.passes)
+        own.append(replace(step, start=start, end=end, slices=own_slices, passes=passes))
     return own
 
 
@@ -97,11 +97,11 @@ def _gpu_intervals(
         if time > moment:
             yield moment, time, next((stack[-1] for stack in running if stack), None)
             moment = time
-        mine = running[1 if activity.is_message else 2 if activity.is_copy else 0]
+        stack = running[1 if activity.is_message else 2 if activity.is_copy else 0]
         if begins:
-            mine.append(activity)
+            stack.append(activity)
         else:
-            mine.remove(activity)
+            stack.remove(activity)
     if end > moment:
         yield moment, end, None
 

@@ -1,16 +1,18 @@
 """Diagnose a run: its causes, the aspects that are fine, and what the evidence cannot decide."""
 
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 
 from course.core import CourseError, words
 from course.diagnostics.profiling.timeline import RankReport
-from course.diagnostics.why import crowd, epoch_starts
+from course.diagnostics.watch import report_files
+from course.diagnostics.why import crowded_machine, epoch_starts
 from course.diagnostics.why.cause import Cause, percent
 from course.diagnostics.why.detectors import DETECTORS
 from course.diagnostics.why.detectors.computing import Computing
 from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.step_times import mean
-from course.diagnostics.why.thresholds import CLEARLY_LARGER, FAULT_SHARE, MIN_STEPS, SHOWN_SHARE
+from course.diagnostics.why.thresholds import CLEARLY_LARGER, FAULT_SHARE, MIN_STEPS
 
 
 @dataclass
@@ -37,7 +39,7 @@ class Diagnosis:
     @property
     def elsewhere(self) -> float | None:
         """The share of the ranks' cores that other programs used; None if that is unknown."""
-        return crowd.elsewhere(self.breakdown.ranks)
+        return crowded_machine.elsewhere(self.breakdown.reports)
 
     @property
     def fine(self) -> list[str]:
@@ -52,21 +54,23 @@ class Diagnosis:
         names = dict.fromkeys(
             detector.aspect
             for detector in DETECTORS
-            if _can_judge(detector, self.breakdown) and not detector.is_absent(self.breakdown)
+            if _can_judge(detector, self.breakdown) and detector.is_judged(self.breakdown)
         )
         return [name for name in names if name and name not in at_fault]
 
 
-def diagnose(ranks: list[RankReport]) -> Diagnosis:
+def diagnose(reports: list[RankReport]) -> Diagnosis:
     """Diagnose a run from the reports of its ranks; raises `CourseError` if they are too few."""
-    ranks = sorted(ranks, key=lambda rank: rank.rank)
-    _check_enough(ranks)
-    breakdown, unrecorded_s = StepBreakdown(ranks), 0.0
-    on_gpus = any(rank.device == "cuda" for rank in ranks)
-    blind = next((rank.gpu_unknown_because for rank in ranks if on_gpus and not rank.on_gpu), "")
+    reports = sorted(reports, key=lambda report: report.rank)
+    _check_enough(reports)
+    breakdown, unrecorded_s = StepBreakdown(reports), 0.0
+    on_gpus = any(report.device == "cuda" for report in reports)
+    blind = next(
+        (report.gpu_unknown_because for report in reports if on_gpus and not report.on_gpu), ""
+    )
     if on_gpus and not blind:
         unrecorded_s = breakdown.step_s
-        breakdown = StepBreakdown([replace(rank, steps=rank.on_gpu) for rank in ranks])
+        breakdown = StepBreakdown([replace(report, steps=report.on_gpu) for report in reports])
     ordered = _ordered(breakdown, blind)
     return Diagnosis(ordered, breakdown, blind, unrecorded_s, _undecided(breakdown, ordered, blind))
 
@@ -86,7 +90,7 @@ def _ordered(breakdown: StepBreakdown, blind: str) -> list[Cause]:
     ]
     if blind:
         return causes
-    causes = [cause for cause in causes if cause.share >= SHOWN_SHARE or cause.is_always_shown]
+    causes = [cause for cause in causes if cause.is_shown]
     causes.sort(key=_sort_key)
     if not any(cause.is_fault for cause in causes):
         causes[:0] = Computing.evidence(breakdown)
@@ -95,7 +99,7 @@ def _ordered(breakdown: StepBreakdown, blind: str) -> list[Cause]:
 
 def _sort_key(cause: Cause) -> tuple[bool, bool, float]:
     """Facts first, then by cost; a cost counts 1.5 times if only a part of it is visible."""
-    weight = CLEARLY_LARGER if cause.is_always_shown else 1.0
+    weight = CLEARLY_LARGER if cause.cost_is_partial else 1.0
     return not (cause.is_fact and cause.is_fault), not cause.is_fault, -weight * cause.share
 
 
@@ -103,23 +107,11 @@ def _can_judge(detector: type[Cause], breakdown: StepBreakdown) -> bool:
     return not (detector.needs_all and breakdown.missing)
 
 
-def _check_enough(ranks: list[RankReport]) -> None:
-    if not ranks:
-        raise CourseError("No rank came to its end, so nothing was seen of any step.")
-    first = ranks[0]
-    if first.world < 2:
-        raise CourseError(
-            "This was one process: `why` asks why several ranks are slow. "
-            "Start at least two, with torchrun --nproc-per-node 2."
-        )
-    if not all(rank.backend for rank in ranks):
-        raise CourseError(
-            "The script never called torch.distributed.init_process_group: "
-            "its ranks know nothing of one another, and `why` watches torch.distributed alone."
-        )
-    fewest = min(len(rank.steps) for rank in ranks)
+def _check_enough(reports: list[RankReport]) -> None:
+    report_files.require_ranks(reports)
+    fewest = min(len(report.steps) for report in reports)
     if fewest < MIN_STEPS:
-        least = min(ranks, key=lambda rank: rank.seen)
+        least = min(reports, key=lambda report: report.seen)
         seen = words.plural(least.seen, "training step")
         raise CourseError(
             f"Only {seen} of rank {least.rank} were seen, of which the first five are a warm-up: "
@@ -130,15 +122,17 @@ def _check_enough(ranks: list[RankReport]) -> None:
 
 def _undecided(breakdown: StepBreakdown, causes: list[Cause], blind: str) -> list[str]:
     """Sentences on the questions that remain open, and on how to decide them."""
+    of_causes = [cause.question for cause in causes if cause.question]
     if blind:
         return [
             f"where the time of a step goes. The ranks compute on GPUs, and {blind}. What was seen "
             "is the Python that feeds the GPUs; it runs ahead of them, so its times tell nothing. "
-            "Lab 03b records a GPU itself."
+            "Lab 03b records a GPU itself.",
+            *of_causes,
         ]
     questions = []
     if breakdown.missing:
-        numbers = [str(rank.rank) for rank in breakdown.ranks]
+        numbers = [str(report.rank) for report in breakdown.reports]
         questions.append(
             "which rank is late, and what messages take. Of "
             f"{words.plural(breakdown.expected, 'rank')} only {words.plural(len(numbers), 'rank')} "
@@ -154,7 +148,7 @@ def _undecided(breakdown: StepBreakdown, causes: list[Cause], blind: str) -> lis
         )
     pairs = mean(
         breakdown.times,
-        lambda step: sum(s.waits["messages"] for s in step.ranks) / len(step.ranks),
+        lambda step: fmean(rank_times.waits["messages"] for rank_times in step.ranks),
     )
     share = pairs / (breakdown.net_s + pairs)
     if share >= FAULT_SHARE:
@@ -167,17 +161,13 @@ def _undecided(breakdown: StepBreakdown, causes: list[Cause], blind: str) -> lis
             "what a free machine would show: for most of a step ranks waited for a core, and how "
             "much of the messages' time was such waiting can only be estimated."
         )
-    if any(ddp.finds_unused for ddp in breakdown.ddp):
-        questions.append(
-            "how much the search for unused parameters takes in all: a part of it is inside the "
-            "backward pass. Run once without find_unused_parameters=True and compare."
-        )
+    questions += of_causes
     if pair := _too_close(causes):
         questions.append(
             f"which of {pair[0].name} and {pair[1].name} is the larger: they are too near "
             "each other. Cure one and ask again."
         )
-    if breakdown.expected < breakdown.ranks[0].world:
+    if breakdown.expected < breakdown.reports[0].world:
         questions.append(
             "what the ranks of other machines do: only those of this one were watched."
         )
@@ -192,6 +182,6 @@ def _too_close(causes: list[Cause]) -> list[Cause]:
     first, second = faults[:2]
     if not first.is_fault or isinstance(first, Computing):
         return []
-    if first.is_fact or first.is_always_shown or first.share >= CLEARLY_LARGER * second.share:
+    if first.is_fact or first.cost_is_partial or first.share >= CLEARLY_LARGER * second.share:
         return []
     return [first, second]

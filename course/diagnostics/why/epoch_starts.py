@@ -36,7 +36,7 @@ def compare(breakdown: StepBreakdown) -> EpochStart | None:
     Returns None if no epoch began in the steps that count, or if its length is unknown.
     """
     first, others = _split_steps(breakdown)
-    steps = epochs.steps_per_epoch(breakdown.ranks)
+    steps = epochs.steps_per_epoch(breakdown.reports)
     if not first or not others or steps <= 1:
         return None
     return EpochStart(steps, length(first), length(others))
@@ -47,7 +47,7 @@ def share_of(breakdown: StepBreakdown, kind: str) -> float:
 
     def seconds(times: list[StepTimes]) -> float:
         weight = sum(step.weight for step in times)
-        return weight * mean(times, lambda step: max(s.own[kind] for s in step.ranks))
+        return weight * mean(times, lambda step: max(step.own(kind)))
 
     first, others = _split_steps(breakdown)
     if not first:
@@ -58,7 +58,7 @@ def share_of(breakdown: StepBreakdown, kind: str) -> float:
 
 def _split_steps(breakdown: StepBreakdown) -> tuple[list[StepTimes], list[StepTimes]]:
     """The steps in which an epoch began, except those with the weight 0, and all other steps."""
-    starts = epochs.starts_epoch(breakdown.ranks)
+    starts = epochs.starts_epoch(breakdown.reports)
     both = list(zip(breakdown.times, starts, strict=True))
     first = [step for step, is_first in both if is_first and step.weight]
     return first, [step for step, is_first in both if not is_first]

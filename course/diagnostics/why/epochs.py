@@ -11,35 +11,35 @@ from course.diagnostics.profiling.timeline import RankReport
 from course.diagnostics.why.thresholds import MIN_STEPS
 
 
-def starts_epoch(ranks: list[RankReport]) -> list[bool]:
+def starts_epoch(reports: list[RankReport]) -> list[bool]:
     """For each step in which all ranks were watched, whether a rank began an epoch."""
-    count = min(len(rank.steps) for rank in ranks)
-    return [any(rank.steps[n].starts_epoch for rank in ranks) for n in range(count)]
+    count = min(len(report.steps) for report in reports)
+    return [any(report.steps[n].starts_epoch for report in reports) for n in range(count)]
 
 
-def weights(ranks: list[RankReport]) -> list[float]:
+def weights(reports: list[RankReport]) -> list[float]:
     """The weight of each step in a mean.
 
     If only one epoch began and its length is unknown, its first step has the weight 0.
     """
-    starts = starts_epoch(ranks)
+    starts = starts_epoch(reports)
     first, others = starts.count(True), starts.count(False)
     if not first or others < MIN_STEPS:
         return [1.0] * len(starts)
-    steps = steps_per_epoch(ranks)
+    steps = steps_per_epoch(reports)
     weight = others / (first * (steps - 1)) if steps > 1 else 0.0
     return [weight if is_first else 1.0 for is_first in starts]
 
 
-def steps_per_epoch(ranks: list[RankReport]) -> float:
+def steps_per_epoch(reports: list[RankReport]) -> float:
     """The number of steps of an epoch, from the distance of its beginnings or the loader's length.
 
     It is 0 if neither is known.
     """
-    first = [n for n, is_first in enumerate(starts_epoch(ranks)) if is_first]
+    first = [n for n, is_first in enumerate(starts_epoch(reports)) if is_first]
     if len(first) > 1:
         return fmean(later - earlier for earlier, later in pairwise(first))
-    loader, draws = ranks[0].script.loader, sum(step.draws for step in ranks[0].steps)
+    loader, draws = reports[0].script.loader, sum(step.draws for step in reports[0].steps)
     if not loader or not draws:
         return 0.0
-    return loader.batches * len(ranks[0].steps) / draws
+    return loader.batches * len(reports[0].steps) / draws

@@ -57,7 +57,7 @@ def is_of_split_layers(breakdown: StepBreakdown) -> bool:
     """
     messages = breakdown.collectives("gradients")
     sums = sum(slice_.seconds for slice_ in messages if is_sum_in_forward(slice_))
-    return 4 * sums > sum(slice_.seconds for slice_ in messages)
+    return 2 * sums > sum(slice_.seconds for slice_ in messages) / 2
 
 
 def gathers(breakdown: StepBreakdown) -> list[Slice]:
@@ -104,8 +104,8 @@ def _overlappable_share(breakdown: StepBreakdown) -> float:
     late = sum(
         slice_.seconds for slice_ in messages if slice_.within not in ("forward", "backward")
     )
-    nbytes = max(rank.gradients for rank in breakdown.ranks)
-    largest = max(rank.largest_gradient for rank in breakdown.ranks)
+    nbytes = max(report.gradients for report in breakdown.reports)
+    largest = max(report.largest_gradient for report in breakdown.reports)
     return (late / whole if whole else 1.0) * (1 - largest / max(1, nbytes))
 
 

@@ -18,12 +18,12 @@ from course.diagnostics.why.thresholds import EXCESS_SHARE, IN_TURNS, MIN_LATENE
 class Late:
     """The index of the late rank, and the kind of work in which it exceeds the others most.
 
-    `balanced_times` has the steps without its excess, which are shorter by `gain`.
+    `balanced_times` has the steps without its excess, which are shorter by `gain_s` in the mean.
     """
 
     index: int
     kind: str
-    gain: float  # seconds per step
+    gain_s: float
     balanced_times: list[StepTimes]
 
 
@@ -33,14 +33,14 @@ def late(times: list[StepTimes]) -> Late | None:
     It need not be late in each step: it may validate in every tenth step. The step in which ranks
     differ most may be chance, so the other steps must show the same.
     """
-    ranks = range(len(times[0].ranks))
-    if len(ranks) < 2:
+    indices = range(len(times[0].ranks))
+    if len(indices) < 2:
         return None
     widest = max(times, key=lambda step: step.weight * step.spread())
     others = [step for step in times if step is not widest]
     if not any(step.weight for step in others):
         return None
-    index = max(ranks, key=lambda rank: mean(others, lambda step: step.ranks[rank].work))
+    index = max(indices, key=lambda index: mean(others, lambda step: step.work[index]))
     if _share_as_last(others, index) < STEADY_SHARE:
         return None
     excess = {kind: _excess_s(times, index, kind) for kind in OWN}
@@ -51,8 +51,8 @@ def late(times: list[StepTimes]) -> Late | None:
             balanced, others_balanced = (
                 without_excess(some, index, work) for some in (balanced, others_balanced)
             )
-    others_gain = length(others) - length(others_balanced)
-    if kind == "saving" or others_gain < MIN_LATENESS * length(others):
+    others_gain_s = length(others) - length(others_balanced)
+    if kind == "saving" or others_gain_s < MIN_LATENESS * length(others):
         return None
     return Late(index, kind, length(times) - length(balanced), balanced)
 
@@ -62,23 +62,23 @@ class LateInTurns:
     """The kind of work by which ranks are late in turns, and the steps as if none were late."""
 
     kind: str
-    gain: float  # seconds per step
+    gain_s: float
     balanced_times: list[StepTimes]
 
 
 def late_in_turns(times: list[StepTimes]) -> LateInTurns | None:
     """The lateness of ranks that are late in turns; None if it is small."""
     counted = without_work(times, "saving")
-    gain = mean(counted, lambda step: step.spread())
-    if gain < IN_TURNS * length(times):
+    gain_s = mean(counted, lambda step: step.spread())
+    if gain_s < IN_TURNS * length(times):
         return None
     kind = max(OWN, key=lambda kind: mean(counted, lambda step: step.spread(kind)))
-    return LateInTurns(kind, gain, with_equal_work(times, kind))
+    return LateInTurns(kind, gain_s, with_equal_work(times, kind))
 
 
 def _excess_s(times: list[StepTimes], index: int, kind: str) -> float:
     """The seconds by which a rank does more of a kind of work than the others."""
-    return mean(times, lambda step: step.ranks[index].own[kind] - step.others(index, kind))
+    return mean(times, lambda step: step.own(kind)[index] - step.others(index, kind))
 
 
 def _share_as_last(times: list[StepTimes], index: int) -> float:
@@ -87,6 +87,6 @@ def _share_as_last(times: list[StepTimes], index: int) -> float:
     for step in times:
         spread = step.weight * step.spread()
         whole += spread
-        if step.ranks[index].work >= max(mine.work for mine in step.ranks):
+        if step.work[index] >= max(step.work):
             as_last += spread
     return as_last / (whole or 1)

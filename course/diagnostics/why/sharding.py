@@ -5,7 +5,12 @@ from statistics import fmean
 
 from course.diagnostics.profiling.timeline import RankReport
 from course.diagnostics.why.step_breakdown import StepBreakdown
-from course.diagnostics.why.thresholds import MIN_SHARED_SAMPLES, SAME_BATCHES
+from course.diagnostics.why.thresholds import (
+    DISTINCT_SHARE,
+    MIN_SHARED_SAMPLES,
+    SAME_BATCHES,
+    SHARED_SHARE,
+)
 from course.diagnostics.why.traffic import is_sum_in_forward
 
 
@@ -19,14 +24,14 @@ def draw_same_samples(breakdown: StepBreakdown) -> bool | None:
     """
     if _share_samples(breakdown):
         return None
-    drawn = [[step.rows for step in breakdown.of_rank(rank)] for rank in breakdown.ranks]
+    drawn = [[step.rows for step in breakdown.of_rank(report)] for report in breakdown.reports]
     if not all(any(rows) for rows in drawn):
         return None
-    if any(len(set(rows)) < len(rows) / 2 for steps in drawn for rows in steps):
+    if any(len(set(rows)) < DISTINCT_SHARE * len(rows) for steps in drawn for rows in steps):
         return None  # many samples have the same data
-    chosen = all(any(step.indices for step in rank.steps) for rank in breakdown.ranks)
+    chosen = all(any(step.indices for step in report.steps) for report in breakdown.reports)
     if _draw_same_batches(breakdown, "rows"):
-        if all(any(step.model_rows for step in rank.steps) for rank in breakdown.ranks):
+        if all(any(step.model_rows for step in report.steps) for report in breakdown.reports):
             return _draw_same_batches(breakdown, "model_rows") and (
                 not chosen or _draw_same(breakdown, "indices")
             )
@@ -38,19 +43,21 @@ def draw_same_samples(breakdown: StepBreakdown) -> bool | None:
 def _share_samples(breakdown: StepBreakdown) -> bool:
     """Whether ranks must draw the same samples, because they share each one, as split layers do."""
     inside = any(is_sum_in_forward(slice_) for slice_ in breakdown.slices(["collective"]))
-    return inside or any(ddp.ranks < breakdown.ranks[0].world for ddp in breakdown.ddp)
+    return inside or any(ddp.ranks < breakdown.reports[0].world for ddp in breakdown.ddp)
 
 
 def _draw_same(breakdown: StepBreakdown, field: str) -> bool:
     """Whether ranks draw the same in nearly every step, or each draws all samples in its order."""
-    pairs = list(combinations(breakdown.ranks, 2))
+    pairs = list(combinations(breakdown.reports, 2))
     from_all = bool(pairs) and all(_draw_from_all(one, other, field) for one, other in pairs)
     return _draw_same_batches(breakdown, field) or from_all
 
 
 def _draw_same_batches(breakdown: StepBreakdown, field: str) -> bool:
     """Whether ranks draw the same in nearly every step."""
-    drawn = [[getattr(step, field) for step in breakdown.of_rank(rank)] for rank in breakdown.ranks]
+    drawn = [
+        [getattr(step, field) for step in breakdown.of_rank(report)] for report in breakdown.reports
+    ]
     shares: list[float] = []
     for one, other in combinations(drawn, 2):
         both = [set(a) == set(b) for a, b in zip(one, other, strict=True) if a and b]
@@ -63,13 +70,15 @@ def _draw_from_all(one: RankReport, other: RankReport, field: str) -> bool:
     mine, theirs = _samples_of_epoch(one, field), _samples_of_epoch(other, field)
     size = one.dataset_size
     expected = len(mine) * len(theirs) / max(size, 1)
-    return size > 0 and expected >= MIN_SHARED_SAMPLES and len(mine & theirs) >= expected / 2
+    if not size or expected < MIN_SHARED_SAMPLES:
+        return False
+    return len(mine & theirs) >= SHARED_SHARE * expected
 
 
-def _samples_of_epoch(rank: RankReport, field: str) -> set[int]:
+def _samples_of_epoch(report: RankReport, field: str) -> set[int]:
     """The samples that a rank drew in the longest watched part of an epoch."""
-    first = [n for n, step in enumerate(rank.steps) if step.starts_epoch]
-    bounds = [-1, *first, len(rank.steps)]
-    parts = [rank.steps[begin + 1 : end] for begin, end in pairwise(bounds)]
+    first = [n for n, step in enumerate(report.steps) if step.starts_epoch]
+    bounds = [-1, *first, len(report.steps)]
+    parts = [report.steps[begin + 1 : end] for begin, end in pairwise(bounds)]
     longest = max(parts, key=len)
     return {mark for step in longest for mark in getattr(step, field)}

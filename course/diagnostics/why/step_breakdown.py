@@ -22,7 +22,7 @@ from course.diagnostics.profiling.timeline import (
     Slice,
     TrainingStep,
 )
-from course.diagnostics.why import crowd, epochs, step_times
+from course.diagnostics.why import crowded_machine, epochs, step_times
 from course.diagnostics.why.lateness import Late, LateInTurns, late, late_in_turns
 from course.diagnostics.why.step_times import TRAFFIC, RankTimes, StepTimes
 from course.diagnostics.why.thresholds import MEETING_SHARE, STARVED
@@ -44,27 +44,29 @@ class StepBreakdown:
     - What does the script use? `script` and `ddp`.
     """
 
-    def __init__(self, ranks: list[RankReport]) -> None:
-        self.ranks = ranks
-        self.weights = epochs.weights(ranks)
-        self._classifier = TrafficClassifier(ranks)
-        cut = [[_cut(step, rank.iterating) for step in self.of_rank(rank)] for rank in ranks]
+    def __init__(self, reports: list[RankReport]) -> None:
+        self.reports = reports
+        self.weights = epochs.weights(reports)
+        self._classifier = TrafficClassifier(reports)
+        cut = [
+            [_cut(step, report.iterating) for step in self.of_rank(report)] for report in reports
+        ]
         self.sliced = list(zip(*cut, strict=True))  # by step and rank, as `_cut` returns them
         self.times = [
             StepTimes([self._times(slices) for slices in step], weight)
             for step, weight in zip(self.sliced, self.weights, strict=True)
         ]
-        if all(rank.device != "cuda" for rank in ranks):
+        if all(report.device != "cuda" for report in reports):
             step_times.cap_gradients(self.times)
 
-    def of_rank(self, rank: RankReport) -> list[TrainingStep]:
+    def of_rank(self, report: RankReport) -> list[TrainingStep]:
         """The steps of a rank in which every rank was watched; only these count."""
-        return rank.steps[: len(self.weights)]
+        return report.steps[: len(self.weights)]
 
     @property
     def script(self) -> ScriptFeatures:
         """What the script uses, according to the first rank's report."""
-        return self.ranks[0].script
+        return self.reports[0].script
 
     @property
     def has_workers(self) -> bool:
@@ -79,13 +81,13 @@ class StepBreakdown:
     @property
     def expected(self) -> int:
         """The number of ranks that should have reported: those of this machine, or all ranks."""
-        first = self.ranks[0]
-        return first.local if len(self.ranks) <= first.local else first.world
+        first = self.reports[0]
+        return first.local if len(self.reports) <= first.local else first.world
 
     @property
     def missing(self) -> int:
         """The number of expected ranks that did not report."""
-        return self.expected - len(self.ranks)
+        return self.expected - len(self.reports)
 
     # -- lengths, in seconds per step --------------------------------------------------------------
 
@@ -101,7 +103,7 @@ class StepBreakdown:
     @property
     def watching_s(self) -> float:
         """The recorder's own time per step, as far as the recorder can measure it."""
-        steps = zip(*(self.of_rank(rank) for rank in self.ranks), strict=True)
+        steps = zip(*(self.of_rank(report) for report in self.reports), strict=True)
         by_step = [fmean(step.end - step.start for step in row) for row in steps]
         return fmean(by_step, self.weights) - self.step_s
 
@@ -123,11 +125,11 @@ class StepBreakdown:
     @property
     def is_crowded(self) -> bool:
         """Whether a lack of cores may imitate a cause: ranks starved, or others used many cores."""
-        return self.is_starved or crowd.others_are_busy(self.ranks)
+        return self.is_starved or crowded_machine.others_are_busy(self.reports)
 
     def mean_own(self, kind: str) -> float:
         """The time that one kind of work takes, as the mean over all ranks."""
-        return step_times.mean(self.times, lambda step: fmean(s.own[kind] for s in step.ranks))
+        return step_times.mean(self.times, lambda step: fmean(step.own(kind)))
 
     def transfer_s(self, traffic: str) -> float:
         """The time that the messages of a traffic take, without the wait for a late rank."""
@@ -153,8 +155,8 @@ class StepBreakdown:
     def late_in_turns(self) -> LateInTurns | None:
         """The lateness of ranks that are late in turns, if the others wait for them."""
         lateness = None if self.late else late_in_turns(self.times)
-        wait = fmean(self.waited(index) for index in range(len(self.ranks)))
-        return lateness if lateness and wait >= MEETING_SHARE * lateness.gain else None
+        wait = fmean(self.waited(index) for index in range(len(self.reports)))
+        return lateness if lateness and wait >= MEETING_SHARE * lateness.gain_s else None
 
     @property
     def meets_needlessly(self) -> bool:
@@ -165,9 +167,9 @@ class StepBreakdown:
         """
         if not self.late_in_turns:
             return False
-        ranks = range(len(self.ranks))
-        waited = sum(self.waited(index) for index in ranks)
-        for_script = sum(self.waited(index, "synchronization") for index in ranks)
+        indices = range(len(self.reports))
+        waited = sum(self.waited(index) for index in indices)
+        for_script = sum(self.waited(index, "synchronization") for index in indices)
         averaging = step_times.mean(self.times, lambda step: bool(step.transfer_s("gradients")))
         return for_script >= MEETING_SHARE * waited and averaging < MEETING_SHARE
 
@@ -180,7 +182,7 @@ class StepBreakdown:
     @property
     def ddp_passes(self) -> list[DdpPass]:
         """DDP's reports on the last backward pass of each step and rank."""
-        steps = [step for rank in self.ranks for step in self.of_rank(rank)]
+        steps = [step for report in self.reports for step in self.of_rank(report)]
         return [step.passes[-1] for step in steps if step.passes]
 
     @property
@@ -226,8 +228,10 @@ class StepBreakdown:
                 lines[slice_.where] += slice_.seconds
         if lines:
             return max(lines, key=lines.__getitem__)
-        ranks = self.ranks if index is None else [self.ranks[index]]
-        sampled = (rank.lines[kind] for rank in ranks for kind in kinds if kind in rank.lines)
+        reports = self.reports if index is None else [self.reports[index]]
+        sampled = (
+            report.lines[kind] for report in reports for kind in kinds if kind in report.lines
+        )
         return next(sampled, "")
 
     def traffic(self, slice_: Slice) -> str:
@@ -235,13 +239,15 @@ class StepBreakdown:
         return self._classifier.classify(slice_)
 
     def _times(self, slices: list[Slice]) -> RankTimes:
-        mine = RankTimes()
+        rank_times = RankTimes()
         for slice_ in slices:
-            if slice_.kind in mine.own:
-                mine.own[slice_.kind] += slice_.seconds
+            if slice_.kind in rank_times.own:
+                rank_times.own[slice_.kind] += slice_.seconds
             elif slice_.kind != "watching":
-                mine.waits[self._classifier.classify_in_step(slice_, slices)] += slice_.seconds
-        return mine
+                rank_times.waits[self._classifier.classify_in_step(slice_, slices)] += (
+                    slice_.seconds
+                )
+        return rank_times
 
 
 def _cut(step: TrainingStep, iterating: float) -> list[Slice]:

@@ -41,21 +41,31 @@ class StepTimes:
 
     def transfer_s(self, traffic: str) -> float:
         """Seconds that these messages themselves take: the wait of the rank that waits least."""
-        return min(mine.waits[traffic] for mine in self.ranks)
+        return min(rank_times.waits[traffic] for rank_times in self.ranks)
 
     @property
     def total_transfer_s(self) -> float:
         """Seconds that all messages themselves take."""
         return sum(self.transfer_s(traffic) for traffic in TRAFFIC)
 
+    @property
+    def work(self) -> list[float]:
+        """The seconds of each rank's own work."""
+        return [rank_times.work for rank_times in self.ranks]
+
+    def own(self, kind: str) -> list[float]:
+        """The seconds of each rank's own work of one kind."""
+        return [rank_times.own[kind] for rank_times in self.ranks]
+
     def spread(self, kind: str = "") -> float:
         """The seconds by which the rank with most work, or most of one kind, exceeds the mean."""
-        work = [mine.own[kind] if kind else mine.work for mine in self.ranks]
+        work = self.own(kind) if kind else self.work
         return max(work) - fmean(work)
 
-    def others(self, rank: int, kind: str) -> float:
+    def others(self, index: int, kind: str) -> float:
         """The typical seconds of a kind of work on the other ranks."""
-        return median_low([mine.own[kind] for n, mine in enumerate(self.ranks) if n != rank])
+        own = self.own(kind)
+        return median_low(own[:index] + own[index + 1 :])
 
 
 def mean(times: list[StepTimes], measure: Callable[[StepTimes], float]) -> float:
@@ -65,22 +75,23 @@ def mean(times: list[StepTimes], measure: Callable[[StepTimes], float]) -> float
 
 def length(times: list[StepTimes]) -> float:
     """The mean length of a step: the most work of any rank, plus the messages themselves."""
-    return mean(times, lambda step: max(mine.work for mine in step.ranks) + step.total_transfer_s)
+    return mean(times, lambda step: max(step.work) + step.total_transfer_s)
 
 
 def without_work(times: list[StepTimes], kind: str) -> list[StepTimes]:
     """The steps as if no rank had any work of this kind."""
     return [
-        replace(step, ranks=[mine.with_own(kind, 0.0) for mine in step.ranks]) for step in times
+        replace(step, ranks=[rank_times.with_own(kind, 0.0) for rank_times in step.ranks])
+        for step in times
     ]
 
 
-def without_excess(times: list[StepTimes], rank: int, kind: str) -> list[StepTimes]:
+def without_excess(times: list[StepTimes], index: int, kind: str) -> list[StepTimes]:
     """The steps as if this rank had no more work of this kind than the others."""
     changed = []
     for step in times:
-        ranks, late = list(step.ranks), step.ranks[rank]
-        ranks[rank] = late.with_own(kind, min(late.own[kind], step.others(rank, kind)))
+        ranks, late = list(step.ranks), step.ranks[index]
+        ranks[index] = late.with_own(kind, min(late.own[kind], step.others(index, kind)))
         changed.append(replace(step, ranks=ranks))
     return changed
 
@@ -89,8 +100,10 @@ def with_equal_work(times: list[StepTimes], kind: str) -> list[StepTimes]:
     """The steps as if, in each of them, all ranks had the mean work of this kind."""
     changed = []
     for step in times:
-        seconds = fmean(mine.own[kind] for mine in step.ranks)
-        changed.append(replace(step, ranks=[mine.with_own(kind, seconds) for mine in step.ranks]))
+        seconds = fmean(step.own(kind))
+        changed.append(
+            replace(step, ranks=[rank_times.with_own(kind, seconds) for rank_times in step.ranks])
+        )
     return changed
 
 
@@ -105,5 +118,5 @@ def cap_gradients(times: list[StepTimes]) -> None:
         return
     ceiling = CAP_IN_MEDIANS * median(filter(None, transfers))
     for step, seconds in zip(times, transfers, strict=True):
-        for mine in step.ranks:
-            mine.waits["gradients"] -= max(0.0, seconds - ceiling)
+        for rank_times in step.ranks:
+            rank_times.waits["gradients"] -= max(0.0, seconds - ceiling)

@@ -31,7 +31,9 @@ MEETING_SHARE = 0.5  # of lateness in turns, for which others wait; of waits, in
 
 # Samples.
 SAME_BATCHES = 0.9  # of all steps: ranks that draw the same batch this often are not sharded
+DISTINCT_SHARE = 0.5  # of a batch: if fewer of its samples differ, samples are not compared
 MIN_SHARED_SAMPLES = 8  # judge only if two ranks that drew from all samples would share this many
+SHARED_SHARE = 0.5  # of that many: two ranks that share fewer do not draw from all samples
 
 # Epochs and the picture.
 EPOCH_START_SHARE = 0.5  # of all waiting for input: from here on, the start of an epoch is slow

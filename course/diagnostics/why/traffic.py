@@ -12,14 +12,14 @@ OBJECTS = ("barrier", "object", "monitored")
 class TrafficClassifier:
     """Sorts waits by traffic; it knows which lines send much of the gradients' bytes."""
 
-    def __init__(self, ranks: list[RankReport]) -> None:
+    def __init__(self, reports: list[RankReport]) -> None:
         sent: Counter[str] = Counter()
-        steps = [step for rank in ranks for step in rank.steps]
+        steps = [step for report in reports for step in report.steps]
         for step in steps:
             for slice_ in step.slices:
                 if slice_.kind == "collective" and not _is_talk(slice_):
                     sent[slice_.where] += slice_.nbytes
-        least = GRADIENT_LINE_SHARE * max(1, *(rank.gradients for rank in ranks)) * len(steps)
+        least = GRADIENT_LINE_SHARE * max(1, *(report.gradients for report in reports)) * len(steps)
         self._senders = {line for line, total in sent.items() if total >= least}
 
     def classify(self, slice_: Slice) -> str:

@@ -48,7 +48,7 @@ class Made:
 
 
 def test_what_fits_needs_no_advice_but_the_largest_batch() -> None:
-    result = answer.answer(Made(), [1, 2], [24 * GIB])
+    result = answer.advise(Made(), [1, 2], [24 * GIB])
     assert [run.fits for run in result.runs] == [True, True]
     assert result.advice == [] and result.target is None
     batch, run = result.largest
@@ -59,7 +59,7 @@ def test_what_fits_needs_no_advice_but_the_largest_batch() -> None:
 def test_what_does_not_fit_is_tried_with_changes() -> None:
     client = Made()
     memory = 3 * GIB + overhead.nbytes(4)  # room for 4 samples
-    result = answer.answer(client, [1, 4], [memory])
+    result = answer.advise(client, [1, 4], [memory])
     assert [run.fits for run in result.runs] == [False, False]
     assert result.target.rehearsal.ranks == 4
     first_words = [advice.do.split()[0] for advice in result.advice]
@@ -74,7 +74,7 @@ def test_changes_that_are_not_enough_alone_are_tried_together() -> None:
     memory = GIB + overhead.nbytes(
         4
     )  # half-size activations of 2 samples, a quarter of the weights
-    result = answer.answer(client, [4], [memory])
+    result = answer.advise(client, [4], [memory])
     *alone, together = result.advice
     assert all(advice.peak > memory for advice in alone) and together.peak <= memory
     assert together.do.startswith("together, batches of 2, with 8 backward passes for each step; ")
@@ -88,16 +88,16 @@ def test_without_two_changes_that_help_none_are_tried_together() -> None:
     client = Made()
     plain = client.rehearse
     client.rehearse = lambda ranks, **changes: plain(ranks)
-    assert answer.answer(client, [1], [GIB]).advice == []
+    assert answer.advise(client, [1], [GIB]).advice == []
 
 
 def test_what_is_too_large_with_all_changes_shows_how_far_they_come() -> None:
-    *_, together = answer.answer(Made(), [4], [GIB // 8]).advice
+    *_, together = answer.advise(Made(), [4], [GIB // 8]).advice
     assert together.do.startswith("together, ") and "CPUOffloadPolicy" in together.do
 
 
 def test_the_json_is_as_promised() -> None:
-    result = answer.answer(Made(), [1], [5 * GIB]).plain()
+    result = answer.advise(Made(), [1], [5 * GIB]).plain()
     (run,) = result["runs"]
     assert set(result) == {"runs", "advice", "assumed", "notes"}
     assert set(run) == {"gpus", "memory_bytes", "fits", "peak_bytes", "at", "by"}
@@ -107,7 +107,7 @@ def test_the_json_is_as_promised() -> None:
 
 
 def test_a_script_without_loaders_gets_no_advice_on_batches() -> None:
-    result = answer.answer(Made(batch=None), [2], [5 * GIB])
+    result = answer.advise(Made(batch=None), [2], [5 * GIB])
     assert result.largest is None
     assert not any("batches" in advice.do for advice in result.advice)
 
@@ -116,13 +116,13 @@ def test_a_sharded_script_may_fit_on_more_gpus() -> None:
     client = Made()
     plain = client.rehearse
     client.rehearse = lambda ranks, **changes: plain(ranks, **changes | {"shard": True})
-    result = answer.answer(client, [1], [5 * GIB])
+    result = answer.advise(client, [1], [5 * GIB])
     (advice,) = [candidate for candidate in result.advice if candidate.do == "2 GPUs"]
     assert advice.peak == plain(2, shard=True).account.reserved + overhead.nbytes(2)
 
 
 def test_an_estimate_lies_between_all_messages_hidden_and_none() -> None:
-    result = answer.answer(Made(), [8, 16], [80 * GIB])
+    result = answer.advise(Made(), [8, 16], [80 * GIB])
     result.one_gpu_s = 0.25
     near, far = [list(costs.forecasts(rehearsal, 0.25)) for rehearsal in result.rehearsals]
     seconds = {forecast.link: forecast.longest for forecast in near}
@@ -135,7 +135,7 @@ def test_an_estimate_lies_between_all_messages_hidden_and_none() -> None:
 
 
 def test_small_sizes_are_in_mib_and_nothing_is_zero() -> None:
-    result = answer.answer(Made(batch=None), [1], [80 * GIB])
+    result = answer.advise(Made(batch=None), [1], [80 * GIB])
     assert "GiB at the peak" in str(result)
     by = dict.fromkeys(KINDS, 0) | {"weights": 3 * 2**20, "other": 8}
     small = replace(result.rehearsals[0].account, peak=3 * 2**20, reserved=20 * 2**20, by=by)
@@ -147,7 +147,7 @@ def test_small_sizes_are_in_mib_and_nothing_is_zero() -> None:
 
 
 def test_words_and_picture_name_each_run() -> None:
-    result = answer.answer(Made(), [1, 8], [5 * GIB, 80 * GIB])
+    result = answer.advise(Made(), [1, 8], [5 * GIB, 80 * GIB])
     text = str(result)
     assert text.count("does not fit  ") == 2 and text.count("fits          ") == 2
     assert "train.py:57" in text and "not measured" in text

@@ -41,7 +41,7 @@ def test_an_epoch_of_five_steps_of_which_the_first_takes_half_a_second() -> None
 def test_one_beginning_counts_by_the_length_of_the_loader() -> None:
     made = loader(batches=100, workers=2)
     breakdown = StepBreakdown(begun(20, made=made))
-    assert epochs.steps_per_epoch(breakdown.ranks) == 100
+    assert epochs.steps_per_epoch(breakdown.reports) == 100
     assert breakdown.net_s == pytest.approx((99 * 0.064 + 0.564) / 100)
     start = epoch_starts.compare(breakdown)
     assert start.share == pytest.approx(0.5 / (100 * 0.064 + 0.5))

@@ -10,24 +10,13 @@ import lzma
 from pathlib import Path
 
 import pytest
+from support.why_runs import ON_A_GPU
 
 from course.diagnostics import WhyAnswer
 from course.diagnostics.profiling import timeline
 from course.diagnostics.why import devices
 
 RECORDED = Path(__file__).with_name("recorded") / "h200.json.xz"
-# By the planted cause: the first cause found, the rank to blame, and its least share of a step.
-FOUND = {
-    "healthy": ("computing", None, 0.7),
-    "copies": ("copies", None, 0.2),
-    "straggler computes": ("straggler", 1, 0.3),
-    "straggler in backward": ("straggler", 1, 0.3),
-    "bandwidth": ("bandwidth", None, 0.7),
-    "saving": ("saving", 0, 0.7),
-    "not sharded": ("not sharded", None, 0.5),
-    "buffers": ("buffers", None, 0.4),
-    "input": ("input", None, 0.5),
-}
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +25,10 @@ def runs() -> dict[str, list[dict]]:
 
 
 def test_every_recorded_run_is_judged(runs: dict) -> None:
-    assert runs.keys() == FOUND.keys()
+    assert runs.keys() == ON_A_GPU.keys()
 
 
-@pytest.mark.parametrize("planted", FOUND)
+@pytest.mark.parametrize("planted", ON_A_GPU)
 def test_what_was_planted_comes_first(runs: dict, planted: str, tmp_path: Path) -> None:
     reports = []
     for number, recorded in enumerate(runs[planted]):
@@ -48,6 +37,6 @@ def test_what_was_planted_comes_first(runs: dict, planted: str, tmp_path: Path) 
         reports.append(timeline.read(tmp_path / f"rank{number}.json"))
         devices.see(reports[-1], tmp_path / f"trace{number}.json")
     assert not any(rank.gpu_unknown_because for rank in reports)
-    cause, whose, least = FOUND[planted]
+    cause, whose, least = ON_A_GPU[planted]
     first = WhyAnswer(reports).causes[0]
     assert (first.name, first.rank) == (cause, whose) and first.share >= least

@@ -60,13 +60,13 @@ SEEN = {
     "saving": lambda seen: seen.at("saving", "planted.py") == [0],
     "optimizer": lambda seen: seen.at("optimizer", "plain_ddp.py") == [0, 1],
     "objects": lambda seen: seen.messages("synchronization") >= 20,
-    "threads": lambda seen: {rank.threads for rank in seen.ranks} == {8},
-    "bandwidth": lambda seen: seen.ranks[0].largest_gradient == 48_000_000,
-    "buffers": lambda seen: seen.ranks[0].script.ddp[0].buffers == 48_000_000,
+    "threads": lambda seen: {report.threads for report in seen.reports} == {8},
+    "bandwidth": lambda seen: seen.reports[0].largest_gradient == 48_000_000,
+    "buffers": lambda seen: seen.reports[0].script.ddp[0].buffers == 48_000_000,
     "no overlap": lambda seen: {len(pass_.buckets) for pass_ in seen.passes} == {1},
     "latency": lambda seen: seen.messages("gradients") == 124,
     "accumulation": lambda seen: seen.messages("early") == 3,
-    "unused parameters": lambda seen: seen.ranks[0].script.ddp[0].finds_unused,
+    "unused parameters": lambda seen: seen.reports[0].script.ddp[0].finds_unused,
 }
 SCRIPTS = {run.words: Path(run.script).name for run in PLANTED if run.ranks == 2}
 
@@ -78,7 +78,7 @@ class Seen(StepBreakdown):
         """The ranks that spend a planted delay in these kinds of work, in each step."""
         return {
             number
-            for number in range(len(self.ranks))
+            for number in range(len(self.reports))
             if all(
                 sum(slice_.end - slice_.start for slice_ in slices[number] if slice_.kind in kinds)
                 >= LATE_S
@@ -88,7 +88,7 @@ class Seen(StepBreakdown):
 
     def at(self, kind: str, file: str) -> list[int]:
         """The ranks that do this kind of work at a line of this file."""
-        numbers = range(len(self.ranks))
+        numbers = range(len(self.reports))
         return [n for n in numbers if any(s.where.startswith(file) for s in self.slices([kind], n))]
 
     def messages(self, traffic: str) -> int:
@@ -106,16 +106,16 @@ class Seen(StepBreakdown):
 def test_what_was_planted_is_seen(
     answer: object, fault: str, is_seen: Callable[[Seen], bool]
 ) -> None:
-    ranks = answer(SCRIPTS[fault], fault).diagnosis.breakdown.ranks
-    assert [len(rank.steps) for rank in ranks] == [20, 20]
-    assert is_seen(Seen(ranks))
+    reports = answer(SCRIPTS[fault], fault).diagnosis.breakdown.reports
+    assert [len(report.steps) for report in reports] == [20, 20]
+    assert is_seen(Seen(reports))
 
 
 @pytest.mark.parametrize("count", [2, 4])
 def test_a_fact_comes_first(answer: object, count: int) -> None:
     cause = answer("plain_ddp", "not sharded", count).causes[0]
     assert (cause.name, cause.rank, cause.share) == ("not sharded", None, 1 - 1 / count)
-    assert cause.where.startswith("plain_ddp.py")
+    assert cause.place.startswith("plain_ddp.py")
 
 
 def test_nothing_of_it_is_left_in_the_script(warm_ranks: None, tmp_path: Path) -> None:

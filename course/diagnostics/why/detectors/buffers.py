@@ -17,7 +17,6 @@ class Buffers(Cause):
         "buffers", "rank 0's buffers are sent to all before each forward pass", lab="08"
     )
     aspect = "buffers"
-    needs_all = True
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
@@ -27,9 +26,9 @@ class Buffers(Cause):
             yield cls(breakdown, seconds / breakdown.net_s, line=line)
 
     @classmethod
-    def is_absent(cls, breakdown: StepBreakdown) -> bool:
-        """Whether no DDP module has buffers."""
-        return not any(ddp.buffers for ddp in breakdown.ddp)
+    def is_judged(cls, breakdown: StepBreakdown) -> bool:
+        """Whether a DDP module has buffers."""
+        return any(ddp.buffers for ddp in breakdown.ddp)
 
     @property
     def cure(self) -> str:

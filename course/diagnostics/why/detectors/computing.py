@@ -19,6 +19,7 @@ class Computing(Cause):
         "A faster step needs less to compute: a lower precision, or a better kernel.",
         "05",
     )
+    needs_all = False
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
@@ -31,6 +32,6 @@ class Computing(Cause):
         return self.share >= NEARLY_ALL
 
     @property
-    def gain(self) -> str:
+    def effect(self) -> str:
         """Empty: nothing can be gained here."""
         return ""

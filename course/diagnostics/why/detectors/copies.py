@@ -13,9 +13,9 @@ class Copies(OwnWork):
     aspect = "copies"
 
     @classmethod
-    def is_absent(cls, breakdown: StepBreakdown) -> bool:
-        """Whether no rank has a GPU."""
-        return all(rank.device != "cuda" for rank in breakdown.ranks)
+    def is_judged(cls, breakdown: StepBreakdown) -> bool:
+        """Whether a rank has a GPU."""
+        return any(report.device == "cuda" for report in breakdown.reports)
 
     @property
     def cure(self) -> str:

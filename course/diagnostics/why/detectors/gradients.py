@@ -23,7 +23,6 @@ class OfGradients(Cause):
 
     part: ClassVar[str]
     aspect = "messages"
-    needs_all = True
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:

@@ -14,12 +14,11 @@ class IdleDdp(Cause):
 
     info = CauseInfo("idle DDP", "the script trains, and its DDP sends no gradient", lab="03")
     aspect = "messages"
-    is_always_shown = needs_all = True
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Found if backward passes ran, but no forward pass of any rank would send gradients."""
-        models = [ddp for rank in breakdown.ranks for ddp in rank.script.ddp]
+        models = [ddp for report in breakdown.reports for ddp in report.script.ddp]
         sends = any(ddp.forwards or ddp.ranks < 2 for ddp in models)
         if not models or sends or breakdown.averages or breakdown.script.sharded:
             return
@@ -38,7 +37,7 @@ class IdleDdp(Cause):
         return f"DDP sent no gradient in {steps}: no forward pass went through the model{at}"
 
     @property
-    def gain(self) -> str:
+    def effect(self) -> str:
         """The real damage, which is not time: the ranks train different models."""
         return "Each rank trains a model of its own."
 

@@ -17,9 +17,9 @@ class Input(OwnWork):
     aspect = "the loaders"
 
     @classmethod
-    def is_absent(cls, breakdown: StepBreakdown) -> bool:
-        """Whether the script loaded nothing."""
-        return not breakdown.mean_own("input")
+    def is_judged(cls, breakdown: StepBreakdown) -> bool:
+        """Whether the script loaded anything."""
+        return breakdown.mean_own("input") > 0
 
     @property
     def waits_for_workers(self) -> bool:
@@ -49,7 +49,7 @@ class Input(OwnWork):
     @property
     def cure(self) -> str:
         """Depends on how the script loads, and on what it uses already."""
-        loader, first = self.breakdown.script.loader, self.breakdown.ranks[0]
+        loader, first = self.breakdown.script.loader, self.breakdown.reports[0]
         if loader is None:
             return (
                 "The batches come from an iterator of the script's own. Make it the data set of a "

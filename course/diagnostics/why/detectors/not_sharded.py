@@ -19,24 +19,23 @@ class NotSharded(Cause):
     )
     aspect = "the shares of the data"
     is_fact = True
-    needs_all = True
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Compares the checksums of the samples that the ranks drew."""
         if breakdown.averages and sharding.draw_same_samples(breakdown):
             line = breakdown.line("input")
-            yield cls(breakdown, 1 - 1 / breakdown.ranks[0].world, line=line)
+            yield cls(breakdown, 1 - 1 / breakdown.reports[0].world, line=line)
 
     @classmethod
-    def is_absent(cls, breakdown: StepBreakdown) -> bool:
-        """Whether the evidence cannot decide it."""
-        return sharding.draw_same_samples(breakdown) is None
+    def is_judged(cls, breakdown: StepBreakdown) -> bool:
+        """Whether the samples decide it."""
+        return sharding.draw_same_samples(breakdown) is not None
 
     @property
-    def gain(self) -> str:
+    def effect(self) -> str:
         """A sentence on how much shorter an epoch becomes; a step becomes no shorter."""
-        world = self.breakdown.ranks[0].world
+        world = self.breakdown.reports[0].world
         return f"With shares of its own, an epoch takes {world} times fewer steps."
 
     @property

@@ -14,7 +14,7 @@ class Optimizer(OwnWork):
     info = CauseInfo("optimizer", "the optimizer's step takes long", lab="10")
     kind = "optimizer"
     aspect = "the optimizer"
-    is_chance_once = True
+    ignores_longest_step = True
 
     @property
     def cure(self) -> str:

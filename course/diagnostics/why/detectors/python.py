@@ -15,4 +15,4 @@ class Python(OwnWork):
     )
     kind = "python"
     aspect = "other Python"
-    is_chance_once = True
+    ignores_longest_step = True

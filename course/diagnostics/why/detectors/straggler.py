@@ -20,19 +20,20 @@ class Straggler(Cause):
     info = CauseInfo("straggler", "one rank is later than the others, which wait for it", lab="08")
     aspect = "the ranks' pace"
     needs_cores = True  # a rank without a core is late
-    needs_all = True
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Found for one late rank, or for ranks that are late in turns and must meet anyway."""
         late = breakdown.late
         if late:
-            rank = breakdown.ranks[late.index].rank
+            rank = breakdown.reports[late.index].rank
             line = breakdown.line(late.kind, index=late.index)
-            yield cls(breakdown, late.gain / breakdown.net_s, rank, line, PARTS[late.kind])
+            yield cls(breakdown, late.gain_s / breakdown.net_s, rank, line, PARTS[late.kind])
         elif (in_turns := breakdown.late_in_turns) and not breakdown.meets_needlessly:
             line = breakdown.line(in_turns.kind)
-            yield cls(breakdown, in_turns.gain / breakdown.net_s, None, line, PARTS[in_turns.kind])
+            yield cls(
+                breakdown, in_turns.gain_s / breakdown.net_s, None, line, PARTS[in_turns.kind]
+            )
 
     @property
     def waits_for_workers(self) -> bool:

@@ -16,14 +16,13 @@ class Synchronization(Cause):
         "synchronization", "the script itself makes the ranks meet in each step", lab="02"
     )
     aspect = "synchronization"
-    needs_all = True
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Adds up the time of these messages, and the waiting that only they cause."""
         seconds = breakdown.transfer_s(cls.info.name)
         if breakdown.late_in_turns and breakdown.meets_needlessly:
-            seconds += breakdown.late_in_turns.gain
+            seconds += breakdown.late_in_turns.gain_s
         if seconds:
             line = breakdown.line("collective", traffic=cls.info.name)
             yield cls(breakdown, seconds / breakdown.net_s, line=line)

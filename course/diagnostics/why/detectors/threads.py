@@ -27,25 +27,26 @@ class Threads(Cause):
     )
     aspect = "threads"
     is_fact = True
+    needs_all = False
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
         """Compares the number of threads with the cores, and measures how long threads wait."""
-        first = breakdown.ranks[0]
+        first = breakdown.reports[0]
         threads = first.threads * first.local
-        if first.threads >= 2 and threads > first.cores and first.device != "cuda":
-            waits = fmean(min(1.0, rank.queued_s / rank.watched_s) for rank in breakdown.ranks)
+        waits = fmean(min(1.0, report.queued_s / report.watched_s) for report in breakdown.reports)
+        if first.threads >= 2 and threads > first.cores and first.device != "cuda" and waits:
             yield cls(breakdown, waits * (1 - first.cores / threads))
 
     @classmethod
-    def is_absent(cls, breakdown: StepBreakdown) -> bool:
-        """Whether a GPU computes, because then waiting threads hold nothing up."""
-        return any(rank.device == "cuda" for rank in breakdown.ranks)
+    def is_judged(cls, breakdown: StepBreakdown) -> bool:
+        """Whether only CPUs compute, because threads that wait do not hold up a GPU."""
+        return all(report.device != "cuda" for report in breakdown.reports)
 
     @property
-    def gain(self) -> str:
-        """A sentence on the number of threads; the gain itself is unknown."""
-        first = self.breakdown.ranks[0]
+    def effect(self) -> str:
+        """A sentence on the number of threads; what is gained is unknown."""
+        first = self.breakdown.reports[0]
         return (
             f"Here {first.local} ranks of {first.threads} threads each share "
             f"{words.plural(first.cores, 'core')}. Only a run can tell how much faster fewer "

@@ -20,7 +20,12 @@ class UnusedParameters(OwnWork):
         lab="03b",
     )
     kind = "search"
-    is_always_shown = True  # most of it is inside backward, where it is invisible
+    needs_all = True  # in the search's messages, ranks wait for one another
+    cost_is_partial = True  # most of it is inside backward, where it is invisible
+    question = (
+        "how much the search for unused parameters takes in all: a part of it is inside the "
+        "backward pass. Run once without find_unused_parameters=True and compare."
+    )
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
@@ -35,9 +40,9 @@ class UnusedParameters(OwnWork):
         return super().gain_s(breakdown) + gradient_messages.search_s(breakdown)
 
     @property
-    def gain(self) -> str:
+    def effect(self) -> str:
         """Sentences that call the share a lower bound; the whole cost is unknown."""
-        return "All were used in every step watched. This is what is seen of it at the least."
+        return f"All were used in every step watched. {super().effect}"
 
     @property
     def cure(self) -> str:

@@ -7,7 +7,7 @@ from support.made_steps import STEP, computed, did, first, loader, ranks, same, 
 
 from course.diagnostics import WhyAnswer
 from course.diagnostics.profiling.timeline import RankReport
-from course.diagnostics.why import crowd
+from course.diagnostics.why import crowded_machine
 from course.diagnostics.why.thresholds import CROWDED_FAULT_SHARE
 
 
@@ -91,4 +91,4 @@ def test_what_others_had_is_a_share_of_the_cores_of_the_ranks(
         replace(rank, usable=cores, host=host, busy_s=busy, cpu_s=0.3, watched_s=1.0, cores=4)
         for rank, cores, host, busy in zip(same(STEP), usable, hosts, busy_s, strict=True)
     ]
-    assert crowd.elsewhere(reports) == pytest.approx(share)
+    assert crowded_machine.elsewhere(reports) == pytest.approx(share)

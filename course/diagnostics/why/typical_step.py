@@ -29,12 +29,13 @@ class LaneSegment:
 def lanes(breakdown: StepBreakdown) -> dict[int, list[LaneSegment]]:
     """The segments of every rank in a step of median length, by the number of the rank."""
     number = _typical(breakdown)
-    steps = [rank.steps[number] for rank in breakdown.ranks]
+    steps = [report.steps[number] for report in breakdown.reports]
     begin = min(step.start for step in steps)
-    if len({rank.local for rank in breakdown.ranks}) > 1 or breakdown.ranks[0].local < len(steps):
+    local = {report.local for report in breakdown.reports}
+    if len(local) > 1 or min(local) < len(steps):
         begin = None  # the ranks are on several machines, each with its own clock
     by_rank = {}
-    for index, (rank, step) in enumerate(zip(breakdown.ranks, steps, strict=True)):
+    for index, (report, step) in enumerate(zip(breakdown.reports, steps, strict=True)):
         zero = step.start if begin is None else begin
         short = SHORT_SEGMENT * (step.end - step.start)
         last = _rank_waited_for(breakdown, number, index)
@@ -48,7 +49,7 @@ def lanes(breakdown: StepBreakdown) -> dict[int, list[LaneSegment]]:
             for pass_ in step.passes
             if pass_.overlap > short
         ]
-        by_rank[rank.rank] = [
+        by_rank[report.rank] = [
             replace(segment, start=segment.start - zero, end=segment.end - zero)
             for segment in (*_merged(segments, short), *hidden)
         ]
@@ -57,8 +58,8 @@ def lanes(breakdown: StepBreakdown) -> dict[int, list[LaneSegment]]:
 
 def _typical(breakdown: StepBreakdown) -> int:
     """The index of the step of median length, among those that begin no epoch."""
-    starts = epochs.starts_epoch(breakdown.ranks)
-    steps = breakdown.of_rank(breakdown.ranks[0])
+    starts = epochs.starts_epoch(breakdown.reports)
+    steps = breakdown.of_rank(breakdown.reports[0])
     lengths = {n: step.end - step.start for n, step in enumerate(steps) if not starts[n]}
     lengths = lengths or {n: step.end - step.start for n, step in enumerate(steps)}
     middle = median_low(lengths.values())
@@ -78,9 +79,9 @@ def plain(segments: dict[int, list[LaneSegment]]) -> dict[str, list[dict[str, An
 
 def _rank_waited_for(breakdown: StepBreakdown, number: int, index: int) -> int | None:
     """The rank with most work in a step, by its number; None if it is the rank at `index`."""
-    times = breakdown.times[number].ranks
-    last = max(range(len(times)), key=lambda rank: times[rank].work)
-    return None if last == index else breakdown.ranks[last].rank
+    work = breakdown.times[number].work
+    last = work.index(max(work))
+    return None if last == index else breakdown.reports[last].rank
 
 
 def _divide(
@@ -100,8 +101,8 @@ def _divide(
             LaneSegment(kind, slice_.start, cut, slice_.where),
             LaneSegment("waiting for a core", cut, slice_.end, slice_.where),
         ]
-    mine = sum(breakdown.times[number].ranks[index].waits.values())
-    share = 1 - breakdown.times[number].total_transfer_s / mine if mine else 0.0
+    waited = sum(breakdown.times[number].ranks[index].waits.values())
+    share = 1 - breakdown.times[number].total_transfer_s / waited if waited else 0.0
     cut = slice_.start + share * (slice_.end - slice_.start)
     return [
         LaneSegment("waiting", slice_.start, cut, slice_.where, last),
