@@ -18,7 +18,7 @@ LARGER = 2  # rehearsals at most to confirm the largest batch that fits
 ADVISED_CHANGES = {
     "autocast": "bfloat16 autocast around the model's forward pass",
     "checkpoint": "activation checkpointing of the repeated layers",
-    "shard": "fully_shard by layers over {} in place of DDP",
+    "shard": "fully_shard by layers over {} instead of DDP",
 }
 OFFLOAD, MORE_GPUS = "offload", "more GPUs"
 

@@ -134,14 +134,14 @@ class Cause:
     def effect(self) -> str:
         """A sentence on how long a step would take without the cause, as far as that is known."""
         if self.cost_is_partial:
-            return "This is what is seen of it at the least." if self.share else ""
+            return "That is the part of its cost that was seen." if self.share else ""
         if not self.share:
             return ""
         whole = self.breakdown.net_s
         short, times = whole * (1 - self.share), 1 / max(1e-3, 1 - self.share)
         return (
-            f"Without it a step would take {words.duration(short)} in place of "
-            f"{words.duration(whole)}: {times:.2g} times as fast at most."
+            f"Without it a step would take {words.duration(short)} instead of "
+            f"{words.duration(whole)}: at most {times:.2g} times as fast."
         )
 
     @property

@@ -164,8 +164,8 @@ def _undecided(breakdown: StepBreakdown, causes: list[Cause], blind: str) -> lis
     questions += of_causes
     if pair := _too_close(causes):
         questions.append(
-            f"which of {pair[0].name} and {pair[1].name} is the larger: they are too near "
-            "each other. Cure one and ask again."
+            f"which of {pair[0].name} and {pair[1].name} is the larger: they are too close to tell "
+            "apart. Cure one and ask again."
         )
     if breakdown.expected < breakdown.reports[0].world:
         questions.append(

@@ -78,7 +78,7 @@ def test_changes_that_are_not_enough_alone_are_tried_together() -> None:
     *alone, together = result.advice
     assert all(advice.peak > memory for advice in alone) and together.peak <= memory
     assert together.do.startswith("together, batches of 2, with 8 backward passes for each step; ")
-    assert together.do.endswith("forward pass; fully_shard by layers over 4 GPUs in place of DDP")
+    assert together.do.endswith("forward pass; fully_shard by layers over 4 GPUs instead of DDP")
     changes = {"batch": 2, "passes": 8, "autocast": True}
     sums = [wish for wish in client.requests if len(wish) > 2]
     assert sums == [changes, changes | {"shard": True}, changes | {"offload": True}]

@@ -65,7 +65,7 @@ CURES: list[tuple[str, list, dict, dict[str, Any], str]] = [
     ("optimizer", [*computed(), did("optimizer", 60)], {}, {"optimizer": "Muon"},
      "Try a share of its work"),
     ("not sharded", WORK, SAME, {}, "`data[rank::world_size]`"),
-    ("not sharded", WORK, SAME, {"loader": loader(stream=True)}, "deal it by rank and worker"),
+    ("not sharded", WORK, SAME, {"loader": loader(stream=True)}, "split it by rank and worker"),
     ("not sharded", WORK, SAME, {"loader": loader(sampler="DistributedSampler")}, "leave its"),
     ("not sharded", WORK, SAME, {"loader": loader(sampler="ByLength")}, "(ByLength)"),
     ("not sharded", WORK, SAME, {"loader": loader(), "framework": "accelerate"},

@@ -14,7 +14,7 @@ class NotSharded(Cause):
 
     info = CauseInfo(
         "not sharded",
-        "the ranks draw the same samples, so that all but one compute in vain",
+        "the ranks draw the same samples, so that all but one do redundant work",
         lab="03",
     )
     aspect = "the shares of the data"
@@ -56,7 +56,7 @@ class NotSharded(Cause):
             )
         if loader.stream:
             return (
-                "A stream takes no sampler: deal it by rank and worker. With R ranks of W workers, "
+                "A stream takes no sampler: split it by rank and worker. With R ranks of W workers, "
                 "a worker gives the samples whose number, modulo R * W, is rank * W + worker."
             )
         if loader.sampler == "DistributedSampler":

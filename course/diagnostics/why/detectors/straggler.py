@@ -9,8 +9,8 @@ from course.diagnostics.why.cause import Cause
 from course.diagnostics.why.step_breakdown import StepBreakdown
 
 ALIKE = (
-    "Give all ranks the same work in each step: deal the samples so that their batches are of "
-    "equal length, and take equal machines."
+    "Give all ranks the same work in each step: split the samples so that their batches are of "
+    "equal length, and use equal machines."
 )
 
 
@@ -61,6 +61,6 @@ class Straggler(Cause):
         if self.step_part == "input":
             return (
                 f"Look at why rank {self.rank} loads more slowly: longer samples, a slower disk, "
-                "or fewer workers. Deal the samples so that all ranks load as much in a step."
+                "or fewer workers. Split the samples so that all ranks load equally much in a step."
             )
         return ALIKE
