@@ -16,7 +16,7 @@ from course.commands import check_given
 from course.commands.grading.archives import GUESS, Contents, why
 from course.commands.grading.names import Owner, file_name, owner, printable, shortened
 from course.commands.grading.roster import Person, Roster
-from course.core import CourseError, FolderMark, lesson_marks, words
+from course.core import CourseError, FolderMark, lesson_marks, read_script, words
 from course.exercises import exercises
 from course.notebook import guesses
 
@@ -54,7 +54,7 @@ class Submission:
 
     def text(self, name: str) -> str:
         """The script of one exercise."""
-        return (self.src / f"{name}.py").read_text(encoding="utf-8", errors="replace")
+        return read_script(self.src / f"{name}.py")
 
     def digest(self) -> str:
         """A hash of the names and texts of these scripts."""
