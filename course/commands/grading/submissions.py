@@ -195,14 +195,9 @@ class Candidate:
         A script that the learner changed comes before one as it was handed out, a script before a
         cell that would write it, and a file before others in deeper folders.
         """
-        return self._is_as_handed_out(), self.in_cell, self.where.count("/"), self.where
-
-    def _is_as_handed_out(self) -> bool:
         exercise = exercises().get(self.name.removesuffix(".py"))
-        if exercise is None:
-            return False
-        text = self.text.decode("utf-8", "replace")
-        return text.split() == exercise.script(solved=False).split()
+        blank = exercise is not None and exercise.is_blank(self.text.decode("utf-8", "replace"))
+        return blank, self.in_cell, self.where.count("/"), self.where
 
 
 def chosen(contents: Contents) -> tuple[dict[str, bytes], list[str]]:
