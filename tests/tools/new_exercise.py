@@ -24,7 +24,8 @@ from course.lessons import Lesson, labs
 ROOT = Path(__file__).parents[2]
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 LESSON = re.compile(r"(?P<number>\d\d[a-z]?)_[a-z0-9]+(_[a-z0-9]+)*")
-SECTION = re.compile(r"^## ", re.MULTILINE)
+SECTION = re.compile(r"^## .*", re.MULTILINE)
+CLOSING = "## Claims and measurements"  # of every lab; only what ends the course follows
 
 WRITTEN = """\
 Written: {name}, an exercise of lab {lab}.
@@ -156,9 +157,11 @@ def _files(root: Path, fields: dict[str, str], earlier: list[str], is_new: bool)
 
 
 def _with_cells(text: str, cells: str) -> str:
-    """A lesson's text with these cells inserted before its last section."""
-    last = [match.start() for match in SECTION.finditer(text)][-1]
-    return text[:last] + cells + text[last:]
+    """A lesson's text with these cells inserted before its closing section."""
+    headings = list(SECTION.finditer(text))
+    closing = [heading for heading in headings if heading[0] == CLOSING] or headings
+    place = closing[-1].start()
+    return text[:place] + cells + text[place:]
 
 
 def _with_hints(text: str, earlier: list[str], fields: dict[str, str]) -> str:
