@@ -1,7 +1,7 @@
 """Tools that every package may use: errors shown to a learner, metrics, TODOs, files, words."""
 
 from course.core.errors import CourseError, Interrupted, UnknownTorch
-from course.core.files import KEPT, ROOT, RUNS, FolderMark, write_atomically
+from course.core.files import KEPT, ROOT, RUNS, FolderMark, read_script, write_atomically
 from course.core.metrics import METRICS_FILE, log
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "Interrupted",
     "UnknownTorch",
     "log",
+    "read_script",
     "write_atomically",
 ]

@@ -1,4 +1,4 @@
-"""The course's folders, and an atomic file write."""
+"""The course's folders, how a learner's script is read, and an atomic file write."""
 
 import contextlib
 import os
@@ -51,6 +51,11 @@ def _copy_mode_and_owner(old: Path, new: Path) -> None:
     with contextlib.suppress(OSError):  # only root may give a file to another user
         os.chown(new, status.st_uid, status.st_gid)
     os.chmod(new, stat.S_IMODE(status.st_mode))
+
+
+def read_script(path: Path) -> str:
+    """The text of a learner's script; a byte that is not UTF-8 becomes a replacement mark."""
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from course.core.files import read_script
+
 IN_WORDS = 2  # so many TODOs fit into one line with their words
 # Each of these matches within one line, since a learner's code decides what its lines are.
 OPEN = re.compile(
@@ -18,7 +20,7 @@ MET = re.compile(r"NotImplementedError: TODO \d+: ")
 def open_todos(script: Path) -> list[str]:
     """The TODOs of a script that are still open, in its order."""
     try:
-        source = script.read_text(errors="replace")
+        source = read_script(script)
     except OSError:
         return []
     return [_text(match["todo"]) for match in OPEN.finditer(source)]

@@ -48,6 +48,10 @@ class Exercise:
         """The script as it is handed out, or with its solutions and their markers."""
         return self.lesson.scripts(solved=solved)[f"src/{self.name}.py"]
 
+    def is_blank(self, text: str) -> bool:
+        """Whether a script is as it was handed out, apart from spaces and line ends."""
+        return text.split() == self.script(solved=False).split()
+
     @property
     def given(self) -> dict[str, str]:
         """The scripts of its lab that are handed out complete, by name."""

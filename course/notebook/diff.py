@@ -4,7 +4,7 @@ import difflib
 import html
 from pathlib import Path
 
-from course.core import CourseError, lesson_marks, words
+from course.core import CourseError, lesson_marks, read_script, words
 from course.drawing import html_card, palette
 
 
@@ -61,5 +61,5 @@ def diff(before: str, after: str) -> Diff:
     for path in (before, after):
         if not Path(path).is_file():
             raise CourseError(f"There is no script {path}: run the cell that writes it.")
-        texts.append(lesson_marks.unmarked(Path(path).read_text().splitlines()))
+        texts.append(lesson_marks.unmarked(read_script(Path(path)).splitlines()))
     return Diff(*texts, (before, after))

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from course import hardware
-from course.core import ROOT, CourseError, installed, words, write_atomically
+from course.core import ROOT, CourseError, installed, read_script, words, write_atomically
 from course.drawing import html_page, palette
 from course.lessons import Lesson, labs
 from course.notebook import guesses, progress
@@ -120,10 +120,7 @@ def _exercise(record: Record, src: Path) -> str:
         when = _day(record.passed_at)
         digest = f"<code>{hashlib.sha256(record.script.encode()).hexdigest()[:DIGITS]}</code>"
         path = src / f"{record.exercise}.py"
-        if (
-            not path.is_file()
-            or path.read_text(encoding="utf-8", errors="replace") != record.script
-        ):
+        if not path.is_file() or read_script(path) != record.script:
             digest += ' <span class="note">(changed since)</span>'
     checks = f"{len(record.passed_checks)} of {record.checks} hold"
     took = f", {words.long_duration(record.seconds)}" if record.seconds else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from course.core import KEPT, CourseError, lesson_marks, todo, write_atomically
+from course.core import KEPT, CourseError, lesson_marks, read_script, todo, write_atomically
 from course.exercises import Exercise
 from course.notebook import progress
 from course.notebook.diff import Diff
@@ -47,7 +47,7 @@ class Attempt:
 
     def written(self) -> str:
         """The text of the learner's script; "" if there is none."""
-        return self.path.read_text(errors="replace") if self.path.is_file() else ""
+        return read_script(self.path) if self.path.is_file() else ""
 
     def hint(self, number: int | None = None) -> Prose:
         """The fuller hint for TODO `number`.

@@ -1,5 +1,8 @@
 """Open exercises: which TODOs a script still has, and which tracebacks come from a TODO."""
 
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -7,6 +10,12 @@ import pytest
 from support.scripts import TODO
 
 from course.core import todo
+
+READS = """
+from pathlib import Path
+from course.core import todo
+print(ascii(todo.open_todos(Path("mine.py"))))
+"""
 
 
 def test_todos_are_found_in_order(tmp_path: Path) -> None:
@@ -17,6 +26,15 @@ def test_todos_are_found_in_order(tmp_path: Path) -> None:
     ]
     assert todo.open_todos(tmp_path / "none.py") == []
     assert todo.numbers(TODO) == [2, 3] and todo.numbers("") == []
+
+
+def test_a_script_is_read_as_utf_8_in_every_locale(tmp_path: Path) -> None:
+    text = 'raise NotImplementedError("TODO 1: Größe?")'
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    env = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-c", READS]
+    read = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert read.stdout.strip() == ascii(["TODO 1: Größe?"]), read.stderr
 
 
 def test_many_todos_are_told_by_their_numbers(tmp_path: Path) -> None:

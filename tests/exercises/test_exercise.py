@@ -27,6 +27,13 @@ def test_a_name_like_no_other_is_answered_with_the_names_of_each_lab():
     assert others == [f"  lab {lab.number}: {', '.join(lab.exercises)}" for lab in asking]
 
 
+def test_a_script_is_blank_however_its_lines_end_but_not_with_a_comment():
+    ring = exercise("ring")
+    blank = ring.script(solved=False)
+    assert ring.is_blank(blank.replace("\n", " \r\n") + "\n")
+    assert not ring.is_blank(blank + "# A thought.\n") and not ring.is_blank("")
+
+
 def report(name: str, outcome: Outcome) -> Report:
     return Report(name, ["test_adds"], [Result("test_adds", "It adds", outcome)])
 

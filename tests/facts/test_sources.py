@@ -18,7 +18,7 @@ def test_it_belongs_to_a_link_or_a_fact_of_its_lesson(source):
     if source.fact:
         says(source.lesson, source.fact)
     else:
-        assert source.link in "\n".join(LESSONS[source.lesson].lines)
+        assert source.link in links_of(LESSONS[source.lesson])
     address = urlsplit(source.link)
     assert address.scheme == "https" and "." in address.netloc and " " not in source.link
     assert source.says.endswith(".")

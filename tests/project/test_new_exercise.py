@@ -84,8 +84,32 @@ def test_the_frame_holds_and_its_wrong_answer_does_not(copy, name, lab):
     checked = run(copy, "-m", "course", "build", "--check", lab)
     assert "is not there" in checked.stderr
     lacks = re.findall(r"^course/lessons/.*$", checked.stderr, re.MULTILINE)
-    assert len(lacks) == (0 if lab == LAB else 6)  # a new lab lacks only the words of its author
+    assert len(lacks) == (0 if lab == LAB else 9)  # a new lab lacks only the words of its author
     assert all("a placeholder of `make exercise`" in line for line in lacks)
+
+
+@pytest.mark.parametrize("lab", ["13b_experts", LAST])
+def test_a_further_exercise_comes_before_what_ends_its_lab_or_the_course(
+    tmp_path, write, capsys, lab
+):
+    lessons = tmp_path / "course" / "lessons"
+    shutil.copytree(ROOT / "course" / "lessons", lessons)
+    (tmp_path / "labs").mkdir()
+    (tmp_path / "labs" / "13b_experts.ipynb").touch()
+    write(tmp_path, "my_tree", lab)
+    if lab == LAST:
+        with (lessons / f"{lab}.md").open("a", encoding="utf-8") as lesson:
+            lesson.write("\n## Where to go from here\n")
+    capsys.readouterr()
+    write(tmp_path, "my_prune", lab)
+    assert re.findall("^## .*", (lessons / f"{lab}.md").read_text(), re.MULTILINE)[-4:] == [
+        "## Your turn: my tree",
+        "## Your turn: my prune",
+        "## Claims and measurements",
+        "## Where to go from here",
+    ]
+    told_already = "that the call for the lab's first exercise printed"
+    assert (told_already in capsys.readouterr().out) == (lab == LAST)
 
 
 def test_what_cannot_be_read_leaves_all_files_as_they_were(copy, write):

@@ -30,6 +30,7 @@ TO WRITE: in one sentence what goes wrong without the idea of this lab, and in o
 
 ```{{code-cell}}
 %load_ext course
+from course.notebook import claims, it_was
 ```
 
 ## TO WRITE: which question does this section answer?
@@ -57,11 +58,30 @@ dist.destroy_process_group()
 ```{{code-cell}}
 :tags: [nbval-ignore-output]
 
+%%guess {script}_rows rows
+TO WRITE: a question that a number answers. How many rows does the table have that the run logs?
+```
+
+```{{code-cell}}
+:tags: [nbval-ignore-output]
+
 run = %torchrun --standalone --nproc-per-node 2 src/{script}_first.py
+it_was("{script}_rows", len(run.metrics))
 run.metrics
 ```
 
-## What stays
+## Claims and measurements
+
+```{{code-cell}}
+:tags: [nbval-ignore-output, hide-input]
+
+# Claims, and what was measured
+if run.ok:
+    display(claims([
+        ("TO WRITE: what is often said.", f"{{run.wall_s:.1f}} s for a run"),
+        ("TO WRITE: what the lab asked.", f"{{len(run.metrics)}} rows", "{script}_rows"),
+    ]))
+```
 
 **Remember.** TO WRITE: one sentence that a reader should still know in a year.{following}
 '''

@@ -24,15 +24,16 @@ from course.lessons import Lesson, labs
 ROOT = Path(__file__).parents[2]
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 LESSON = re.compile(r"(?P<number>\d\d[a-z]?)_[a-z0-9]+(_[a-z0-9]+)*")
-SECTION = re.compile(r"^## ", re.MULTILINE)
+SECTION = re.compile(r"^## .*", re.MULTILINE)
+CLOSING = "## Claims and measurements"  # of every lab; only what ends the course follows
 
 WRITTEN = """\
 Written: {name}, an exercise of lab {lab}.
 It is a placeholder whose own tests pass already. The tests of the notebooks and of the README fail
-until the last steps are done. In this order:
+until the last steps are done. Steps 1 to 5 are for each exercise, the others once for the lab:
 
 """
-STEPS = (
+OF_THE_EXERCISE = (
     """\
 course/lessons/{lesson}.md: the idea, the script, the TODO with its short hint.
 Keep it to one idea, and wrap the text at 120 columns.""",
@@ -55,7 +56,9 @@ tests/tools/equal_changes.toml, where the names are in alphabetical order.""",
 OF_A_NEW_LAB = """\
 course/lessons/{lesson}.md: your words for each TO WRITE.
 labs/glossary.md: the lab's new words. course/lessons/sources.toml: each link to somebody's page.
-course/lessons/lesson.py: its number in CORE, if the other labs build on it."""
+course/lessons/lesson.py: its number in CORE, if the other labs build on it.
+course/lessons/labs_map.py: SPELLINGS, if a word of its file's name has capitals or a hyphen.
+TEACHING.md: a row of the table of a term takes the lab."""
 NEXT = """\
 course/lessons/{before_lesson}.md: its last cell ends with
 `Next: [TITLE]({lesson}.ipynb)`. Then make prose ARGS={before_lesson}."""
@@ -63,20 +66,25 @@ NEXT_OF_THE_LAST = NEXT.replace(
     "its last cell",
     """\
 move its closing section, which ended the course,
-to the end of the new lab, with what comes after the course. Now its last cell""",
+to the end of the new lab, with what comes after the course. In course/lessons/sources.toml, the
+entries of its links get `lesson = "{lesson}"`. Now its last cell""",
 )
-BUILT = (
+OF_THE_LAB = (
     """\
-make notebooks ARGS={lesson}, which runs the lab; then `minutes` in the
-lesson's header, if `make quick` says that they have changed, and
-make prose ARGS={lesson}.""",
+tests/gpus/test_scripts.py: each new script that may use NCCL, with small arguments.
+tests/small_sizes.toml: smaller numbers, if a cell measures for many seconds.
+make test ARGS="tests/gpus -k '{lesson} or nccl'\"""",
+    """\
+make notebooks ARGS={lesson}, which runs the lab. In the lesson's header, `seconds`
+is what it prints after "built in", rounded up to a multiple of 5, and `make quick` says whether
+`minutes` have changed. Then make prose ARGS={lesson}.""",
     """\
 make notebooks ARGS=start: its stored outputs count the labs and exercises. The step before also
 wrote images/labs_map.svg and the README's table and counts: commit all of them. Then
 .venv/bin/python -m course build --check prints nothing.""",
+    "CHANGELOG.md: a line, if a learner or a teacher will notice.",
 )
-TAUGHT = "TEACHING.md: the session of the term that takes the lab."
-CHANGED = "CHANGELOG.md: a line, if a learner or a teacher will notice."
+PRINTED = "The steps from 6 on that the call for the lab's first exercise printed."
 
 
 def main(root: Path, name: str, lesson: str) -> None:
@@ -104,16 +112,17 @@ def main(root: Path, name: str, lesson: str) -> None:
     for path, text in _files(root, fields, known, is_new).items():
         write_atomically(path, text)
     print(WRITTEN.format(**fields), end="")
-    for number, step in enumerate(_steps(is_new, all_labs[-1].name < lesson), 1):
+    is_built = (root / "labs" / f"{lesson}.ipynb").is_file()
+    for number, step in enumerate(_steps(is_new, is_built, all_labs[-1].name < lesson), 1):
         print(f"{number}. " + step.format(**fields).replace("\n", "\n   "))
 
 
-def _steps(is_new: bool, is_last: bool) -> list[str]:
+def _steps(is_new: bool, is_built: bool, is_last: bool) -> list[str]:
     """The steps left to do, in order; `is_last` says that a new lab ends the course."""
-    if not is_new:
-        return [*STEPS, *BUILT, CHANGED]
-    before = NEXT_OF_THE_LAST if is_last else NEXT
-    return [*STEPS, OF_A_NEW_LAB, before, *BUILT, TAUGHT, CHANGED]
+    if is_new:
+        before = NEXT_OF_THE_LAST if is_last else NEXT
+        return [*OF_THE_EXERCISE, OF_A_NEW_LAB, before, *OF_THE_LAB]
+    return [*OF_THE_EXERCISE, *OF_THE_LAB] if is_built else [*OF_THE_EXERCISE, PRINTED]
 
 
 def _new_number(lesson: str, all_labs: list[Lesson]) -> str:
@@ -156,9 +165,11 @@ def _files(root: Path, fields: dict[str, str], earlier: list[str], is_new: bool)
 
 
 def _with_cells(text: str, cells: str) -> str:
-    """A lesson's text with these cells inserted before its last section."""
-    last = [match.start() for match in SECTION.finditer(text)][-1]
-    return text[:last] + cells + text[last:]
+    """A lesson's text with these cells inserted before its closing section."""
+    headings = list(SECTION.finditer(text))
+    closing = [heading for heading in headings if heading[0] == CLOSING] or headings
+    place = closing[-1].start()
+    return text[:place] + cells + text[place:]
 
 
 def _with_hints(text: str, earlier: list[str], fields: dict[str, str]) -> str:

@@ -23,7 +23,7 @@ from course.checks.runner.on_ranks import (
 )
 from course.checks.runner.outcomes import Deadlock, Unwritten, hint_fits, outcome
 from course.checks.tools.hint import Undecided
-from course.core import CourseError, todo, write_atomically
+from course.core import CourseError, read_script, todo, write_atomically
 from course.exercises import Outcome, Report, Result, exercise, exercises
 from course.hardware import isolation
 from course.launch import Sandbox
@@ -130,7 +130,7 @@ class ChecksPlugin:
         if not script.is_file():
             raise Unwritten(f"{script} is not there yet: run the cell that writes it")
         todos = todo.open_todos(script)
-        if todos and script.read_text(errors="replace") == exercise(name).script(solved=False):
+        if todos and exercise(name).is_blank(read_script(script)):
             raise Unwritten(todo.in_sentences(todos))
         if self._hangs[name] >= HANGS and not self._thorough:
             raise Undecided(f"not run, since the ranks hung in {HANGS} checks before it")

@@ -16,7 +16,7 @@ from course.commands import check_given
 from course.commands.grading.archives import GUESS, Contents, why
 from course.commands.grading.names import Owner, file_name, owner, printable, shortened
 from course.commands.grading.roster import Person, Roster
-from course.core import CourseError, FolderMark, lesson_marks, words
+from course.core import CourseError, FolderMark, lesson_marks, read_script, words
 from course.exercises import exercises
 from course.notebook import guesses
 
@@ -54,7 +54,7 @@ class Submission:
 
     def text(self, name: str) -> str:
         """The script of one exercise."""
-        return (self.src / f"{name}.py").read_text(encoding="utf-8", errors="replace")
+        return read_script(self.src / f"{name}.py")
 
     def digest(self) -> str:
         """A hash of the names and texts of these scripts."""
@@ -195,14 +195,9 @@ class Candidate:
         A script that the learner changed comes before one as it was handed out, a script before a
         cell that would write it, and a file before others in deeper folders.
         """
-        return self._is_as_handed_out(), self.in_cell, self.where.count("/"), self.where
-
-    def _is_as_handed_out(self) -> bool:
         exercise = exercises().get(self.name.removesuffix(".py"))
-        if exercise is None:
-            return False
-        text = self.text.decode("utf-8", "replace")
-        return text.split() == exercise.script(solved=False).split()
+        blank = exercise is not None and exercise.is_blank(self.text.decode("utf-8", "replace"))
+        return blank, self.in_cell, self.where.count("/"), self.where
 
 
 def chosen(contents: Contents) -> tuple[dict[str, bytes], list[str]]:

@@ -116,8 +116,7 @@ def _follow(pending: dict[Future, tuple[Submission, str]]) -> None:
 
 def _as_handed_out(submission: Submission, name: str) -> Report | None:
     """The report on a script that is as it was handed out; None if it is not."""
-    blank = exercises()[name].script(solved=False)
-    if submission.text(name).split() != blank.split():
+    if not exercises()[name].is_blank(submission.text(name)):
         return None
     open_ones = todo.in_sentences(todo.open_todos(submission.src / f"{name}.py"))
     result = Result("", "Something is written.", Outcome.OPEN, message=open_ones)
