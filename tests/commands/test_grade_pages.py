@@ -98,3 +98,8 @@ def test_what_is_late_loses_its_part_and_points_of_the_teacher_count():
     assert line("ada", report("passed"), late=99, percent=10.0).total == 0
     own = line("ada", report("not judged", again=True), comment=Comment(points={"ring": 1.5}))
     assert own.total == 1.5 and own.not_judged == []
+
+
+@pytest.mark.parametrize(("late", "days"), [(0.5, "0.5 days"), (1.0, "1 day"), (2.0, "2 days")])
+def test_part_of_a_day_late_is_not_rounded_away(late: float, days: str):
+    assert f"Handed in late by {days}." in feedback.page(line("ada", late=late))

@@ -12,7 +12,8 @@ def page(line: GradebookLine) -> str:
     sentences = [line.submission.problem, *line.submission.notes]
     if line.late:
         lost = f", which takes {line.percent:g} % of the points a day" if line.percent else ""
-        sentences.append(f"handed in late by {words.plural(int(line.late), 'day')}{lost}")
+        days = "1 day" if line.late == 1 else f"{line.late:g} days"
+        sentences.append(f"handed in late by {days}{lost}")
     remark = f"<p><b>{escape(line.comment.remark)}</b></p>" if line.comment.remark else ""
     return (
         html_parts.head(f"Feedback for {line.learner}")
