@@ -25,7 +25,7 @@ from course.core import words
 MAX_SCRIPT_BYTES, MAX_NOTEBOOK_BYTES = 200 * 2**10, 10 * words.MIB  # ours: 6 kB, 0.5 MB
 MAX_BYTES = 100 * words.MIB  # read of one submission
 MAX_MEMBERS = 50_000  # files and folders of one submission
-MAX_DEPTH = 3  # levels of archives in archives
+MAX_DEPTH = 3  # archives inside one another
 GUESS = re.compile(r"(^|/)kept/guesses/[a-z][a-z0-9_]*\.json$")  # a learner's guesses
 MAX_GUESS_BYTES = 10 * 2**10
 COURSE_FOLDERS = ("solutions", "course", "tests")  # folders of the course, without answers
@@ -103,7 +103,7 @@ class Contents:
 
     def _unpack(self, name: str, file: IO[bytes], depth: int) -> None:
         if depth == MAX_DEPTH:
-            raise ValueError("it is an archive in an archive in an archive")
+            raise ValueError(f"it is inside {depth} other archives")
         if depth:  # or each seek would decompress the archive from its start
             file = io.BytesIO(self._bytes(file, MAX_BYTES))
         elif file.seek(0, os.SEEK_END) > MAX_BYTES:
