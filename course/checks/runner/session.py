@@ -214,7 +214,8 @@ def run(
     code = pytest.main([*options, *nodes], plugins=[plugin])
     if code not in ENDED_ITSELF:
         raise CourseError(
-            f"The checks of {', '.join(names)} could not be run (pytest says {code})."
+            f"The checks of {', '.join(names) or 'all exercises'} could not be run "
+            f"(pytest says {code})."
         )
     return plugin.reports
 
