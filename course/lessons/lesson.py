@@ -21,8 +21,8 @@ with imports.without("rfc3987_syntax", "jupyter_server"):
     from jupytext.myst import MystMetadataParsingError, myst_to_notebook
     from nbformat import ValidationError
 
-BEGIN = re.compile(r"(?P<indent>\s*)### BEGIN SOLUTION(?: hint:(?P<hint>.*))?\s*")
-END = re.compile(r"\s*### END SOLUTION\s*")
+BEGIN_LINE = re.compile(rf"(?P<indent>\s*){lesson_marks.BEGIN}(?: hint:(?P<hint>.*))?\s*")
+END_LINE = re.compile(rf"\s*{lesson_marks.END}\s*")
 # A line that someone probably meant as a marker.
 MARKER_LIKE = re.compile(r"\b(BEGIN|END)[ _-]*SOLUTION\b", re.IGNORECASE)
 NESTED = "BEGIN SOLUTION inside a solution: end the first one before it"
@@ -221,7 +221,7 @@ def scan(lines: list[str]) -> tuple[list[Solution], list[tuple[int, str]]]:
     """Find the solutions in a cell's lines; also return faults, as (line from 0, reason)."""
     blocks, faults, opened = [], [], None
     for number, line in enumerate(lines):
-        if match := BEGIN.fullmatch(line):
+        if match := BEGIN_LINE.fullmatch(line):
             hint = (match["hint"] or "").strip()
             if opened:
                 faults.append((number, NESTED))
@@ -229,7 +229,7 @@ def scan(lines: list[str]) -> tuple[list[Solution], list[tuple[int, str]]]:
                 opened = number, match["indent"], hint
                 if not hint:
                     faults.append((number, NO_HINT))
-        elif END.fullmatch(line):
+        elif END_LINE.fullmatch(line):
             if opened:
                 begin, indent, hint = opened
                 blocks.append(Solution(begin, number, indent, hint))

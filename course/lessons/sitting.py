@@ -22,6 +22,7 @@ from pathlib import Path
 
 import nbformat
 
+from course.core import lesson_marks
 from course.lessons.lesson import Cell, Lesson, scan
 
 MOST_MINUTES, MOST_TODOS, MOST_CHARACTERS = 70, 8, 45_000
@@ -33,8 +34,7 @@ RUN = re.compile(
     r"%(?:torchrun|accelerate|python|timeout|why|right|fit)\b|\.(?:run|start)\(f\"|\.follow\("
 )
 PRINTS_CODE = re.compile(r"^ *print\(inspect\.getsource\(", re.MULTILINE)
-EXPLORABLE = re.compile(r"^explore\.\w+\(", re.MULTILINE)
-CHECK = re.compile(r"^%check\b", re.MULTILINE)
+EXPLORABLE = re.compile(r"^explore\.\w+\(", re.MULTILINE)  # the quiz counts, too
 PICTURES = {"image/svg+xml", "image/png"}
 
 
@@ -94,7 +94,7 @@ def sitting(lab: Lesson, solution: Path) -> Sitting:
         drawn=sum(_draws(cell) for cell in executed),
         todos=len(solutions),
         written=sum(size if size > SHORT_SOLUTION else size / 2 for size in solutions),
-        checks=sum(bool(CHECK.search(cell.source)) for cell in code),
+        checks=sum(bool(lesson_marks.CHECK.search(cell.source)) for cell in code),
         runs=sum(bool(RUN.search(cell.source)) for cell in code),
         explorables=sum(bool(EXPLORABLE.search(cell.source)) for cell in code),
         seconds=lab.seconds,
@@ -134,7 +134,7 @@ def _printed_text(cell: nbformat.NotebookNode) -> str:
 
 def _draws(cell: nbformat.NotebookNode) -> bool:
     """Whether a cell draws a table or picture, and is not a run, an explorable or a check."""
-    if any(other.search(cell.source) for other in (RUN, EXPLORABLE, CHECK)):
+    if any(other.search(cell.source) for other in (RUN, EXPLORABLE, lesson_marks.CHECK)):
         return False
     shown = [output.get("data", {}) for output in cell.outputs]
     return any(PICTURES & data.keys() or "<table" in data.get("text/html", "") for data in shown)
