@@ -5,8 +5,8 @@ A lesson that breaks a rule is not built. `finished` has further rules, for a fi
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -36,16 +36,13 @@ Fault = tuple[int, str]  # the line in the lesson (from 1), and the reason
 class LessonContext:
     """What a lesson is judged with: `every` lesson in order, and what a lesson may refer to.
 
-    `made` are the files that the build makes, `checks` the names that `%check` knows, and `terms`
-    the anchors of the glossary. `hints` has the fuller hints of each exercise, one for each TODO.
+    `made` are the files that the build makes, and `checks` the names that `%check` knows.
     """
 
     root: Path
     every: Sequence[Lesson]
     made: Set[Path] = frozenset()
     checks: Set[str] = frozenset()
-    hints: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    terms: Set[str] = frozenset()
 
     def earlier(self, lesson: Lesson) -> Sequence[Lesson]:
         """The lessons before this one."""
@@ -76,7 +73,7 @@ def select(
             raise CourseError(f"No lesson is called {name}; the lessons are: {listed}.")
     chosen = [lesson for lesson in every if not names or lesson.name in names]
     made = _made(root, known, figures)
-    context = LessonContext(root, every, made, checks, hints.read(root))
+    context = LessonContext(root, every, made, checks)
     if wrong := [line for lesson in chosen for line in faults(lesson, RULES, context)]:
         raise CourseError("\n".join(wrong))
     return chosen
@@ -208,13 +205,13 @@ def _links(lesson: Lesson, context: LessonContext) -> Iterator[Fault]:
 
 
 def _hints(lesson: Lesson, context: LessonContext) -> Iterator[Fault]:
-    scripts = lesson.scripts(solved=False)
+    scripts, fuller_hints = lesson.scripts(solved=False), hints.read(context.root)
     for cell in lesson.code:
         name = Path(cell.target or "").stem
         if name not in context.checks:
             continue
         todos = len(todo.numbers(scripts[cell.target]))
-        fuller = len(context.hints.get(name, []))
+        fuller = len(fuller_hints.get(name, []))
         if todos != fuller:
             counts = f"{name} has {todos} TODOs and {fuller} fuller hints"
             yield cell.line, f"{counts}: write one for each in course/lessons/{hints.FILE}"
