@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=max(1, (os.cpu_count() or 1) // 4),
         metavar="N",
-        help="checks at a time (default: one for every four cores)",
+        help="learners at a time (default: one for every four cores)",
     )
     add(
         "--minutes",
