@@ -14,7 +14,7 @@ def plain(reports: Sequence[Report]) -> str:
     """The verdicts as JSON: each exercise, and each check with its message, hint and output."""
     exercises = [
         {"exercise": report.exercise, "ok": report.ok, "judged": report.judged}
-        | {"asked": len(report.checks), "checks": report.as_dict()["results"]}
+        | {"asked": len(report.check_names), "checks": report.as_dict()["results"]}
         for report in reports
     ]
     return _text({"ok": bool(reports) and all(r.ok for r in reports), "exercises": exercises})

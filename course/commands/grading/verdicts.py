@@ -22,12 +22,12 @@ Verdicts = dict[str, dict[str, Report]]  # by learner and exercise
 class Judge:
     """Runs the checks, and stores their verdicts in `folder`.
 
-    A stored verdict is used again only for the same scripts, the same digest of the `checks` and
-    the same `isolated`. `minutes` limits the time of all checks of one learner.
+    A stored verdict is used again only for the same scripts, the same `checks_digest` and the same
+    `isolated`. `minutes` limits the time of all checks of one learner.
     """
 
     folder: Path
-    checks: str
+    checks_digest: str
     isolated: bool
     minutes: float
     _stop: Event = field(default_factory=Event)
@@ -68,7 +68,7 @@ class Judge:
         for name, known in reports.items():
             if not known.judged and not self._stop.is_set():
                 report = reports[name] = self._check(submission, name, end - time.monotonic())
-                passed = f"{report.passed_count} of {len(report.checks)}"
+                passed = f"{report.passed_count} of {len(report.check_names)}"
                 passed = passed if report.judged else "not judged"
                 print(f"{submission.learner}, {name}: {passed}", flush=True)
 
@@ -77,7 +77,8 @@ class Judge:
 
     def _inputs(self, submission: Submission) -> dict:
         """Everything that a verdict depends on."""
-        return {"scripts": submission.digest(), "checks": self.checks, "isolated": self.isolated}
+        scripts = submission.digest()
+        return {"scripts": scripts, "checks": self.checks_digest, "isolated": self.isolated}
 
     def _stored(self, submission: Submission, name: str) -> Report | None:
         """The stored verdict on these scripts; None if there is none."""
