@@ -42,7 +42,7 @@ class GradebookLine:
         return self.submission.person.section if self.submission.person else ""
 
     def points(self, name: str) -> float:
-        """The points of one exercise: the teacher's, or the share of the checks that hold."""
+        """The points of one exercise: the teacher's, or the share of the checks that passed."""
         report = self.reports.get(name)
         earned = self.weights[name] * report.share if report else 0.0
         return self.comment.points.get(name, earned)
