@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from course.lessons import sitting
-from course.lessons.lesson import START, Cell, Lesson, scan, script
+from course.lessons.lesson import START, Cell, Lesson, find_solutions, script
 from course.lessons.rules import Fault, LessonContext, faults
 
 MOST_COLUMNS = 120
@@ -166,7 +166,7 @@ def _something_to_do(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
 
 def _is_hands_on(cell: Cell) -> bool:
     """Whether the learner runs or writes something in a cell, and does not only read a script."""
-    return cell.target is None or bool(scan(cell.source.splitlines())[0])
+    return cell.target is None or bool(find_solutions(cell.source.splitlines())[0])
 
 
 def _runs(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:

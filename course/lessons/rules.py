@@ -15,7 +15,16 @@ from markdown_it import MarkdownIt
 
 from course.core import CourseError, lesson_marks, todo
 from course.lessons import hints
-from course.lessons.lesson import FOLDED, IGNORED, MARKER_LIKE, Cell, Lesson, lessons, scan, script
+from course.lessons.lesson import (
+    FOLDED,
+    IGNORED,
+    MARKER_LIKE,
+    Cell,
+    Lesson,
+    find_solutions,
+    lessons,
+    script,
+)
 
 TAGS = {IGNORED, "raises-exception", FOLDED}
 MAGICS = {"torchrun", "accelerate", "python", "timeout", "check", "writefile"}  # the course's own
@@ -124,7 +133,8 @@ def _markers(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     for cell in lesson.code:
         lines = cell.source.splitlines()
         in_code |= set(range(cell.line, cell.line + len(lines)))
-        yield from ((cell.line + number, why) for number, why in scan(lines)[1])
+        _, faults_in_cell = find_solutions(lines)
+        yield from ((cell.line + number, why) for number, why in faults_in_cell)
     for number, line in enumerate(lesson.lines, 1):
         if number not in in_code and MARKER_LIKE.search(line):
             yield number, "a SOLUTION marker outside a code cell"
@@ -169,9 +179,9 @@ def _python(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
         if isinstance(tree, SyntaxError):
             yield cell.line + (tree.lineno or 1) - 1, f"not valid Python: {tree.msg}"
         elif isinstance(blank := _parsed(runnable(blanked)), SyntaxError):
-            block = scan(cell.source.splitlines())[0][0]
+            solutions, _ = find_solutions(cell.source.splitlines())
             why = f"not valid Python once its solution is a TODO: {blank.msg}"
-            yield cell.line + block.begin, why
+            yield cell.line + solutions[0].begin, why
 
 
 def _magics(lesson: Lesson, context: LessonContext) -> Iterator[Fault]:

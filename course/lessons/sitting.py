@@ -23,7 +23,7 @@ from pathlib import Path
 import nbformat
 
 from course.core import lesson_marks
-from course.lessons.lesson import Cell, Lesson, scan
+from course.lessons.lesson import Cell, Lesson, find_solutions
 
 MOST_MINUTES, MOST_TODOS, MOST_CHARACTERS = 70, 8, 45_000
 WORDS_PER_MINUTE, LINES_PER_MINUTE, PRINTED_PER_MINUTE = 180, 20, 40
@@ -80,7 +80,7 @@ def sitting(lab: Lesson, solution: Path) -> Sitting:
     questions = [cell for cell in cells if cell in lab.guesses.values()]
     prose = [cell for cell in cells if cell.kind == "markdown" or cell in questions]
     code = [cell for cell in cells if cell.kind == "code"]
-    solutions = [size for cell in code for size in _solutions(cell)]
+    solutions = [size for cell in code for size in _solution_sizes(cell)]
     executed = _executed_cells(solution)
     listing = [cell for cell in executed if PRINTS_CODE.search(cell.source)]
     return Sitting(
@@ -144,8 +144,8 @@ def _count_lines(source: str) -> int:
     return sum(bool(line.strip()) for line in source.splitlines())
 
 
-def _solutions(cell: Cell) -> list[int]:
+def _solution_sizes(cell: Cell) -> list[int]:
     """The number of lines of each solution in a cell."""
     lines = cell.source.splitlines()
-    blocks, _ = scan(lines)
-    return [_count_lines("\n".join(lines[block.begin + 1 : block.end])) for block in blocks]
+    solutions, _ = find_solutions(lines)
+    return [_count_lines("\n".join(lines[one.begin + 1 : one.end])) for one in solutions]

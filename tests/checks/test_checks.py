@@ -27,7 +27,7 @@ def handed_out(tmp_path: Path) -> Path:
     return hand_out(LESSON, tmp_path)
 
 
-@pytest.mark.parametrize("path", lesson_marks.labs(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", lesson_marks.lab_paths(), ids=lambda path: path.stem)
 def test_an_untouched_exercise_is_open_and_starts_no_ranks(path, tmp_path, monkeypatch):
     monkeypatch.setattr(
         on_ranks, "launch", lambda *args, **kwargs: pytest.fail("ranks were started")
