@@ -100,7 +100,7 @@ def _gpus(layout: model.Layout) -> list[str]:
 def _bar(y: float, label: str, pieces: list[tuple[str, str, float]]) -> list[str]:
     """Draw a bar of pieces, each with its mark, colour and bytes."""
     parts, x = [svg.text(LEFT, y, label, bold=True)], float(LEFT)
-    scale = (RIGHT - LEFT) / model.STATE
+    scale = (RIGHT - LEFT) / model.HELD_BYTES
     for mark, colour, nbytes in pieces:
         if width := nbytes * scale:
             draw_mark = svg.hatched if mark == "hatched" else svg.rect
