@@ -22,7 +22,7 @@ from typing import IO
 from course.commands.grading.names import ARCHIVES, printable
 from course.core import words
 
-MAX_SCRIPT_BYTES, MAX_NOTEBOOK_BYTES = 200 * 2**10, 10 * words.MIB  # ours: 6 kB, 0.5 MB
+MAX_SCRIPT_BYTES, MAX_NOTEBOOK_BYTES = 200 * 2**10, 10 * words.MIB  # our largest: 6 kB, 0.5 MB
 MAX_BYTES = 100 * words.MIB  # read of one submission
 MAX_MEMBERS = 50_000  # files and folders of one submission
 MAX_DEPTH = 3  # archives inside one another

@@ -35,14 +35,14 @@ def _points(line: GradebookLine) -> str:
         f'<td class="number">{words.significant(line.points(name), 3)} of {most:g}</td></tr>'
         for name, most in line.weights.items()
     )
-    together = f"{html_parts.total(line)} of {sum(line.weights.values()):g}"
+    total = f"{html_parts.total(line)} of {sum(line.weights.values()):g}"
     return (
         '<p class="note">The points of an exercise are shared by its checks.</p>'
         + html_parts.wide(
             "<thead><tr><th scope=col>exercise</th><th scope=col>checks</th>"
             f'<th scope=col class="number">points</th></tr></thead><tbody>{rows}</tbody>'
-            "<tfoot><tr><th scope=row>together</th><td></td>"
-            f'<td class="number">{together}</td></tr></tfoot>',
+            "<tfoot><tr><th scope=row>total</th><td></td>"
+            f'<td class="number">{total}</td></tr></tfoot>',
             "Points",
         )
         + "<br>"

@@ -111,7 +111,7 @@ class Gradebook:
     def as_csv(self) -> str:
         """The class as CSV: a row for each learner, with all points and notes."""
         rows = [
-            ["learner", "id", "section", "points", "late", "not judged", *self.weights, "to know"]
+            ["learner", "id", "section", "points", "late", "not judged", *self.weights, "notes"]
         ]
         for line in self.lines:
             person = line.submission.person
