@@ -39,7 +39,9 @@ class Judge:
         """
         verdicts = {
             submission.learner: {
-                name: self._known(submission, name)
+                name: _as_handed_out(submission, name)
+                or self._stored(submission, name)
+                or _not_judged(name, INTERRUPTED)
                 for name in submission.exercises
                 if name in names
             }
@@ -56,11 +58,6 @@ class Judge:
             except KeyboardInterrupt:
                 self._stop.set()
         return verdicts
-
-    def _known(self, submission: Submission, name: str) -> Report:
-        """The verdict that is known without a check; one that is not judged if there is none."""
-        known = _as_handed_out(submission, name) or self._stored(submission, name)
-        return known or _not_judged(name, INTERRUPTED)
 
     def _complete(self, submission: Submission, reports: dict[str, Report]) -> None:
         """Replace the reports of one learner that are not judged, within the learner's minutes."""
