@@ -31,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
         write_scripts(ROOT, selection)
         return 0
     if options.check:
-        complaints = finished.faults(ROOT, lessons(ROOT), selection) + stale(ROOT, selection)
+        complaints = finished.unfinished(ROOT, lessons(ROOT), selection) + stale(ROOT, selection)
         if not options.names:
             complaints += stale_beside(ROOT, [lesson.name for lesson in selection], drawn)
             complaints += stale_readme(ROOT)

@@ -18,7 +18,7 @@ NOT_JUDGED = 3  # the exit code if something was not judged
 def main(argv: Sequence[str]) -> int:
     """Check a folder of scripts and print the verdicts.
 
-    Return 0 if every check holds, 1 if one does not, and 3 if something was not judged, for example
+    Return 0 if every check passed, 1 if one did not, and 3 if something was not judged, for example
     because of an interrupt.
     """
     args = _parser().parse_args(argv)

@@ -14,7 +14,7 @@ def plain(reports: Sequence[Report]) -> str:
     """The verdicts as JSON: each exercise, and each check with its message, hint and output."""
     exercises = [
         {"exercise": report.exercise, "ok": report.ok, "judged": report.judged}
-        | {"asked": len(report.checks), "checks": report.as_dict()["results"]}
+        | {"asked": len(report.check_names), "checks": report.as_dict()["results"]}
         for report in reports
     ]
     return _text({"ok": bool(reports) and all(r.ok for r in reports), "exercises": exercises})
@@ -48,9 +48,9 @@ def gradescope(reports: Sequence[Report]) -> str:
     tests = [
         {
             "name": f"{report.exercise}: {result.claim}",
-            "score": share if _holds(result) else 0.0,
+            "score": share if _passed(result) else 0.0,
             "max_score": share,
-            "status": "passed" if _holds(result) else "failed",
+            "status": "passed" if _passed(result) else "failed",
             "output": _output(result),
             "visibility": "visible",
         }
@@ -60,7 +60,7 @@ def gradescope(reports: Sequence[Report]) -> str:
     return _text({"tests": tests, "output": "\n".join(report.verdict for report in reports)})
 
 
-def _holds(result: Result) -> bool:
+def _passed(result: Result) -> bool:
     return result.outcome == Outcome.PASSED
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from course.checks import digest
 from course.commands import check_formats
 from course.commands.check import NOT_JUDGED
-from course.commands.grading import class_page, comments, feedback, guesses_page, roster
+from course.commands.grading import class_page, comments, feedback_page, guesses_page, roster
 from course.commands.grading.alike import Group, alike
 from course.commands.grading.formats import read_time
 from course.commands.grading.gradebook import NO_COMMENT, Gradebook, GradebookLine, days_late
@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=max(1, (os.cpu_count() or 1) // 4),
         metavar="N",
-        help="checks at a time (default: one for every four cores)",
+        help="learners at a time (default: one for every four cores)",
     )
     add(
         "--minutes",
@@ -208,7 +208,7 @@ def _write(out: Path, book: Gradebook) -> None:
     write_atomically(out / "grades.csv", book.as_csv())
     for line in book.lines:
         name = file_name(line.learner)
-        write_atomically(out / "feedback" / f"{name}.html", feedback.page(line))
+        write_atomically(out / "feedback" / f"{name}.html", feedback_page.page(line))
         junit = check_formats.junit(line.reports.values(), line.learner)
         write_atomically(out / "junit" / f"{name}.xml", junit)
     print(f"The class is in {out / 'index.html'}, its points in {out / 'grades.csv'}.")

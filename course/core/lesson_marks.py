@@ -21,8 +21,8 @@ CODE, EMPHASIS = re.compile(r"`([^`]+)`"), re.compile(r"\*([^*]+)\*")  # in a se
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"  # around the part that a learner writes
 
 
-def labs() -> list[Path]:
-    """The lessons of the labs, in order."""
+def lab_paths() -> list[Path]:
+    """The files of the labs' lessons, in order."""
     return sorted(LESSONS.glob(LABS))
 
 

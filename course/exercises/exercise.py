@@ -84,7 +84,7 @@ def exercises() -> dict[str, Exercise]:
     """All exercises by name, in the order in which the labs ask for them."""
     return {
         name: Exercise(name, path)
-        for path in lesson_marks.labs()
+        for path in lesson_marks.lab_paths()
         for name in lesson_marks.CHECK.findall(path.read_text(encoding="utf-8"))
     }
 

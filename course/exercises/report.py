@@ -17,25 +17,25 @@ from course.exercises.verdict import Outcome, Result
 class Report:
     """The verdict on one exercise; a notebook shows it as a table.
 
-    `checks` are the names of all checks that were to run, `results` their results, in order, and
+    `check_names` are those of all checks that were to run, `results` their results, in order, and
     `passed_elsewhere` the other exercises that are known to have passed.
     """
 
     exercise: str
-    checks: Sequence[str]
+    check_names: Sequence[str]
     results: Sequence[Result]
     passed_elsewhere: Collection[str] = ()
 
     @property
     def ok(self) -> bool:
         """Whether every check has passed."""
-        return bool(self.checks) and self.passed_count == len(self.checks)
+        return bool(self.check_names) and self.passed_count == len(self.check_names)
 
     @property
     def judged(self) -> bool:
         """Whether the verdict is final: no check is missing, and none has to be run again."""
-        complete = bool(self.checks) and {result.check for result in self.results} == set(
-            self.checks
+        complete = bool(self.check_names) and {result.check for result in self.results} == set(
+            self.check_names
         )
         return complete and not any(result.again for result in self.results)
 
@@ -47,7 +47,7 @@ class Report:
     @property
     def share(self) -> float:
         """The share of the checks that passed, from 0 to 1."""
-        return self.passed_count / max(len(self.checks), 1)
+        return self.passed_count / max(len(self.check_names), 1)
 
     @property
     def begun(self) -> bool:
@@ -57,9 +57,9 @@ class Report:
     @property
     def verdict(self) -> str:
         """One line."""
-        passed = lesson_marks.PASSED_COUNT.format(self.passed_count, len(self.checks))
+        passed = lesson_marks.PASSED_COUNT.format(self.passed_count, len(self.check_names))
         counts = [passed] if self.begun else []
-        if left := len(self.checks) - len(self.results) + self.count(Outcome.NOT_JUDGED):
+        if left := len(self.check_names) - len(self.results) + self.count(Outcome.NOT_JUDGED):
             counts.append(f"{left} not judged")
         summary = ", ".join(counts)
         if open_todos := self._open_todos():
@@ -76,7 +76,7 @@ class Report:
         """The report as JSON data, which `from_dict` reads."""
         return {
             "exercise": self.exercise,
-            "asked": list(self.checks),
+            "asked": list(self.check_names),
             "results": [asdict(result) for result in self.results],
         }
 

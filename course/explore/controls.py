@@ -11,7 +11,18 @@ FINE, COARSE = 10**0.1, 10**0.2  # a slider's step for ten or five stops per pow
 
 
 @dataclass(frozen=True)
-class Slider:
+class _Labelled:
+    """What all controls have; its `spec` is that of a control that needs no more than its label."""
+
+    label: str
+
+    def spec(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The data that the front end needs to show the control."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Slider(_Labelled):
     """A number from `min` to `max`, which moves in steps.
 
     `step` is the distance between two stops, or the factor between them if `log`. The stops of a
@@ -20,7 +31,6 @@ class Slider:
     allow.
     """
 
-    label: str
     min: float
     max: float
     value: float
@@ -77,10 +87,9 @@ class Slider:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(_Labelled):
     """One of a few named `options`."""
 
-    label: str
     options: tuple[str, ...]
     value: str
 
@@ -96,15 +105,10 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Toggle:
+class Toggle(_Labelled):
     """On or off."""
 
-    label: str
     value: bool = True
-
-    def spec(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The data that the front end needs to show the control."""
-        return {}
 
     def accept(self, value: Any, values: dict[str, Any]) -> bool:
         """Return `value`; raise `CourseError` if it is neither True nor False."""
@@ -114,13 +118,12 @@ class Toggle:
 
 
 @dataclass(frozen=True)
-class Steps:
+class Steps(_Labelled):
     """An animation of pictures 0 … count-1, played at one step per second.
 
     `count` may depend on the other values.
     """
 
-    label: str
     count: int | Callable[[dict[str, Any]], int]
     value: int = 0
 
@@ -137,16 +140,15 @@ class Steps:
 
         Raises `CourseError` if `value` is not a whole number from 0 on.
         """
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        if not _is_count(value):
             raise CourseError(f"{self.label} is a step, counted from 0, not {value!r}.")
         return min(value, self.last(values))
 
 
 @dataclass(frozen=True)
-class Fields:
+class Fields(_Labelled):
     """Text fields, one for each of the `names`, which depend on the other values."""
 
-    label: str
     names: Callable[[dict[str, Any]], Sequence[str]]
     value: tuple[str, ...] = ()
 
@@ -166,21 +168,21 @@ class Fields:
 
 
 @dataclass(frozen=True)
-class Button:
+class Button(_Labelled):
     """A button; its value is the number of times it was pressed."""
 
-    label: str
     value: int = 0
-
-    def spec(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The data that the front end needs to show the control."""
-        return {}
 
     def accept(self, value: Any, values: dict[str, Any]) -> int:
         """Return `value`; raise `CourseError` if it is not a count."""
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        if not _is_count(value):
             raise CourseError(f"{self.label} takes how often it was pressed, not {value!r}.")
         return value
+
+
+def _is_count(value: Any) -> bool:
+    """Whether a value is a whole number from 0 on."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 Control = Slider | Choice | Toggle | Steps | Fields | Button

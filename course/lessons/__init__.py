@@ -1,7 +1,7 @@
 """The lessons, the rules they follow, and the build that turns them into notebooks."""
 
 from course.lessons.hints import read as read_hints
-from course.lessons.lesson import CORE, Lesson, labs, lessons, opened, read
+from course.lessons.lesson import CORE, Lesson, labs, lessons, read, with_todos
 from course.lessons.notebooks import build, rewrite_prose, write_figures
 from course.lessons.readme import stale_readme, write_readme
 from course.lessons.rules import select
@@ -14,7 +14,6 @@ __all__ = [
     "build",
     "labs",
     "lessons",
-    "opened",
     "read",
     "read_hints",
     "rewrite_prose",
@@ -22,6 +21,7 @@ __all__ = [
     "stale",
     "stale_beside",
     "stale_readme",
+    "with_todos",
     "write_figures",
     "write_readme",
     "write_scripts",

@@ -1,7 +1,7 @@
 """The rules for a finished lab, which `build --check` and the tests apply.
 
-A lab that is still being written may break them, so a build applies only those of `rules`. Here
-too, each fault has its line and its reason, which includes what to do.
+A lab that is still being written may break them, so a build applies only those of `rules`. Each
+fault has a line, a reason and a remedy.
 """
 
 import ast
@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from course.lessons import rules, sitting
-from course.lessons.lesson import START, Cell, Lesson, scan, script
-from course.lessons.rules import Fault, LessonContext
+from course.lessons import sitting
+from course.lessons.lesson import START, Cell, Lesson, find_solutions, script
+from course.lessons.rules import Fault, LessonContext, faults
 
 MOST_COLUMNS = 120
 LEAST_WORDS_PER_LINE = 4  # of prose, for each line of code
@@ -35,15 +35,12 @@ TERM = re.compile(r"^### (.+)$", re.MULTILINE)
 PLACEHOLDER = "TO WRITE"  # begins each sentence of a new lab that its author replaces
 
 
-def faults(root: Path, every: Sequence[Lesson], chosen: Collection[Lesson]) -> list[str]:
-    """The faults of the chosen lessons, each as ``course/lessons/NAME.md:LINE: reason``."""
-    page = root / "labs" / "glossary.md"
-    text = page.read_text(encoding="utf-8") if page.is_file() else ""
-    context = LessonContext(root, every, terms=set(map(anchor, TERM.findall(text))))
-    lines = []
+def unfinished(root: Path, every: Sequence[Lesson], chosen: Collection[Lesson]) -> list[str]:
+    """What the chosen lessons lack, each as ``course/lessons/NAME.md:LINE: reason``."""
+    context, lines = LessonContext(root, every), []
     for lesson in chosen:
         applied = OF_EVERY_LESSON + OF_A_LAB * (lesson.name != START)
-        lines += rules.faults(lesson, applied, context)
+        lines += faults(lesson, applied, context)
     return lines
 
 
@@ -60,8 +57,10 @@ def _glossary(lesson: Lesson, context: LessonContext) -> Iterator[Fault]:
     ]
     if not links:
         yield 1, "no link to labs/glossary.md: link each word that a newcomer may not know"
+    page = context.root / "labs" / "glossary.md"
+    terms = set(map(anchor, TERM.findall(page.read_text(encoding="utf-8"))))
     for number, link in links:
-        if link and link not in context.terms:
+        if link and link not in terms:
             yield number, f"labs/glossary.md has no entry #{link}: write one, or mend the link"
 
 
@@ -167,7 +166,7 @@ def _something_to_do(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
 
 def _is_hands_on(cell: Cell) -> bool:
     """Whether the learner runs or writes something in a cell, and does not only read a script."""
-    return cell.target is None or bool(scan(cell.source.splitlines())[0])
+    return cell.target is None or bool(find_solutions(cell.source.splitlines())[0])
 
 
 def _runs(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
@@ -186,7 +185,7 @@ def _folded(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
 
 def _importable(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     """Processes that are not forked import the script again: on macOS, and from Python 3.14 on."""
-    for cell, text in _scripts(lesson):
+    for cell, text in _script_cells(lesson):
         if STARTS_PROCESSES.search(text):
             actions = [node for node in ast.parse(text).body if isinstance(node, ast.Expr)][1:]
             if actions:
@@ -203,7 +202,7 @@ def _group_outlives_models(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     The model then destroys the group, which joins the group's threads while it holds the GIL. If a
     thread is just then freeing a tensor of the last collective, it waits for the GIL.
     """
-    for cell, text in _scripts(lesson):
+    for cell, text in _script_cells(lesson):
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef):
                 source = ast.unparse(node)
@@ -215,7 +214,7 @@ def _group_outlives_models(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
                     )
 
 
-def _scripts(lesson: Lesson) -> Iterator[tuple[Cell, str]]:
+def _script_cells(lesson: Lesson) -> Iterator[tuple[Cell, str]]:
     """Yield each cell that writes a script, with the text of the solved script."""
     for cell in lesson.cells:
         if cell.target:

@@ -21,8 +21,8 @@ with imports.without("rfc3987_syntax", "jupyter_server"):
     from jupytext.myst import MystMetadataParsingError, myst_to_notebook
     from nbformat import ValidationError
 
-BEGIN = re.compile(r"(?P<indent>\s*)### BEGIN SOLUTION(?: hint:(?P<hint>.*))?\s*")
-END = re.compile(r"\s*### END SOLUTION\s*")
+BEGIN_LINE = re.compile(rf"(?P<indent>\s*){lesson_marks.BEGIN}(?: hint:(?P<hint>.*))?\s*")
+END_LINE = re.compile(rf"\s*{lesson_marks.END}\s*")
 # A line that someone probably meant as a marker.
 MARKER_LIKE = re.compile(r"\b(BEGIN|END)[ _-]*SOLUTION\b", re.IGNORECASE)
 NESTED = "BEGIN SOLUTION inside a solution: end the first one before it"
@@ -143,17 +143,17 @@ class Lesson:
         """The sources of all cells, solved or with a numbered TODO for each solution."""
         if solved:
             return [cell.source for cell in self.cells]
-        code = iter(opened(cell.source for cell in self.code))
+        code = iter(with_todos(cell.source for cell in self.code))
         return [next(code) if cell.kind == "code" else cell.source for cell in self.cells]
 
 
-def opened(sources: Iterable[str]) -> list[str]:
+def with_todos(sources: Iterable[str]) -> list[str]:
     """Replace each solution by a TODO; the numbers run on through all the sources."""
-    blanks, todo = [], 1
+    blanks, first = [], 1
     for source in sources:
-        blocks, _ = scan(source.splitlines())
-        blanks.append(blank(source, blocks, todo))
-        todo += len(blocks)
+        solutions, _ = find_solutions(source.splitlines())
+        blanks.append(replace_solutions(source, solutions, first))
+        first += len(solutions)
     return blanks
 
 
@@ -217,39 +217,40 @@ def _first_line(lines: list[str], source: str, start: int) -> int:
     return start + 1
 
 
-def scan(lines: list[str]) -> tuple[list[Solution], list[tuple[int, str]]]:
+def find_solutions(lines: list[str]) -> tuple[list[Solution], list[tuple[int, str]]]:
     """Find the solutions in a cell's lines; also return faults, as (line from 0, reason)."""
-    blocks, faults, opened = [], [], None
+    solutions, faults, begun = [], [], None
     for number, line in enumerate(lines):
-        if match := BEGIN.fullmatch(line):
+        if match := BEGIN_LINE.fullmatch(line):
             hint = (match["hint"] or "").strip()
-            if opened:
+            if begun:
                 faults.append((number, NESTED))
             else:
-                opened = number, match["indent"], hint
+                begun = number, match["indent"], hint
                 if not hint:
                     faults.append((number, NO_HINT))
-        elif END.fullmatch(line):
-            if opened:
-                begin, indent, hint = opened
-                blocks.append(Solution(begin, number, indent, hint))
+        elif END_LINE.fullmatch(line):
+            if begun:
+                begin, indent, hint = begun
+                solutions.append(Solution(begin, number, indent, hint))
             else:
                 faults.append((number, NO_BEGIN))
-            opened = None
+            begun = None
         elif MARKER_LIKE.search(line):
             faults.append((number, NO_MARKER))
-    if opened:
-        faults.append((opened[0], NO_END))
-    return blocks, faults
+    if begun:
+        faults.append((begun[0], NO_END))
+    return solutions, faults
 
 
-def blank(source: str, blocks: list[Solution], first: int) -> str:
+def replace_solutions(source: str, solutions: list[Solution], first: int) -> str:
     """Replace each solution by a TODO, numbered from ``first``."""
     lines = source.splitlines()
-    for number, block in reversed(list(enumerate(blocks, first))):
-        text = f"TODO {number}: {block.hint}"
+    for number, solution in reversed(list(enumerate(solutions, first))):
+        text = f"TODO {number}: {solution.hint}"
         raised = f"raise NotImplementedError({json.dumps(text, ensure_ascii=False)})"
-        lines[block.begin : block.end + 1] = [f"{block.indent}# {text}", f"{block.indent}{raised}"]
+        todo = [f"{solution.indent}# {text}", f"{solution.indent}{raised}"]
+        lines[solution.begin : solution.end + 1] = todo
     return "\n".join(lines)
 
 
@@ -261,8 +262,8 @@ def script(source: str) -> str:
 def lessons(root: Path) -> list[Lesson]:
     """Every lesson of the course below ``root``: the start notebook, and the labs in order."""
     folder = root / "course" / "lessons"
-    labs = sorted(folder.glob(lesson_marks.LABS))
-    return [read(path) for path in (*folder.glob(f"{START}.md"), *labs)]
+    paths = (*folder.glob(f"{START}.md"), *sorted(folder.glob(lesson_marks.LABS)))
+    return [read(path) for path in paths]
 
 
 def labs(root: Path) -> list[Lesson]:

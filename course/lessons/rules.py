@@ -5,8 +5,8 @@ A lesson that breaks a rule is not built. `finished` has further rules, for a fi
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -15,7 +15,16 @@ from markdown_it import MarkdownIt
 
 from course.core import CourseError, lesson_marks, todo
 from course.lessons import hints
-from course.lessons.lesson import FOLDED, IGNORED, MARKER_LIKE, Cell, Lesson, lessons, scan, script
+from course.lessons.lesson import (
+    FOLDED,
+    IGNORED,
+    MARKER_LIKE,
+    Cell,
+    Lesson,
+    find_solutions,
+    lessons,
+    script,
+)
 
 TAGS = {IGNORED, "raises-exception", FOLDED}
 MAGICS = {"torchrun", "accelerate", "python", "timeout", "check", "writefile"}  # the course's own
@@ -36,16 +45,13 @@ Fault = tuple[int, str]  # the line in the lesson (from 1), and the reason
 class LessonContext:
     """What a lesson is judged with: `every` lesson in order, and what a lesson may refer to.
 
-    `made` are the files that the build makes, `checks` the names that `%check` knows, and `terms`
-    the anchors of the glossary. `hints` has the fuller hints of each exercise, one for each TODO.
+    `made` are the files that the build makes, and `checks` the names that `%check` knows.
     """
 
     root: Path
     every: Sequence[Lesson]
     made: Set[Path] = frozenset()
     checks: Set[str] = frozenset()
-    hints: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    terms: Set[str] = frozenset()
 
     def earlier(self, lesson: Lesson) -> Sequence[Lesson]:
         """The lessons before this one."""
@@ -76,7 +82,7 @@ def select(
             raise CourseError(f"No lesson is called {name}; the lessons are: {listed}.")
     chosen = [lesson for lesson in every if not names or lesson.name in names]
     made = _made(root, known, figures)
-    context = LessonContext(root, every, made, checks, hints.read(root))
+    context = LessonContext(root, every, made, checks)
     if wrong := [line for lesson in chosen for line in faults(lesson, RULES, context)]:
         raise CourseError("\n".join(wrong))
     return chosen
@@ -127,7 +133,8 @@ def _markers(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
     for cell in lesson.code:
         lines = cell.source.splitlines()
         in_code |= set(range(cell.line, cell.line + len(lines)))
-        yield from ((cell.line + number, why) for number, why in scan(lines)[1])
+        _, faults_in_cell = find_solutions(lines)
+        yield from ((cell.line + number, why) for number, why in faults_in_cell)
     for number, line in enumerate(lesson.lines, 1):
         if number not in in_code and MARKER_LIKE.search(line):
             yield number, "a SOLUTION marker outside a code cell"
@@ -172,9 +179,9 @@ def _python(lesson: Lesson, _: LessonContext) -> Iterator[Fault]:
         if isinstance(tree, SyntaxError):
             yield cell.line + (tree.lineno or 1) - 1, f"not valid Python: {tree.msg}"
         elif isinstance(blank := _parsed(runnable(blanked)), SyntaxError):
-            block = scan(cell.source.splitlines())[0][0]
+            solutions, _ = find_solutions(cell.source.splitlines())
             why = f"not valid Python once its solution is a TODO: {blank.msg}"
-            yield cell.line + block.begin, why
+            yield cell.line + solutions[0].begin, why
 
 
 def _magics(lesson: Lesson, context: LessonContext) -> Iterator[Fault]:
@@ -208,13 +215,13 @@ def _links(lesson: Lesson, context: LessonContext) -> Iterator[Fault]:
 
 
 def _hints(lesson: Lesson, context: LessonContext) -> Iterator[Fault]:
-    scripts = lesson.scripts(solved=False)
+    scripts, fuller_hints = lesson.scripts(solved=False), hints.read(context.root)
     for cell in lesson.code:
         name = Path(cell.target or "").stem
         if name not in context.checks:
             continue
         todos = len(todo.numbers(scripts[cell.target]))
-        fuller = len(context.hints.get(name, []))
+        fuller = len(fuller_hints.get(name, []))
         if todos != fuller:
             counts = f"{name} has {todos} TODOs and {fuller} fuller hints"
             yield cell.line, f"{counts}: write one for each in course/lessons/{hints.FILE}"

@@ -22,7 +22,8 @@ from pathlib import Path
 
 import nbformat
 
-from course.lessons.lesson import Cell, Lesson, scan
+from course.core import lesson_marks
+from course.lessons.lesson import Cell, Lesson, find_solutions
 
 MOST_MINUTES, MOST_TODOS, MOST_CHARACTERS = 70, 8, 45_000
 WORDS_PER_MINUTE, LINES_PER_MINUTE, PRINTED_PER_MINUTE = 180, 20, 40
@@ -33,8 +34,7 @@ RUN = re.compile(
     r"%(?:torchrun|accelerate|python|timeout|why|right|fit)\b|\.(?:run|start)\(f\"|\.follow\("
 )
 PRINTS_CODE = re.compile(r"^ *print\(inspect\.getsource\(", re.MULTILINE)
-EXPLORABLE = re.compile(r"^explore\.\w+\(", re.MULTILINE)
-CHECK = re.compile(r"^%check\b", re.MULTILINE)
+EXPLORABLE = re.compile(r"^explore\.\w+\(", re.MULTILINE)  # the quiz counts, too
 PICTURES = {"image/svg+xml", "image/png"}
 
 
@@ -80,7 +80,7 @@ def sitting(lab: Lesson, solution: Path) -> Sitting:
     questions = [cell for cell in cells if cell in lab.guesses.values()]
     prose = [cell for cell in cells if cell.kind == "markdown" or cell in questions]
     code = [cell for cell in cells if cell.kind == "code"]
-    solutions = [size for cell in code for size in _solutions(cell)]
+    solutions = [size for cell in code for size in _solution_sizes(cell)]
     executed = _executed_cells(solution)
     listing = [cell for cell in executed if PRINTS_CODE.search(cell.source)]
     return Sitting(
@@ -94,7 +94,7 @@ def sitting(lab: Lesson, solution: Path) -> Sitting:
         drawn=sum(_draws(cell) for cell in executed),
         todos=len(solutions),
         written=sum(size if size > SHORT_SOLUTION else size / 2 for size in solutions),
-        checks=sum(bool(CHECK.search(cell.source)) for cell in code),
+        checks=sum(bool(lesson_marks.CHECK.search(cell.source)) for cell in code),
         runs=sum(bool(RUN.search(cell.source)) for cell in code),
         explorables=sum(bool(EXPLORABLE.search(cell.source)) for cell in code),
         seconds=lab.seconds,
@@ -134,7 +134,7 @@ def _printed_text(cell: nbformat.NotebookNode) -> str:
 
 def _draws(cell: nbformat.NotebookNode) -> bool:
     """Whether a cell draws a table or picture, and is not a run, an explorable or a check."""
-    if any(other.search(cell.source) for other in (RUN, EXPLORABLE, CHECK)):
+    if any(other.search(cell.source) for other in (RUN, EXPLORABLE, lesson_marks.CHECK)):
         return False
     shown = [output.get("data", {}) for output in cell.outputs]
     return any(PICTURES & data.keys() or "<table" in data.get("text/html", "") for data in shown)
@@ -144,8 +144,8 @@ def _count_lines(source: str) -> int:
     return sum(bool(line.strip()) for line in source.splitlines())
 
 
-def _solutions(cell: Cell) -> list[int]:
+def _solution_sizes(cell: Cell) -> list[int]:
     """The number of lines of each solution in a cell."""
     lines = cell.source.splitlines()
-    blocks, _ = scan(lines)
-    return [_count_lines("\n".join(lines[block.begin + 1 : block.end])) for block in blocks]
+    solutions, _ = find_solutions(lines)
+    return [_count_lines("\n".join(lines[one.begin + 1 : one.end])) for one in solutions]

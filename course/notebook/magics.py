@@ -121,7 +121,7 @@ class CourseMagics(Magics):
 
     @line_magic
     def check(self, line: str):
-        """Check one exercise on real ranks: what holds, what does not, and a hint."""
+        """Check one exercise on real ranks: what passes, what does not, and a hint."""
         from course.checks import check
 
         attempt = _attempt("check", line)

@@ -122,7 +122,7 @@ def _exercise(record: Record, src: Path) -> str:
         path = src / f"{record.exercise}.py"
         if not path.is_file() or read_script(path) != record.script:
             digest += ' <span class="note">(changed since)</span>'
-    checks = f"{len(record.passed_checks)} of {record.checks} hold"
+    checks = f"{len(record.passed_checks)} of {record.check_count} hold"
     took = f", {words.long_duration(record.seconds)}" if record.seconds else ""
     cells = "".join(f"<td>{cell}</td>" for cell in (when, checks + took, digest))
     return f"<tr><th scope=row>{escape(record.exercise)}</th>{cells}</tr>"

@@ -21,21 +21,22 @@ class Record:
     """The stored result of one exercise; times are local, in ISO format.
 
     `checked_at` is the time of the last `%check`, `passed_checks` are the names of the checks that
-    passed then, and `checks` is the number of all checks. `passed_at` is the time when all of them
-    last passed, and `script` the text that passed; both are "" if that never happened. `seconds` is
-    the total time for which its checks have run.
+    passed then, and `check_count` is the number of all checks. `passed_at` is the time when all of
+    them last passed, and `script` the text that passed; both are "" if that never happened.
+    `seconds` is the total time for which its checks have run.
     """
 
     exercise: str
     checked_at: str
     passed_checks: Sequence[str]
-    checks: int
+    check_count: int
     passed_at: str = ""
     script: str = ""
     seconds: float = 0.0
 
 
-KEYS = {"checked_at": "when", "passed_checks": "holds", "passed_at": "passed"}  # in the files
+KEYS = {"checked_at": "when", "passed_checks": "holds", "check_count": "checks"}  # in the files
+KEYS |= {"passed_at": "passed"}
 FIELDS = {key: name for name, key in KEYS.items()}
 
 
@@ -68,7 +69,7 @@ def _parse(text: str) -> Record | None:
             datetime.fromisoformat(when)
         passed = parsed.passed_checks
         names = isinstance(passed, list) and {type(name) for name in passed} <= {str}
-        numbers = isinstance(parsed.checks, int) and isinstance(parsed.seconds, int | float)
+        numbers = isinstance(parsed.check_count, int) and isinstance(parsed.seconds, int | float)
         return parsed if names and numbers and isinstance(parsed.script, str) else None
     except store.BROKEN:
         return None
@@ -82,9 +83,9 @@ def record(report: Report, script: str, src: Path, seconds: float = 0.0) -> None
     if not report.begun or not report.judged:
         return
     before = read(report.exercise, src)
-    holding = [result.check for result in report.results if result.outcome == Outcome.PASSED]
+    passed = [result.check for result in report.results if result.outcome == Outcome.PASSED]
     spent = seconds + (before.seconds if before else 0.0)
-    new = Record(report.exercise, store.now(), holding, len(report.checks), seconds=spent)
+    new = Record(report.exercise, store.now(), passed, len(report.check_names), seconds=spent)
     if report.ok:
         new = replace(new, passed_at=new.checked_at, script=script)
     elif before:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from course.checks.runner import check, on_ranks, session
-from course.core import RUNS, lesson_marks
+from course.core import RUNS, CourseError, lesson_marks
 from course.exercises import Outcome, exercises
 from course.launch import connect
 from course.lessons import lesson
@@ -27,7 +27,7 @@ def handed_out(tmp_path: Path) -> Path:
     return hand_out(LESSON, tmp_path)
 
 
-@pytest.mark.parametrize("path", lesson_marks.labs(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", lesson_marks.lab_paths(), ids=lambda path: path.stem)
 def test_an_untouched_exercise_is_open_and_starts_no_ranks(path, tmp_path, monkeypatch):
     monkeypatch.setattr(
         on_ranks, "launch", lambda *args, **kwargs: pytest.fail("ranks were started")
@@ -66,6 +66,13 @@ def test_what_is_written_is_judged_beside_open_todos(handed_out):
         "test_same_weights",
     }
     assert {by_outcome[name] for name in by_outcome.keys() - judged} == {Outcome.OPEN}
+
+
+def test_checks_that_cannot_be_collected_are_named(handed_out):
+    with pytest.raises(CourseError, match=r"The checks of my_ddp could not be run \(pytest says 4"):
+        session.run(handed_out, ["my_ddp"], only="test_none")
+    with pytest.raises(CourseError, match="The checks of all exercises could not be run"):
+        session.run(handed_out, [], only="test_none")
 
 
 def test_a_change_is_looked_at(handed_out, monkeypatch):

@@ -12,7 +12,7 @@ from support.patience import PATIENCE_S
 
 from course.checks.runner import check, on_ranks, session
 from course.checks.runner.outcomes import UnfitMachine, outcome
-from course.checks.tools.hint import Fault, Undecided, hint
+from course.checks.tools.hint import Failure, Undecided, hint
 from course.core import CourseError, Interrupted, UnknownTorch
 from course.exercises import Outcome, Report, Result
 from course.hardware import isolation
@@ -77,7 +77,8 @@ def test_a_limit_of_all_checks_keeps_what_was_judged(src):
         limit *= 2
         with contextlib.suppress(CourseError):  # a busy machine: the checks were not found yet
             report = check.check("ring", str(src), limit=limit)
-    assert len(report.checks) == len(report.results) == 12 and not report.judged and not report.ok
+    assert len(report.check_names) == len(report.results) == 12
+    assert not report.judged and not report.ok
     assert report.results[-1].outcome == Outcome.NOT_JUDGED
 
 
@@ -155,10 +156,10 @@ def test_a_name_that_torch_lacks_is_said_when_pretending_begins():
         tensors.replace(tensors, no_such_name=None)
 
 
-def test_a_fault_may_have_a_hint_of_its_own():
+def test_a_failure_may_have_a_hint_of_its_own():
     @hint("That of the check.")
     def a_check() -> None: ...
 
     assert a_check.hint == "That of the check."
-    assert Fault("too fast", hint="Who was left out?").hint == "Who was left out?"
-    assert Fault("too fast").hint == ""
+    assert Failure("too fast", hint="Who was left out?").hint == "Who was left out?"
+    assert Failure("too fast").hint == ""

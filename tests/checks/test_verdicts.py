@@ -183,8 +183,8 @@ def test_a_typo_is_told_once_and_without_the_hints_of_others(tmp_path):
     assert {result.outcome for result in report.results} == {Outcome.FAILED}
     assert {result.hint for result in report.results} == {""}
     assert repr(report).splitlines() == [
-        f"ring: 0 of {len(report.checks)} checks hold.",
-        f"  ✗ All {len(report.checks)} checks end with the same error.",
+        f"ring: 0 of {len(report.check_names)} checks hold.",
+        f"  ✗ All {len(report.check_names)} checks end with the same error.",
         "      Your code failed in ring.py:5: NameError: name 'tesnor' is not defined",
     ]
 

@@ -1,6 +1,8 @@
 """``python -m course grade``: the submissions of a class are judged, shown and counted."""
 
 import threading
+import time
+from collections import defaultdict
 from collections.abc import Callable
 from xml.etree import ElementTree
 
@@ -154,6 +156,24 @@ def test_an_interrupt_ends_the_class_at_once_and_what_is_judged_is_kept(
     judged["verdict"] = sane
     assert run(folder, "--names", "ring") == 0
     assert len(judged["requests"]) == 2 + 7
+
+
+def test_the_checks_of_one_learner_run_one_after_the_other(tmp_path, judged):
+    names = ("ring", "simple_ways", "my_ddp")
+    folder = hand_in(
+        tmp_path, **{f"{who}__{name}": "a = 1" for who in ("ada", "bob") for name in names}
+    )
+    sane, running = judged["verdict"], defaultdict(threading.Lock)
+
+    def verdict(name: str, src: str, **options: object) -> Report:
+        assert running[src].acquire(blocking=False)
+        time.sleep(0.05)  # so that a second check would meet this one
+        running[src].release()
+        return sane(name)
+
+    judged["verdict"] = verdict
+    assert run(folder, "--jobs", "4") == 0
+    assert len(judged["requests"]) == 6
 
 
 def test_when_the_minutes_of_a_learner_are_over_the_rest_is_not_judged(

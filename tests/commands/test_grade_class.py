@@ -38,8 +38,8 @@ def test_a_class_of_20_with_ten_broken_submissions_has_20_rows(tmp_path, judged,
     assert [name for name in there if rows[name]["points"] == "0.5"] == [
         *("Gil Gül", "ada", "bea", "cem", "dan", "eve", "fay", "hopekim", "x" * 59 + "…"),
     ]
-    broken = [name for name in there if "was not read" in rows[name]["to know"]]
-    broken += [name for name in there if "holds no script" in rows[name]["to know"]]
+    broken = [name for name in there if "was not read" in rows[name]["notes"]]
+    broken += [name for name in there if "holds no script" in rows[name]["notes"]]
     assert sorted(set(broken)) == sorted(handed_in.BROKEN)
     page = (tmp_path / "out" / "index.html").read_text()
     links = re.findall(r'href="(feedback/[^"]+)"', page)

@@ -56,7 +56,7 @@ def test_the_command_writes_the_page_and_guesses_do_not_make_late(tmp_path: Path
     shown = page(tmp_path / "class", "guesses.html")
     assert "In the middle the room guessed 1,000 times and measured 116 times" in shown
     assert 'href="guesses.html"' in page(tmp_path / "class")
-    assert "late" not in table(tmp_path / "class")["ada"]["to know"]
+    assert "late" not in table(tmp_path / "class")["ada"]["notes"]
 
 
 def test_the_page_is_there_before_the_checks_and_only_of_the_labs_asked_for(

@@ -11,7 +11,7 @@ from course.commands import grade
     ("text", "sentence"),
     [
         ("[ada", "cannot be read"),
-        ("ada = 1", "write what is about 'ada' below"),
+        ("ada = 1", "the entry of 'ada' is not a table: write it below [\"ada\"]"),
         ("[ada]\nrang = 1", "rang = 1 is not an exercise and its points"),
         ("[ada]\nring = nan", "ring = nan is not an exercise and its points"),
         ("[ada]\nring = true", "ring = True is not an exercise and its points"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from course.commands.grading import class_page, feedback, html_parts
+from course.commands.grading import class_page, feedback_page, html_parts
 from course.commands.grading.comments import Comment
 from course.commands.grading.gradebook import Gradebook, GradebookLine
 from course.commands.grading.roster import Person
@@ -74,7 +74,7 @@ def book() -> Gradebook:
 
 
 def test_pages_read_on_a_phone_and_to_who_cannot_see_them(book):
-    for page in (class_page.page(book), feedback.page(book.lines[0])):
+    for page in (class_page.page(book), feedback_page.page(book.lines[0])):
         opened = Tags(page).opened
         assert ("html", {"lang": "en"}) in opened and "script" not in dict(opened)
         assert any(attributes.get("name") == "viewport" for _, attributes in opened)
@@ -93,8 +93,13 @@ def test_what_is_late_loses_its_part_and_points_of_the_teacher_count():
     late = line("ada", report("passed", "failed"), late=2, percent=10.0)
     assert late.total == pytest.approx(0.8)
     assert "Handed in late by 2 days, which takes 10 % of the points a day." in (
-        feedback.page(late)
+        feedback_page.page(late)
     )
     assert line("ada", report("passed"), late=99, percent=10.0).total == 0
     own = line("ada", report("not judged", again=True), comment=Comment(points={"ring": 1.5}))
     assert own.total == 1.5 and own.not_judged == []
+
+
+@pytest.mark.parametrize(("late", "days"), [(0.5, "0.5 days"), (1.0, "1 day"), (2.0, "2 days")])
+def test_part_of_a_day_late_is_not_rounded_away(late: float, days: str):
+    assert f"Handed in late by {days}." in feedback_page.page(line("ada", late=late))

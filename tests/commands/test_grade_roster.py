@@ -93,7 +93,7 @@ def test_a_roster_of_ours(tmp_path):
     [
         ("", "has no learner: it needs a column `id` or `name`"),
         ("colour\nred\n", "has no learner"),
-        ("id,name,name\n1,a,b\n", "has two columns 'name'"),
+        ("id,name,name\n1,a,b\n", "has two columns named 'name'"),
         ("id,due\n1,soon\n", "'soon' is not a time"),
     ],
 )

@@ -114,10 +114,12 @@ def test_what_is_too_large_is_not_read(folder):
 
 def test_archives_in_archives_come_to_an_end(folder):
     content = zipped(ring_py=RING)
-    for _ in range(5):
+    for _ in range(2):
         content = zipped(inner_zip=content)
-    put(folder, ada_zip=content)
-    assert "archive in an archive" in collected(folder)["ada"].problem
+    put(folder, ada_zip=content, bob_zip=zipped(inner_zip=content))
+    submissions = collected(folder)
+    assert ring(submissions["ada"]) == RING
+    assert "inner.zip was not read: it is inside 3 other archives" in submissions["bob"].problem
 
 
 def test_where_there_are_labs_nothing_else_is_read(folder):

@@ -31,6 +31,8 @@ IMPORTS = (
         ("import gc", "imports `gc`"),
         ("from course.checks.tools import hint", "imports `course.checks.tools`"),
         ("import __main__", "imports `__main__`"),
+        ("import inspect as i", "imports `inspect`"),
+        ("import ctypes.util", "imports `ctypes.util`"),
         ("eval(input())", "runs code that is not written there, by `eval`"),
         ("open(f'/proc/{1}/mem')", "reads about processes, in `/proc`"),
     ],
@@ -44,6 +46,8 @@ def test_what_is_pointed_out(line, phrase):
 @pytest.mark.parametrize(
     "line",
     [
+        "import gcsfs",
+        "from inspection import check",
         "torch.backends.cudnn.benchmark = True",
         "torch._dynamo.config.optimize_ddp = False",
         "tensor.data = tensor / 2",

@@ -15,7 +15,7 @@ CODE = "x = 1\n" * 1000
 
 @pytest.mark.parametrize("lesson", lessons(ROOT), ids=lambda lesson: lesson.name)
 def test_it_is_finished(lesson):
-    assert finished.faults(ROOT, lessons(ROOT), [lesson]) == []
+    assert finished.unfinished(ROOT, lessons(ROOT), [lesson]) == []
 
 
 def script(*lines: str) -> str:
@@ -67,7 +67,7 @@ def test_what_is_missing_is_told_with_its_line(tmp_path: Path, old: str, new: st
     (tmp_path / f"{NAME}.md").write_text(TEXT.replace(old, new), encoding="utf-8")
     broken = read(tmp_path / f"{NAME}.md")
     every = [broken if lesson.name == NAME else lesson for lesson in lessons(ROOT)]
-    lines = finished.faults(ROOT, every, [broken])
+    lines = finished.unfinished(ROOT, every, [broken])
     assert any(reason in fault for fault in lines), lines
     assert all(fault.startswith(f"course/lessons/{NAME}.md:") for fault in lines)
 
@@ -75,6 +75,6 @@ def test_what_is_missing_is_told_with_its_line(tmp_path: Path, old: str, new: st
 def test_the_first_lab_needs_no_other_and_the_next_ones_do():
     start, first, second, *_ = lessons(ROOT)
     assert not first.needs and second.needs
-    lacks = finished.faults(ROOT, [start, second, first], [second, first])
+    lacks = finished.unfinished(ROOT, [start, second, first], [second, first])
     assert any("needs lab 00, which is none of the labs before it" in fault for fault in lacks)
     assert any("every lab but the first needs another" in fault for fault in lacks)

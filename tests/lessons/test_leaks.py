@@ -31,15 +31,15 @@ def test_the_sample_does_not_leak(finished):
 
 
 def test_a_builder_that_leaks_would_be_caught(tmp_path, monkeypatch):
-    def keep_last_line(source, blocks, first):
+    def keep_last_line(source, solutions, first):
         lines = source.splitlines()
         return "\n".join(
             line
             for number, line in enumerate(lines)
-            if not any(b.begin <= number < b.end - 1 for b in blocks)
+            if not any(one.begin <= number < one.end - 1 for one in solutions)
         )
 
-    monkeypatch.setattr(lesson_module, "blank", keep_last_line)
+    monkeypatch.setattr(lesson_module, "replace_solutions", keep_last_line)
     [lesson] = lesson_module.lessons(course(tmp_path, adding=GOOD))
     assert leaked(GOOD, notebooks.text(notebooks.notebook(lesson, solved=False))) == [
         "return total_of_both",

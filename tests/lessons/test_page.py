@@ -7,6 +7,7 @@ import pytest
 
 from course.core.files import ROOT
 from course.launch import Run
+from course.lessons import rules
 from course.notebook.magics import CourseMagics
 
 TABLE = (ROOT / "course/lessons/README.md").read_text().partition("**What cells can use.**")[2]
@@ -23,6 +24,11 @@ IMPORTED = [
 def test_every_magic_is_there():
     assert len(MAGICS) > 5
     assert [name for name in MAGICS if not callable(getattr(CourseMagics, name, None))] == []
+
+
+def test_lessons_may_use_every_magic_of_the_course():
+    own = {name for magics in CourseMagics.magics.values() for name in magics}
+    assert own | {"load_ext", "env", "matplotlib"} == rules.MAGICS
 
 
 def test_a_run_has_every_attribute():

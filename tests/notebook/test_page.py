@@ -74,7 +74,7 @@ def test_the_command_and_the_cell_write_the_same_place(src: Path, capsys) -> Non
     assert "http" not in (src / "page.html").read_text().replace("http-equiv", "")
 
 
-def test_what_cannot_be_is_one_sentence(tmp_path: Path, capsys) -> None:
+def test_a_page_that_cannot_be_written_is_refused_in_one_sentence(tmp_path: Path, capsys) -> None:
     assert main(["page", "--src", str(tmp_path / "none")]) == 2
     assert "There is no folder" in capsys.readouterr().err
     (tmp_path / "page.html").mkdir()

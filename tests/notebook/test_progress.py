@@ -26,7 +26,8 @@ def report(*outcomes: str, exercise: str = "ring") -> Report:
 def test_what_passed_is_read_again_with_the_script_that_passed(tmp_path: Path) -> None:
     progress.record(report("passed", "failed"), "first", tmp_path)
     begun = progress.read("ring", tmp_path)
-    assert (begun.passed_checks, begun.checks, begun.passed_at, begun.script) == (["a"], 2, "", "")
+    assert (begun.passed_checks, begun.check_count) == (["a"], 2)
+    assert begun.passed_at == begun.script == ""
     progress.record(report("passed", "passed"), TEXT, tmp_path)
     progress.record(report("failed", "passed"), "worse", tmp_path)
     record = progress.read("ring", tmp_path)

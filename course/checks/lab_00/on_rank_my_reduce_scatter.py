@@ -15,7 +15,7 @@ from course.checks.lab_00.on_rank_numbers import (
     only,
     same,
 )
-from course.checks.tools.loose_ends import loose_ends as ends_of
+from course.checks.tools.loose_ends import describe_loose_ends
 from course.checks.tools.recorder import Call
 
 
@@ -76,7 +76,7 @@ def operations() -> list[tuple[str, bool]]:
 
 def loose_ends() -> str:
     """What a call leaves undone or behind."""
-    return ends_of(_right)
+    return describe_loose_ends(_right)
 
 
 def calls() -> list[Call]:

@@ -5,7 +5,7 @@ import importlib
 import torch
 import torch.distributed as dist
 
-from course.checks.tools.loose_ends import loose_ends as ends_of
+from course.checks.tools.loose_ends import describe_loose_ends
 
 # By rank. Sums and means over 2 and 3 of them are exact, and no other average is the same.
 NUMBERS = (1.5, -4.5, 9.0)
@@ -43,4 +43,4 @@ def not_finite() -> list[tuple[float, float]]:
 def loose_ends() -> str:
     """What a call leaves undone or behind."""
     expected = sum(NUMBERS[: dist.get_world_size()]) / dist.get_world_size()
-    return ends_of(lambda: mean(NUMBERS[dist.get_rank()]) == expected)
+    return describe_loose_ends(lambda: mean(NUMBERS[dist.get_rank()]) == expected)

@@ -2,7 +2,7 @@
 
 from course.checks.lab_00 import on_rank_start_here as on_rank
 from course.checks.lab_00.any_collective import no_loose_ends
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Failure, hint
 
 IN_PLACE = (
     "The caller looks at the tensor that it gave you. `number = ...` only gives that name to a new "
@@ -22,7 +22,7 @@ class TestStartHere:
                     where = f"{world_size} ranks, {dtype}: rank {rank}"
                     if got == expected * world_size:
                         left = f"{where} is left with the sum {got!r}, not the mean {expected!r}"
-                        raise Fault(f"{left}: is it divided, in its tensor?", IN_PLACE)
+                        raise Failure(f"{left}: is it divided, in its tensor?", IN_PLACE)
                     assert got == expected, f"{where} has {got!r}, not {expected!r}"
 
     @hint("Does the number of every rank, whatever it is, get into the sum?")

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from course.checks.lab_01.on_rank_values import gradients, in_words
-from course.checks.tools.loose_ends import leftovers
+from course.checks.tools.loose_ends import describe_leaks
 from course.checks.tools.reference import WIDTH, Small, batch, furthest, weights
 
 # How often a replica checks for the others. Turns, not seconds: on a busy machine, a turn takes
@@ -183,7 +183,7 @@ def left_alone() -> list[str]:
         if inputs.keys() != fields.keys() or any(inputs[k] is not fields[k] for k in fields):
             faults.append("the call changes a container that the caller passes")
     model, inputs = Small(seed=0), batch(0, 0, size=4)[0]
-    loose_end = leftovers(lambda: run(model, where(2), inputs))
+    loose_end = describe_leaks(lambda: run(model, where(2), inputs))
     return [*faults, loose_end] if loose_end else faults
 
 

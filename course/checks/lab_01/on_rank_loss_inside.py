@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from course.checks.lab_01.on_rank_values import gradients, in_words
-from course.checks.tools.loose_ends import leftovers
+from course.checks.tools.loose_ends import describe_leaks
 from course.checks.tools.reference import CLOSE, WIDTH, furthest
 
 
@@ -116,7 +116,7 @@ def left_alone() -> str:
         script.mean_loss(gathered(with_loss, batches[0], 2))
         if model.training != training:
             return f"the model's `training` was {training}, and forward has changed it"
-    return leftovers(lambda: script.mean_loss(gathered(with_loss, batches[0], 2)))
+    return describe_leaks(lambda: script.mean_loss(gathered(with_loss, batches[0], 2)))
 
 
 def _mean(model: nn.Module, whole: dict[str, Tensor], devices: int) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 
 from course.checks.lab_02 import on_rank_all_reduce as on_rank
 from course.checks.runner.catalogue import exercise_of
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Failure, hint
 from course.checks.tools.loose_ends import undecided_where_wrong
 from course.core import words
 
@@ -115,7 +115,7 @@ class AnyAllReduce:
         """It uses single messages only, none of torch's collectives."""
         for name, by_rank in self.results(ranks, 2, on_rank.without_library):
             if not torch.equal(by_rank[0], on_rank.total(2, (12,))):
-                raise Fault(f"{name}: the sum is wrong")  # not for want of work of its own
+                raise Failure(f"{name}: the sum is wrong")  # not for want of work of its own
 
     @hint("`isend` and `irecv` return handles: which of them do you wait for, and when?")
     def test_loose_ends(self, ranks):

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from course.checks.tools.loose_ends import loose_ends as ends_of
+from course.checks.tools.loose_ends import describe_loose_ends
 from course.checks.tools.recorder import forbidden, recorded
 from course.core import dist_names
 
@@ -131,6 +131,6 @@ def loose_ends(module: str, names: tuple[str, ...]) -> dict[str, str]:
         return torch.equal(tensor, total(dist.get_world_size(), (12,)))
 
     return {
-        name: ends_of(functools.partial(right, all_reduce))
+        name: describe_loose_ends(functools.partial(right, all_reduce))
         for name, all_reduce in ways(module, names).items()
     }

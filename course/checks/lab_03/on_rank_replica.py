@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from course.checks.tools.leaks import left_by
+from course.checks.tools.leaks import count_leaks
 from course.checks.tools.recorder import Call, ddp_forbidden, recorded
 from course.checks.tools.reference import (
     Small,
@@ -89,7 +89,7 @@ def left_behind(wrapper: Callable) -> tuple[int, int]:
         replica.finish()
         update.step()
 
-    return left_by(train)
+    return count_leaks(train)
 
 
 def train(

@@ -40,7 +40,7 @@ def waited(wrapper: Callable) -> tuple[int, float]:
     replica = wrapper(Small(seed=0), **options)
     with late() as begun:
         loss_of(replica, data).backward()
-        waits = sum(handle.stopped for handle in begun)
+        waits = sum(handle.blocked for handle in begun)
         replica.finish()
     return waits, furthest([parameter.grad for parameter in replica.parameters()], expected)
 

@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from course.checks.tools.leaks import left_by
+from course.checks.tools.leaks import count_leaks
 from course.checks.tools.recorder import recorded
 from course.checks.tools.reference import furthest, weights
 
@@ -96,7 +96,7 @@ def passes(sizes: list[int]) -> list[int]:
 def left_behind() -> tuple[int, bool]:
     """How many tensors ten updates leave in memory; whether the model is still in training mode."""
     trainer = build(dropout=0.0)
-    tensors, _ = left_by(lambda number: trainer.update(windows([[2, 2]], dist.get_rank())[0]))
+    tensors, _ = count_leaks(lambda number: trainer.update(windows([[2, 2]], dist.get_rank())[0]))
     return tensors, all(part.training for part in trainer.model.modules())
 
 

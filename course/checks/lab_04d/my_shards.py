@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from course.checks.lab_04d import on_rank_my_shards as on_rank
 from course.checks.lab_04d.on_rank_my_shards import Line, Read
-from course.checks.tools.hint import Fault, Undecided, hint
+from course.checks.tools.hint import Failure, Undecided, hint
 from course.core import words
 
 MANY, FEW, ONE = [7, 1, 12, 5, 3, 9, 4, 2, 6], [8, 17], [23]  # lines of each file
@@ -45,11 +45,11 @@ class TestMyShards:
             for rank, (batches,) in enumerate(results):
                 for reader, lines in batches:
                     if reader not in range(readers):
-                        raise Fault(
+                        raise Failure(
                             f"{where}: a batch is not of one reader from 0 to {readers - 1}"
                         )
                     if of_rank.setdefault(reader, rank) != rank:
-                        raise Fault(
+                        raise Failure(
                             f"{where}: ranks {of_rank[reader]} and {rank} both have a reader "
                             f"{reader}"
                         )

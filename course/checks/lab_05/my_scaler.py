@@ -1,7 +1,7 @@
 """Checks of `my_scaler`, exercise 2 of lab 05."""
 
 from course.checks.lab_05 import on_rank_my_scaler as on_rank
-from course.checks.tools.hint import Fault, Undecided, hint
+from course.checks.tools.hint import Failure, Undecided, hint
 from course.checks.tools.reference import CLOSE
 
 INF, NAN = float("inf"), float("nan")
@@ -79,7 +79,7 @@ class TestMyScaler:
                 if step in planted and got != expected:
                     backoff = f"a backoff of {DECISIONS[name][0]['backoff']}"
                     place = f"after step {step} (overflow, with {backoff})"
-                    raise Fault(f"{name}: {place} {fault}", BACK_OFF)
+                    raise Failure(f"{name}: {place} {fault}", BACK_OFF)
                 assert got == expected, f"{name}: after step {step} {fault}"
             assert off < CLOSE, (
                 f"{name}: the weights differ from those under torch's scaler by {off:.2g}"

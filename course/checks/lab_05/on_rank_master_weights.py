@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from course.checks.tools.leaks import left_by
+from course.checks.tools.leaks import count_leaks
 from course.checks.tools.reference import furthest, weights
 
 GRADIENTS = (6e4, 6e-8, -1.5, float("inf"), float("nan"))  # float16 has all of them
@@ -95,7 +95,7 @@ def rounded() -> tuple[list[str], float, int]:
         ]
         off.append(furthest(nearest, list(model.parameters())))
 
-    left, _ = left_by(step)
+    left, _ = count_leaks(step)
     after = [str(p.dtype) for p in model.parameters()]
     return [a for a, b in zip(after, formats, strict=True) if a != b], max(off), left
 

@@ -7,7 +7,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grad_norm_
 
-from course.checks.tools.leaks import left_by
+from course.checks.tools.leaks import count_leaks
 from course.checks.tools.recorder import Call, recorded
 from course.checks.tools.reference import Small, batch, furthest, loss_of, weights
 
@@ -234,5 +234,5 @@ def messages() -> tuple[list[tuple[list[Call], int]], int]:
             scaler.update()
         steps.append((calls, len(groups)))
 
-    left, _ = left_by(step)
+    left, _ = count_leaks(step)
     return steps, left

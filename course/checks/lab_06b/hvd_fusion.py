@@ -3,7 +3,7 @@
 import itertools
 
 from course.checks.lab_06b import on_rank_hvd_fusion as on_rank
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Failure, hint
 from course.given.horovod import DTYPES
 
 STAY_OPEN = "All messages stay open until the end. Do you look only at the last one?"
@@ -127,7 +127,7 @@ class TestHvdFusion:
                 f"{', '.join(expected)}"
             )
             if len(got) > len(expected):
-                raise Fault(fault, STAY_OPEN)
+                raise Failure(fault, STAY_OPEN)
             assert got == expected, fault
 
     @hint("Use only the first elements of the buffer, and no other memory.")

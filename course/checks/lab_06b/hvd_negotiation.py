@@ -1,7 +1,7 @@
 """Checks of `hvd_negotiation`, exercise 1 of lab 06b."""
 
 from course.checks.lab_06b import on_rank_hvd_negotiation as on_rank
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Failure, hint
 
 # By what the ranks differ in: what all requests have, what each rank's has, and what an error has
 # to say beside the operation's name.
@@ -94,7 +94,7 @@ class TestHvdNegotiation:
                 )
                 fault = f"{key[0]!r} is answered with requests of shapes {shapes}, not {BY_RANK}"
                 if sorted(shapes) == BY_RANK != shapes:
-                    raise Fault(fault, IN_ORDER)
+                    raise Failure(fault, IN_ORDER)
                 assert shapes == BY_RANK, fault
 
     @hint("What has been answered is over: does your table still know it?")

@@ -8,7 +8,7 @@ from course.checks.lab_07 import on_rank_mirrored as on_rank
 from course.checks.lab_07.any_synchronous import AnySynchronous
 from course.checks.lab_07.on_rank_strategy import train
 from course.checks.lab_07.on_rank_training import loader
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Failure, hint
 from course.checks.tools.reference import furthest
 from course.core import words
 
@@ -34,7 +34,7 @@ class TestMirrored(AnySynchronous):
         mirrors, states = ranks(1, on_rank.variables, 4)[0]
         for copies, what in ((mirrors, "mirror"), (states, "optimizer")):
             if len(copies) != 4:
-                raise Fault(f"4 devices have {words.plural(len(copies), what)}", ONE_EACH)
+                raise Failure(f"4 devices have {words.plural(len(copies), what)}", ONE_EACH)
         first, *others = mirrors
         for other in others:
             if not all(map(torch.equal, first, other)):
@@ -43,7 +43,7 @@ class TestMirrored(AnySynchronous):
         for number, state in enumerate(states):
             if len(state) != len(states[0]) or not all(map(torch.equal, states[0], state)):
                 fault = f"optimizer {number} does not remember the same as optimizer 0"
-                raise Fault(fault, SAME_UPDATE)
+                raise Failure(fault, SAME_UPDATE)
 
     @hint("Look at `at_once` of the class `Strategy`: it gives every replica a thread.")
     def test_at_once(self, ranks):

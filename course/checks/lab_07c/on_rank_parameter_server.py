@@ -8,7 +8,7 @@ from torch import Tensor
 
 from course.checks.lab_07.on_rank_strategy import begin
 from course.checks.lab_07.on_rank_training import loader, step
-from course.checks.tools.leaks import left_by
+from course.checks.tools.leaks import count_leaks
 from course.checks.tools.reference import weights
 from course.given import serving
 
@@ -115,11 +115,11 @@ def play(bound: int, order: tuple[int, ...], steps: tuple[int, ...]) -> dict:
     }
 
 
-def left_by_updates() -> int:
+def count_leaks_of_updates() -> int:
     """How many tensors the learner's server keeps of many updates."""
     server = make(0)
     server.workers = 1
     strategy = begin(server)
     length = strategy.mail.length
-    tensors, _ = left_by(lambda number: strategy.apply(1, number, torch.zeros(length)))
+    tensors, _ = count_leaks(lambda number: strategy.apply(1, number, torch.zeros(length)))
     return tensors

@@ -107,5 +107,5 @@ class TestParameterServer:
     @hint("Which of a worker's numbers are needed after its update?")
     def test_keeps_nothing(self, ranks):
         """The server keeps no gradients of earlier updates."""
-        (left,) = ranks(1, on_rank.left_by_updates)
+        (left,) = ranks(1, on_rank.count_leaks_of_updates)
         assert not left, f"many updates leave {left} tensors in memory that are no longer needed"

@@ -1,7 +1,7 @@
 """Checks of `benchmark`, exercise 1 of lab 08."""
 
 from course.checks.lab_08 import on_rank_benchmark as on_rank
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Failure, hint
 
 # How far a rate may be from the true one: a first step may be handed out before the clock runs.
 ROUGHLY = 0.05
@@ -20,9 +20,9 @@ def expect(rates: list[float], expected: float, better_hint: str | None = None) 
         f"it reports {shown(rates)} samples per second; in truth it is {expected:.0f} in {where}"
     )
     if near([rate * on_rank.STEPS for rate in rates], expected):
-        raise Fault(fault, ONE_STEP)
+        raise Failure(fault, ONE_STEP)
     if better_hint and not near(rates, expected):
-        raise Fault(fault, better_hint)
+        raise Failure(fault, better_hint)
     assert near(rates, expected), fault
 
 

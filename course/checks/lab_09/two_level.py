@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import torch
 
 from course.checks.lab_09 import on_rank_two_level as on_rank
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Failure, hint
 from course.checks.tools.recorder import Call
 from course.core import words
 
@@ -76,7 +76,7 @@ class TestTwoLevel:
             again = [6 * number for number in once] + once
             own = [[(10 * i + rank + 1) * factor for i in range(NUMBERS)] for rank in range(6)]
             if [result["sum"] for result in results] == own:
-                raise Fault(f"{on(size)}: rank 0 has {own[0]}, not {once}", UNCHANGED)
+                raise Failure(f"{on(size)}: rank 0 has {own[0]}, not {once}", UNCHANGED)
             for rank, result in enumerate(results):
                 self.hold(result["sum"], once, f"{on(size)}: rank {rank}")
                 self.hold(result["again"], again, f"{on(size)}: after a second call rank {rank}")
@@ -86,7 +86,7 @@ class TestTwoLevel:
         if got != expected:
             message = f"{who} has {got}, not {expected}"
             if all(math.isclose(*pair, rel_tol=1e-5) for pair in zip(got, expected, strict=False)):
-                raise Fault(message, ROUNDED)
+                raise Failure(message, ROUNDED)
             raise AssertionError(message)
 
     @hint("Only one rank of each node talks to the others: look at the group of each call.")

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from course.checks.tools.leaks import settled
+from course.checks.tools.leaks import wait_until_settled
 from course.checks.tools.reference import OPTIMIZERS, Small, batch, loss_of, weights
 from course.given import memory as counted
 from course.given.sent import Traffic
@@ -121,7 +121,7 @@ def memory(exercise: str) -> tuple[int, int]:
     needed += counted.held(net.module.buffers())
     needed += BOOKKEEPING
     gc.collect()
-    return settled(lambda: account.alive, most=needed), needed
+    return wait_until_settled(lambda: account.alive, most=needed), needed
 
 
 def gradients_left(exercise: str) -> int:

@@ -6,7 +6,7 @@ from itertools import groupby
 from course.checks.lab_10.any_sharded import AnySharded
 from course.checks.lab_10.on_rank_sharding import traffic
 from course.checks.lab_10b import on_rank_my_fsdp as on_rank
-from course.checks.tools.hint import Fault, Undecided, hint
+from course.checks.tools.hint import Failure, Undecided, hint
 from course.checks.tools.reference import CLOSE
 
 BF16 = 1e-3  # after three steps; a rounding of a weight in bf16 is larger
@@ -56,7 +56,7 @@ class TestMyFsdp(AnySharded):
                 )
             for layer, whole in reducing.items():
                 if layer in whole:
-                    raise Fault(f"while layer {layer} reduces its gradients, it is whole", FREE)
+                    raise Failure(f"while layer {layer} reduces its gradients, it is whole", FREE)
 
     @hint("Forward visits the layers in one order, and backward in the other: which is next?")
     def test_prefetch(self, ranks):
@@ -82,7 +82,7 @@ class TestMyFsdp(AnySharded):
             computing = [*range(on_rank.LAYERS), *reversed(range(on_rank.LAYERS - 1))]
             begun = [layer for layer, _ in groupby(order)]
             if begun != computing:
-                raise Fault(
+                raise Failure(
                     f"in a step, layers compute in the order {computing}, and their gathers "
                     f"begin in the order {begun}",
                     FIRST,

@@ -1,7 +1,7 @@
 """Checks of my_hsdp: the two groups of a rank, and the gradients that they bring together."""
 
 from course.checks.lab_10c import on_rank_my_hsdp as on_rank
-from course.checks.tools.hint import Fault, Undecided, hint
+from course.checks.tools.hint import Failure, Undecided, hint
 from course.checks.tools.reference import CLOSE
 
 GRIDS = ((2, 1), (2, 2), (4, 2), (6, 2), (6, 3))  # ranks, copies
@@ -57,7 +57,7 @@ class TestMyHsdp:
             for rank, got in enumerate(results):
                 right = on_rank.right(rank, world_size, copies)
                 if got.shape != right.shape:
-                    raise Fault(
+                    raise Failure(
                         f"{world_size} ranks, {copies} copies: rank {rank} gets {got.numel()} "
                         f"numbers instead of {right.numel()}",
                         PART,
@@ -75,7 +75,7 @@ class TestMyHsdp:
                     for text, wrongs in mistakes.items()
                     if any(float((got - wrong).abs().max()) < CLOSE for wrong in wrongs)
                 ]
-                raise Fault(
+                raise Failure(
                     f"{world_size} ranks, {copies} copies: rank {rank}'s part is off by "
                     f"{float((got - right).abs().max()):.2g}",
                     near[0] if near else PART,

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from course.checks.lab_11 import on_rank_split as on_rank
-from course.checks.tools.hint import Fault, Undecided, hint
+from course.checks.tools.hint import Failure, Undecided, hint
 from course.checks.tools.reference import CLOSE
 from course.core import words
 
@@ -93,16 +93,16 @@ class TestMySplit:
         for kind, whole in layer.named_parameters():
             if kind not in got:
                 there = ", ".join(got)
-                raise Fault(f"{name}: {kind} is not among the parameters, {there}", NAMED)
+                raise Failure(f"{name}: {kind} is not among the parameters, {there}", NAMED)
             part = share(f"{name}.{kind}", whole.detach(), rank, world_size, blocks)
             if wrong := off(got[kind], part):
-                raise Fault(
+                raise Failure(
                     f"{where}: {name}: {kind} of rank {rank} {wrong}, "
                     "compared with its share of the whole layer",
                     BLOCKS if blocks > 1 or got[kind].shape != part.shape else DRAWN,
                 )
         if not torch.equal(following, expected):
-            raise Fault(
+            raise Failure(
                 f"{where}: after {name}, rank {rank} draws other random numbers than after the "
                 "whole layer, so the next layer starts otherwise",
                 MORE,

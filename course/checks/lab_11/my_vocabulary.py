@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from course.checks.lab_11 import on_rank_vocabulary as on_rank
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Failure, hint
 from course.checks.tools.reference import CLOSE
 from course.core import words
 
@@ -52,12 +52,12 @@ class TestMyVocabulary:
             assert intact, f"rank {rank}'s logits are changed by the loss"
             if not abs(loss - expected) < CLOSE * max(1.0, expected):
                 fault = f"{shown}: the loss on rank {rank} is {loss:.5g} instead of {expected:.5g}"
-                raise Fault(fault, LOSS if math.isfinite(loss) else LARGEST)
+                raise Failure(fault, LOSS if math.isfinite(loss) else LARGEST)
             assert gradient is not None, f"rank {rank}'s logits get no gradient"
             wrong = float((gradient - gradients.chunk(len(group), 1)[number]).abs().max())
             if not wrong < CLOSE:
                 fault = f"the loss is right, but the gradient of rank {rank}'s logits is off by"
-                raise Fault(f"{shown}: {fault} {wrong:.2g}", GRADIENT)
+                raise Failure(f"{shown}: {fault} {wrong:.2g}", GRADIENT)
 
     @hint(LOSS)
     def test_loss(self, ranks):

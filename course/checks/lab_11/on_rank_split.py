@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from course.checks.tools.leaks import settled
+from course.checks.tools.leaks import wait_until_settled
 from course.checks.tools.loose_ends import late
 from course.checks.tools.recorder import recorded
 from course.given.sent import Traffic
@@ -160,7 +160,7 @@ def held() -> tuple[int, int]:
     def left() -> int:
         return sum(size for storage, size in _alive().items() if storage not in before)
 
-    return settled(left, most=shares), shares
+    return wait_until_settled(left, most=shares), shares
 
 
 def _alive() -> dict[int, int]:

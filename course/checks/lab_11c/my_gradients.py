@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from course.checks.lab_11c import on_rank_gradients as on_rank
-from course.checks.tools.hint import Fault, Undecided, hint
+from course.checks.tools.hint import Failure, Undecided, hint
 from course.checks.tools.reference import CLOSE
 
 ALONE, SPLIT = (1, 1, 1), (1, 1, 4)
@@ -54,7 +54,7 @@ class TestMyGradients:
         """
         for mesh in (1, 1, 2), (1, 2, 2), (1, 4, 1):
             if off := self.off(ranks, *mesh):
-                raise Fault(off, TIED if " table " in off else NOT_TIED)
+                raise Failure(off, TIED if " table " in off else NOT_TIED)
         off = self.off(ranks, 1, 2, 1, forget_tied=True)
         assert not off, off
 
@@ -88,7 +88,7 @@ class TestMyGradients:
             if self.norm_off(ranks, *after):
                 raise Undecided(f"first, the norm must be right {ON[after]}")
             if after == SPLIT:
-                raise Fault(off, TOGETHER)
+                raise Failure(off, TOGETHER)
             raise AssertionError(off)
 
     @hint(
@@ -98,7 +98,7 @@ class TestMyGradients:
     def test_norm_of_split_layers(self, ranks):
         """Where ranks share layers, the norm is that of one process."""
         if off := self.norm_off(ranks, *ALONE):
-            raise Fault(off, COUNT_ONCE)
+            raise Failure(off, COUNT_ONCE)
         off = self.norm_off(ranks, *SPLIT)
         assert not off, off
 

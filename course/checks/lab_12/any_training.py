@@ -5,7 +5,7 @@ from collections.abc import Callable
 from course.checks.lab_12 import any_simulated
 from course.checks.lab_12 import on_rank_training as on_rank
 from course.checks.runner.catalogue import exercise_of
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Failure, hint
 from course.checks.tools.loose_ends import undecided_where_wrong
 from course.checks.tools.reference import CLOSE, furthest
 from course.core import words
@@ -73,7 +73,7 @@ class AnyTraining:
         """Nothing is sent but one message per meeting, with a number for each weight."""
         for by_step, weights in ranks(2, on_rank.messages, exercise_of(self), 3, 7):
             if any(call.name == "barrier" for calls in by_step for call in calls):
-                raise Fault("the ranks wait for one another in a barrier, too", ONE_MESSAGE)
+                raise Failure("the ranks wait for one another in a barrier, too", ONE_MESSAGE)
             sent = [len(calls) for calls in by_step]
             assert sent == [0, 0, 1, 0, 0, 1, 0], (
                 "with a meeting after every 3 steps, the numbers of messages in steps 1 to 7 are "

@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from course.checks.tools.loose_ends import loose_ends as ends_of
+from course.checks.tools.loose_ends import describe_loose_ends
 from course.checks.tools.recorder import RECORDED, Call, recorded
 from course.checks.tools.reference import OPTIMIZERS, Small, batch, loss_of, weights
 from course.given import flat_weights
@@ -67,7 +67,7 @@ def loose_ends(name: str) -> str:
         dist.all_reduce(total)
         return torch.allclose(total / dist.get_world_size(), mine, atol=1e-6)
 
-    return ends_of(right)
+    return describe_loose_ends(right)
 
 
 def outer_gradient() -> tuple[list[float], list[float]]:

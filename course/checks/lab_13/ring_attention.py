@@ -5,7 +5,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from course.checks.lab_13 import on_rank_ring_attention as on_rank
-from course.checks.tools.hint import Fault, Undecided, hint
+from course.checks.tools.hint import Failure, Undecided, hint
 from course.checks.tools.reference import CLOSE
 from course.core import words
 
@@ -33,7 +33,7 @@ class TestRingAttention:
     def test_merge(self, alone):
         """Attention to two parts of the keys, merged, is attention to all of them."""
         if wrong := self.merge(alone, 1.0):
-            raise Fault(wrong)
+            raise Failure(wrong)
         assert alone(on_rank.kept_parts), "merge changes the parts that it is given"
 
     @hint(OVERFLOW)
@@ -42,7 +42,7 @@ class TestRingAttention:
         if self.merge(alone, 1.0):
             raise Undecided("merge is not right yet for small scores")
         if wrong := self.merge(alone, 300.0):
-            raise Fault(wrong, OVERFLOW)
+            raise Failure(wrong, OVERFLOW)
 
     @hint(ROUND)
     def test_output(self, ranks, alone):
@@ -51,7 +51,7 @@ class TestRingAttention:
             raise Undecided("merge is not right yet")
         for size, order in SHAPES:
             if wrong := self.output(ranks, size, order):
-                raise Fault(wrong, ROUND)
+                raise Failure(wrong, ROUND)
 
     @hint(GRADIENTS)
     def test_gradients(self, ranks, alone):
@@ -61,7 +61,7 @@ class TestRingAttention:
                 raise Undecided("the output is not right yet")
             results = ranks(size, on_rank.attention, order=order)
             if wrong := self.wrong(results, size, on_rank.RESULTS[1:], order):
-                raise Fault(wrong, GRADIENTS)
+                raise Failure(wrong, GRADIENTS)
 
     @hint("`pass_on` takes the group; which number of ranks, and which rank, count in it?")
     def test_group(self, ranks, alone):

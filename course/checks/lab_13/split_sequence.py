@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 
 from course.checks.lab_13 import on_rank_split_sequence as on_rank
-from course.checks.tools.hint import Fault, Undecided, hint
+from course.checks.tools.hint import Failure, Undecided, hint
 from course.checks.tools.reference import CLOSE
 from course.core import words
 from course.given.partial_attention import computed
@@ -50,7 +50,7 @@ class TestSplitSequence:
         """Averaged over the ranks, the losses are the mean loss of all tokens that count."""
         for size, counting in ((1, 20), (3, 20), (4, 10)):
             if wrong := self.mean(ranks, size, counting):
-                raise Fault(wrong, MEAN)
+                raise Failure(wrong, MEAN)
 
     @hint(GRADIENT)
     def test_gradient(self, ranks):

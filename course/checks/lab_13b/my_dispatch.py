@@ -5,7 +5,7 @@ from torch import Tensor
 
 from course.checks.lab_13b import on_rank_dispatch as on_rank
 from course.checks.lab_13b.any_group import stay_in_their_groups
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Failure, hint
 from course.checks.tools.reference import CLOSE
 from course.core import words
 
@@ -66,7 +66,7 @@ class TestMyDispatch:
                     where = f"{words.plural(world_size, 'rank')}, {case}"
                     label = name if name == "output" else f"gradient of {name}"
                     why = GRAPH if result[name] is None else self.why(name)
-                    raise Fault(f"{where}: the {label} of rank {rank} {wrong}", why)
+                    raise Failure(f"{where}: the {label} of rank {rank} {wrong}", why)
 
     def why(self, name: str) -> str:
         """The hint for a result that is wrong."""

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from course.checks.lab_13b import on_rank_expert_gradients as on_rank
-from course.checks.tools.hint import Fault, hint
+from course.checks.tools.hint import Failure, hint
 from course.checks.tools.reference import CLOSE
 
 MESHES = ((1, 1), (2, 1), (2, 2), (4, 2), (6, 3))  # ranks, copies
@@ -56,7 +56,7 @@ class TestMyExpertGradients:
                     for hint, wrong in mistakes.items()
                     if copies < ranks and float((got - wrong).abs().max()) < CLOSE
                 ]
-                raise Fault(
+                raise Failure(
                     f"{ranks} ranks, {copies} copies of each expert: the gradient of {name} on "
                     f"rank {rank} is off by {float((got - right).abs().max()):.2g}",
                     near[0] if near else usual,

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from course.checks.lab_13b import on_rank_router as on_rank
 from course.checks.lab_13b.any_group import stay_in_their_groups
-from course.checks.tools.hint import Fault, Undecided, hint
+from course.checks.tools.hint import Failure, Undecided, hint
 from course.checks.tools.reference import CLOSE
 from course.core import words
 
@@ -48,7 +48,7 @@ class TestMyRouter:
         if torch.equal(got, expected):
             return
         if torch.equal(got.sum(), expected.sum()):
-            raise Fault(f"{case}: it keeps {got.tolist()}, not {expected.tolist()}", ORDER)
+            raise Failure(f"{case}: it keeps {got.tolist()}, not {expected.tolist()}", ORDER)
         raise AssertionError(f"{case}: it keeps {got.tolist()}, not {expected.tolist()}")
 
     @hint("For each choice, how many for the same expert came before it? Fewer than `capacity`?")
@@ -79,7 +79,7 @@ class TestMyRouter:
                     f"{words.plural(world_size, 'rank')}: the mean loss is {got:.4g}, "
                     f"not {expected:.4g}"
                 )
-                raise Fault(text, self.why(got, expected, world_size))
+                raise Failure(text, self.why(got, expected, world_size))
 
     def why(self, got: float, expected: float, world_size: int) -> str:
         """The hint for a loss that is wrong."""

@@ -111,8 +111,9 @@ class CheckRanks:
 
     def _launch(self, command: list[str], limit: float, env: dict[str, str]) -> Run:
         """Run a command, and remove its log folder; end the sandbox if the run ended badly."""
-        options = {"patient": True, "place": self.sandbox, "module_folder": self.src}
-        run = launch(command, limit=limit, env=env, **options)
+        run = launch(
+            command, limit=limit, env=env, patient=True, place=self.sandbox, module_folder=self.src
+        )
         shutil.rmtree(run.log_dir, ignore_errors=True)
         if self.sandbox and (run.reason != Reason.FINISHED or run.left_behind):
             self.sandbox.end()  # or leftovers might disturb the next check

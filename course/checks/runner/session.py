@@ -196,7 +196,8 @@ def run(
 ) -> list[Report]:
     """Check the scripts in `src` for the exercises `names` (all if empty).
 
-    After `limit` seconds, ranks count as deadlocked. `only` selects the checks with that name.
+    Two arguments are for tests and tools: after `limit` seconds, ranks count as deadlocked, and
+    `only` selects the checks with that name.
     `isolated` runs the learner's code in a sandbox. A `thorough` session continues however often
     the ranks hang. `announce` is called with a line for each check when it begins, and `save` with
     the verdict so far when it ends. After an interrupt, the reports have the results so far. Raises
@@ -214,7 +215,8 @@ def run(
     code = pytest.main([*options, *nodes], plugins=[plugin])
     if code not in ENDED_ITSELF:
         raise CourseError(
-            f"The checks of {', '.join(names)} could not be run (pytest says {code})."
+            f"The checks of {', '.join(names) or 'all exercises'} could not be run "
+            f"(pytest says {code})."
         )
     return plugin.reports
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 
-class Fault(AssertionError):
-    """A fault that the hint of its check does not fit; it has its own `hint`, or none ("")."""
+class Failure(AssertionError):
+    """A failure that the hint of its check does not fit; it has its own `hint`, or none ("")."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

@@ -14,8 +14,8 @@ LEAST = CALLS // 2  # fewer tensors than this are no leak
 PATIENCE_S, PAUSE_S = 5.0, 0.01
 
 
-def left_by(call: Callable[[int], object]) -> tuple[int, int]:
-    """How many tensors and how many process groups `CALLS` calls leave, after the `WARM_UP_CALLS`.
+def count_leaks(call: Callable[[int], object]) -> tuple[int, int]:
+    """Count the tensors and the process groups that `CALLS` calls leave, after `WARM_UP_CALLS`.
 
     `call` gets its number.
     """
@@ -25,12 +25,12 @@ def left_by(call: Callable[[int], object]) -> tuple[int, int]:
     tensors, groups = _tensors(), process_groups()
     for number in range(WARM_UP_CALLS, WARM_UP_CALLS + CALLS):
         call(number)
-    new_tensors = settled(lambda: _tensors() - tensors, most=LEAST - 1)
+    new_tensors = wait_until_settled(lambda: _tensors() - tensors, most=LEAST - 1)
     return (new_tensors if new_tensors >= LEAST else 0), process_groups() - groups
 
 
-def settled(count: Callable[[], int], most: int) -> int:
-    """The count as soon as it is at most `most`, or else the count after `PATIENCE_S` seconds.
+def wait_until_settled(count: Callable[[], int], most: int) -> int:
+    """Wait up to `PATIENCE_S` seconds until the count is at most `most`; return the last count.
 
     Gloo's threads may free a message's tensors a little after the call that waited for the message
     has returned, so this counts repeatedly.

@@ -10,13 +10,14 @@ import torch.distributed as dist
 from torch import Tensor
 
 from course.checks.tools.hint import Undecided
-from course.checks.tools.leaks import CALLS, left_by
+from course.checks.tools.leaks import CALLS, count_leaks
 from course.checks.tools.recorder import RECORDED
 from course.core import insides, interceptor
 
 tree_map_only = insides.inside(insides.module("torch.utils._pytree"), "tree_map_only")
 SENDS = ("isend",)
-WRONG = "the result is wrong"  # even without any delay
+# Even without any delay; an answer that equals this sentence makes the check undecided.
+WRONG = "the result is wrong"
 LATE_TOO = " when messages arrive late: if only then, it reads a tensor before it waits"
 MESSAGES = (*SENDS, "irecv")  # `send`, `recv` and `batch_isend_irecv` call these
 CAN_WAIT = tuple(
@@ -27,12 +28,12 @@ CAN_WAIT = tuple(
 class LateWork:
     """The handle of a call that has begun; what it receives arrives only with `wait`.
 
-    `stopped` is whether code has blocked on it, and `arrived` whether it was waited for in any way,
+    `blocked` is whether code has blocked on it, and `arrived` whether it was waited for in any way,
     even by a callback of its future. `changed` is whether a tensor changed while it was being sent.
     """
 
     def __init__(self, name: str, begin: Callable[..., Any], args: tuple, kwargs: dict) -> None:
-        self.name, self.stopped, self.arrived, self.changed = name, False, False, False
+        self.name, self.blocked, self.arrived, self.changed = name, False, False, False
         self._tensors: list[tuple[Tensor, Tensor]] = []  # the caller's, and what travels instead
         args, kwargs = tree_map_only(Tensor, self._stand_in, (args, kwargs))
         self._work = begin(*args, **kwargs)
@@ -43,7 +44,7 @@ class LateWork:
 
     def wait(self, *args: object) -> object:
         """Wait for the call, and put what it received into the caller's tensors."""
-        self.stopped = True
+        self.blocked = True
         done = self._work.wait(*args)
         self._arrive()
         return done
@@ -88,7 +89,7 @@ class _NotingFuture(torch.futures.Future):
 
     def wait(self) -> object:
         """Wait for the call."""
-        self._handle.stopped = True
+        self._handle.blocked = True
         return super().wait()
 
 
@@ -111,13 +112,13 @@ def late() -> Iterator[list[LateWork]]:
         yield begun
 
 
-def loose_ends(call: Callable[[], bool]) -> str:
+def describe_loose_ends(call: Callable[[], bool]) -> str:
     """What `call` leaves undone or behind, as the end of a sentence; "" if nothing.
 
     `call` runs the learner's code and says whether its result is right. All ranks call this; none
     stops before the others have made their last call.
     """
-    leftover = leftovers(call)
+    leftover = describe_leaks(call)
     with late() as begun:
         right = call()
     not_awaited = [handle.name for handle in begun if not handle.arrived]
@@ -136,9 +137,9 @@ def undecided_where_wrong(by_rank: Iterable[str]) -> None:
         raise Undecided("first, the result must be right without any delay: see above")
 
 
-def leftovers(call: Callable[[], object]) -> str:
+def describe_leaks(call: Callable[[], object]) -> str:
     """What further calls leave in memory for good, as the end of a sentence; "" if nothing."""
-    tensors, groups = left_by(lambda number: call())
+    tensors, groups = count_leaks(lambda number: call())
     if groups:
         return f"{CALLS} calls leave {groups} process groups behind: make them once, outside"
     if tensors:

@@ -1,10 +1,9 @@
-"""Record or forbid the calls that code makes to torch.distributed, or to another module."""
+"""Record or forbid the calls that code makes to torch.distributed."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import ModuleType
 
 import torch.distributed as dist
 from torch import Tensor
@@ -33,12 +32,11 @@ class Call:
 
 
 @contextmanager
-def recorded(*names: str, within: ModuleType | None = None) -> Iterator[list[Call]]:
+def recorded(*names: str) -> Iterator[list[Call]]:
     """Record the calls of these functions within this context, in order.
 
     Calls that a recorded function makes itself are not listed. Without `names`, every function of
-    torch.distributed that moves data between ranks is recorded. `within` is another module, such as
-    the learner's script, whose functions are recorded instead.
+    torch.distributed that moves data between ranks is recorded.
     """
     calls: list[Call] = []
 
@@ -46,9 +44,7 @@ def recorded(*names: str, within: ModuleType | None = None) -> Iterator[list[Cal
         calls.append(_described(name, real, args, kwargs))
         return real(*args, **kwargs)
 
-    with interceptor.intercepted(
-        record, names or RECORDED, interceptor.HOMES if within is None else (within,)
-    ):
+    with interceptor.intercepted(record, names or RECORDED):
         yield calls
 
 

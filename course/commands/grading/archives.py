@@ -22,10 +22,10 @@ from typing import IO
 from course.commands.grading.names import ARCHIVES, printable
 from course.core import words
 
-MAX_SCRIPT_BYTES, MAX_NOTEBOOK_BYTES = 200 * 2**10, 10 * words.MIB  # ours: 6 kB, 0.5 MB
+MAX_SCRIPT_BYTES, MAX_NOTEBOOK_BYTES = 200 * 2**10, 10 * words.MIB  # our largest: 6 kB, 0.5 MB
 MAX_BYTES = 100 * words.MIB  # read of one submission
 MAX_MEMBERS = 50_000  # files and folders of one submission
-MAX_DEPTH = 3  # levels of archives in archives
+MAX_DEPTH = 3  # archives inside one another
 GUESS = re.compile(r"(^|/)kept/guesses/[a-z][a-z0-9_]*\.json$")  # a learner's guesses
 MAX_GUESS_BYTES = 10 * 2**10
 COURSE_FOLDERS = ("solutions", "course", "tests")  # folders of the course, without answers
@@ -80,7 +80,7 @@ class Contents:
         if self._read_file(name, lambda: path.open("rb")) and not GUESS.search(name):
             self.newest = max(self.newest, path.stat().st_mtime)
 
-    def _read_file(self, name: str, opened: Callable[[], IO[bytes]], depth: int = 0) -> bool:
+    def _read_file(self, name: str, open_file: Callable[[], IO[bytes]], depth: int = 0) -> bool:
         """Read a file if its kind and its folder count; return whether they do."""
         name = name.replace("\\", "/")  # the separator of some programs on Windows
         limit = _limit(name)
@@ -90,7 +90,7 @@ class Contents:
             self.left_out += name.endswith(".py")
             return False
         try:
-            with opened() as file:
+            with open_file() as file:
                 if ARCHIVES.search(name):
                     self._unpack(name, file, depth)
                 elif name.lower().endswith(UNREADABLE):
@@ -103,7 +103,7 @@ class Contents:
 
     def _unpack(self, name: str, file: IO[bytes], depth: int) -> None:
         if depth == MAX_DEPTH:
-            raise ValueError("it is an archive in an archive in an archive")
+            raise ValueError(f"it is inside {depth} other archives")
         if depth:  # or each seek would decompress the archive from its start
             file = io.BytesIO(self._bytes(file, MAX_BYTES))
         elif file.seek(0, os.SEEK_END) > MAX_BYTES:
@@ -113,8 +113,8 @@ class Contents:
             with zipfile.ZipFile(file) as archive:
                 self._count(len(archive.infolist()))
                 for member in archive.infolist():
-                    opened = partial(archive.open, member)
-                    self._read_file(f"{name}/{member.filename}", opened, depth + 1)
+                    open_file = partial(archive.open, member)
+                    self._read_file(f"{name}/{member.filename}", open_file, depth + 1)
         else:
             decompress = DECOMPRESS.get(Path(name.lower()).suffix, lambda file: file)
             content = io.BytesIO(self._bytes(decompress(file), MAX_BYTES))
@@ -122,8 +122,8 @@ class Contents:
                 for member in archive:
                     self._count(1)
                     if member.isreg():
-                        opened = partial(archive.extractfile, member)
-                        self._read_file(f"{name}/{member.name}", opened, depth + 1)
+                        open_file = partial(archive.extractfile, member)
+                        self._read_file(f"{name}/{member.name}", open_file, depth + 1)
 
     def _bytes(self, file: IO[bytes], limit: int) -> bytes:
         data = file.read(min(limit, self._left) + 1)

@@ -35,7 +35,7 @@ def page(book: Gradebook) -> str:
     return (
         html_parts.head(f"{learners}, {words.plural(len(book.weights), 'exercise')}")
         + (warning if unjudged else "")
-        + '<p class="note">In a field: how many of the checks of an exercise hold. At most '
+        + '<p class="note">In a cell: how many of the checks of an exercise hold. At most '
         + f"{max_points} {'point' if book.max_points == 1 else 'points'}.</p>"
         + f'{_table(book)}<p class="legend">{legend}</p>'
         + f"{_notes(book)}{_failing(book)}{_alike(book)}"
@@ -82,7 +82,7 @@ def _notes(book: Gradebook) -> str:
         for line in book.lines
         if line.notes
     )
-    return rows and f"<h2>To know</h2>{html_parts.wide(f'<tbody>{rows}</tbody>', 'To know')}"
+    return rows and f"<h2>Notes</h2>{html_parts.wide(f'<tbody>{rows}</tbody>', 'Notes')}"
 
 
 def _failing(book: Gradebook) -> str:

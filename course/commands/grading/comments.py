@@ -60,7 +60,10 @@ def _has_content(path: Path, learner: str, entry: object, learners: Sequence[str
 
 def _comment(path: Path, learner: str, entry: object, names: Sequence[str]) -> Comment:
     if not isinstance(entry, dict):
-        raise CourseError(f"{path}: write what is about {learner!r} below [{learner!r}].")
+        table = f"[{json.dumps(learner, ensure_ascii=False)}]"
+        raise CourseError(
+            f"{path}: the entry of {learner!r} is not a table: write it below {table}."
+        )
     points = {name: value for name, value in entry.items() if name not in ("remark", "late")}
     for name, value in points.items():
         if name not in names or not is_points(value):

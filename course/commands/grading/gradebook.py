@@ -42,7 +42,7 @@ class GradebookLine:
         return self.submission.person.section if self.submission.person else ""
 
     def points(self, name: str) -> float:
-        """The points of one exercise: the teacher's, or the share of the checks that hold."""
+        """The points of one exercise: the teacher's, or the share of the checks that passed."""
         report = self.reports.get(name)
         earned = self.weights[name] * report.share if report else 0.0
         return self.comment.points.get(name, earned)
@@ -111,7 +111,7 @@ class Gradebook:
     def as_csv(self) -> str:
         """The class as CSV: a row for each learner, with all points and notes."""
         rows = [
-            ["learner", "id", "section", "points", "late", "not judged", *self.weights, "to know"]
+            ["learner", "id", "section", "points", "late", "not judged", *self.weights, "notes"]
         ]
         for line in self.lines:
             person = line.submission.person

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from html import escape
 
-from course.charts import guesses
+from course.charts import guesses as pictures
 from course.commands.grading import html_parts
-from course.commands.grading.submissions import Guess, Submission
+from course.commands.grading.submissions import Submission
 from course.core import ROOT, words
 from course.lessons import labs
+from course.notebook import guesses
 
 NO_GUESSES = (
     "<p>Nobody handed in a guess. They lie in the folder <code>kept</code> beside the scripts, so "
@@ -27,13 +28,13 @@ def page(submissions: Sequence[Submission], numbers: Sequence[str] = ()) -> str:
         answered = [
             _question([own[name] for own in guesses_of_all if name in own]) for name in lab.guesses
         ]
-        if pictures := "".join(answered):
-            sections.append(f"<h2>{lab.number} · {escape(lab.title)}</h2>{pictures}")
+        if questions := "".join(answered):
+            sections.append(f"<h2>{lab.number} · {escape(lab.title)}</h2>{questions}")
     body = "".join(sections) or NO_GUESSES
     return f"{html_parts.head('What the room expected, and what it measured')}{body}</body></html>"
 
 
-def _question(answers: Sequence[Guess]) -> str:
+def _question(answers: Sequence[guesses.Guess]) -> str:
     """One question with its answers, as HTML; "" if nobody guessed.
 
     Only answers of the most frequent unit and choices count: the others answer an older question.
@@ -50,9 +51,9 @@ def _question(answers: Sequence[Guess]) -> str:
         return ""
     first = comparable[0]
     if first.choices:
-        shown = str(guesses.choices(first.choices, guessed, measured))
+        shown = str(pictures.choices(first.choices, guessed, measured))
     elif first.unit:
-        shown = str(guesses.numbers(guessed, measured, first.shown))
+        shown = str(pictures.numbers(guessed, measured, first.shown))
     else:
         shown = _texts(guessed, measured)
     late = sum(answer.late for answer in comparable)

@@ -70,7 +70,7 @@ def _looks(report: Report | None) -> tuple[str, str, str]:
     """The CSS class of a verdict, its sign, and its words for screen readers."""
     if report is None:
         return "none", "–", "not handed in"
-    total_checks = len(report.checks)
+    total_checks = len(report.check_names)
     passed = f"{report.passed_count} of {words.plural(total_checks, 'check')} hold"
     if not report.judged:
         return (

@@ -164,5 +164,5 @@ def read(path: Path) -> Roster:
     header, *rest = rows or [[]]
     duplicates = [title for title, count in Counter(header).items() if title and count > 1]
     if duplicates:
-        raise CourseError(f"The roster {path} has two columns {duplicates[0]!r}.")
+        raise CourseError(f"The roster {path} has two columns named {duplicates[0]!r}.")
     return Roster(path, header, rest, delimiter)

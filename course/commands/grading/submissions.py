@@ -18,11 +18,10 @@ from course.commands.grading.names import Owner, file_name, owner, printable, sh
 from course.commands.grading.roster import Person, Roster
 from course.core import CourseError, FolderMark, lesson_marks, read_script, words
 from course.exercises import exercises
-from course.notebook import guesses
+from course.notebook import guesses as guess_files
 
 SCRIPT = re.compile(r"[A-Za-z_]\w{0,99}\.py")
 LAB_FILE = re.compile(r"(^|/)labs/(src/[^/]+\.py|[^/]+\.ipynb)$")
-Guess = guesses.Guess
 MARK = FolderMark("course-grade.txt", "`course grade` has made this folder, and replaces it.\n")
 MAX_PROBLEMS = 5  # problems listed per submission
 EMPTY = "it holds no script that is named as an exercise, such as ring.py, and no notebook of a lab"
@@ -45,7 +44,7 @@ class Submission:
     time: float = 0.0
     late: bool = False
     person: Person | None = None
-    guesses: Mapping[str, Guess] = field(default_factory=dict)
+    guesses: Mapping[str, guess_files.Guess] = field(default_factory=dict)
 
     @property
     def exercises(self) -> list[str]:
@@ -157,11 +156,11 @@ def _collect_one(
     return submission
 
 
-def _guesses(contents: Contents) -> dict[str, Guess]:
+def _guesses(contents: Contents) -> dict[str, guess_files.Guess]:
     """The guesses by question; of two files on one question, the first with a guess counts."""
-    read: dict[str, Guess] = {}
+    read: dict[str, guess_files.Guess] = {}
     for path in sorted(filter(GUESS.search, contents.files)):
-        guess = guesses.parse(contents.files[path].decode("utf-8", "replace"))
+        guess = guess_files.parse(contents.files[path].decode("utf-8", "replace"))
         if guess and (guess.name not in read or read[guess.name].guess is None):
             read[guess.name] = guess
     return read

@@ -67,10 +67,15 @@ def _suspicious_nodes(tree: ast.AST, names: dict[str, str]) -> Iterator[tuple[as
                 yield node, "reads about processes, in `/proc`"
             case ast.Import(names=modules):
                 for alias in modules:
-                    if alias.name.startswith(MODULES):
+                    if _is_suspicious_module(alias.name):
                         yield node, f"imports `{alias.name}`"
-            case ast.ImportFrom(module=str(module)) if module.startswith(MODULES):
+            case ast.ImportFrom(module=str(module)) if _is_suspicious_module(module):
                 yield node, f"imports `{module}`"
+
+
+def _is_suspicious_module(name: str) -> bool:
+    """Whether a module is in `MODULES`, or inside one of them."""
+    return any(f"{name}.".startswith(f"{module}.") for module in MODULES)
 
 
 def _library(node: ast.AST, names: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Judge a class: run several checks at a time, within a time limit, and store each verdict."""
+"""Judge a class: several learners at a time, each within a time limit; store each verdict."""
 
 import json
 import time
@@ -22,46 +22,60 @@ Verdicts = dict[str, dict[str, Report]]  # by learner and exercise
 class Judge:
     """Runs the checks, and stores their verdicts in `folder`.
 
-    A stored verdict is used again only for the same scripts, the same digest of the `checks` and
-    the same `isolated`. `minutes` limits the time of all checks of one learner.
+    A stored verdict is used again only for the same scripts, the same `checks_digest` and the same
+    `isolated`. `minutes` limits the time of all checks of one learner.
     """
 
     folder: Path
-    checks: str
+    checks_digest: str
     isolated: bool
     minutes: float
-    _spent: dict[str, float] = field(default_factory=dict)  # seconds by learner
     _stop: Event = field(default_factory=Event)
 
     def judge(self, submissions: Sequence[Submission], names: Sequence[str], jobs: int) -> Verdicts:
-        """The verdicts on these exercises; those that an interrupt prevents are not judged."""
-        verdicts: Verdicts = {submission.learner: {} for submission in submissions}
-        pairs = []
-        for submission in submissions:
-            for name in submission.exercises:
-                if name in names:
-                    report = _as_handed_out(submission, name) or self._stored(submission, name)
-                    verdicts[submission.learner][name] = report or _not_judged(name, INTERRUPTED)
-                    if report is None:
-                        pairs.append((submission, name))
-        pool = ThreadPoolExecutor(jobs)
-        pending = {pool.submit(self._check, *pair): pair for pair in pairs}
-        try:
-            _follow(pending)
-        except KeyboardInterrupt:
-            self._stop.set()
-        pool.shutdown(cancel_futures=True)
-        for future, (submission, name) in pending.items():
-            if not future.cancelled():
-                verdicts[submission.learner][name] = future.result()
+        """The verdicts on these exercises; those that an interrupt prevents are not judged.
+
+        `jobs` learners are judged at a time, each of them one exercise after the other.
+        """
+        verdicts = {
+            submission.learner: {
+                name: _as_handed_out(submission, name)
+                or self._stored(submission, name)
+                or _not_judged(name, INTERRUPTED)
+                for name in submission.exercises
+                if name in names
+            }
+            for submission in submissions
+        }
+        with ThreadPoolExecutor(jobs) as pool:
+            pending = [
+                pool.submit(self._complete, submission, verdicts[submission.learner])
+                for submission in submissions
+                if not all(report.judged for report in verdicts[submission.learner].values())
+            ]
+            try:
+                _follow(pending)
+            except KeyboardInterrupt:
+                self._stop.set()
         return verdicts
+
+    def _complete(self, submission: Submission, reports: dict[str, Report]) -> None:
+        """Replace the reports of one learner that are not judged, within the learner's minutes."""
+        end = time.monotonic() + self.minutes * 60
+        for name, known in reports.items():
+            if not known.judged and not self._stop.is_set():
+                report = reports[name] = self._check(submission, name, end - time.monotonic())
+                passed = f"{report.passed_count} of {len(report.check_names)}"
+                passed = passed if report.judged else "not judged"
+                print(f"{submission.learner}, {name}: {passed}", flush=True)
 
     def _path(self, submission: Submission, name: str) -> Path:
         return self.folder / file_name(submission.learner) / f"{name}.json"
 
     def _inputs(self, submission: Submission) -> dict:
         """Everything that a verdict depends on."""
-        return {"scripts": submission.digest(), "checks": self.checks, "isolated": self.isolated}
+        scripts = submission.digest()
+        return {"scripts": scripts, "checks": self.checks_digest, "isolated": self.isolated}
 
     def _stored(self, submission: Submission, name: str) -> Report | None:
         """The stored verdict on these scripts; None if there is none."""
@@ -72,18 +86,15 @@ class Judge:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def _check(self, submission: Submission, name: str) -> Report:
-        """Run the checks of one exercise, and store the verdict if there is one."""
-        learner = submission.learner
-        left = self.minutes * 60 - self._spent.get(learner, 0.0)
-        if left <= 0:
+    def _check(self, submission: Submission, name: str, limit: float) -> Report:
+        """Run the checks of one exercise for `limit` seconds; store the verdict if there is one."""
+        if limit <= 0:
             over = f"this learner's {self.minutes:g} minutes are up"
             return _not_judged(name, f"{over}: `--minutes` gives more")
-        start = time.monotonic()
         try:
             src = str(submission.src.resolve())
             report = check(
-                name, src=src, isolated=self.isolated, thorough=True, limit=left, stop=self._stop
+                name, src=src, isolated=self.isolated, thorough=True, limit=limit, stop=self._stop
             )
         except Interrupted:
             return _not_judged(name, INTERRUPTED)
@@ -91,24 +102,20 @@ class Judge:
             return _not_judged(name, str(error))
         except Exception as error:  # one learner's code must not stop the class
             return _not_judged(name, f"{type(error).__name__}: {error}")
-        finally:
-            self._spent[learner] = self._spent.get(learner, 0.0) + time.monotonic() - start
         if report.judged:
             record = {"judged": self._inputs(submission), "report": report.as_dict()}
             write_atomically(self._path(submission, name), json.dumps(record, indent=1))
         return report
 
 
-def _follow(pending: dict[Future, tuple[Submission, str]]) -> None:
-    """Wait for the verdicts, and print each one as it comes."""
+def _follow(pending: Sequence[Future]) -> None:
+    """Wait for the learners' verdicts, and say how many learners are done."""
     start = time.monotonic()
     for number, future in enumerate(as_completed(pending), 1):
-        submission, name = pending[future]
-        report = future.result()
+        future.result()
         left = (time.monotonic() - start) / number * (len(pending) - number)
-        passed = f"{report.passed_count} of {len(report.checks)}" if report.judged else "not judged"
         print(
-            f"{number} of {len(pending)}: {submission.learner}, {name}: {passed} "
+            f"{number} of {words.plural(len(pending), 'learner')} done "
             f"(about {words.long_duration(left)} left)",
             flush=True,
         )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from course.core import KEPT, RUNS, write_atomically
-from course.lessons import Lesson, notebooks, opened
+from course.lessons import Lesson, notebooks, with_todos
 
 FILES = (
     "LICENSE",
@@ -67,7 +67,7 @@ def write(root: Path, chosen: Sequence[Lesson], out: Path) -> None:
         text = SOLVED_LINK.sub("", (root / name).read_text(encoding="utf-8"))
         write_atomically(out / name, ABSENT_LINE.sub("", SECTION.sub("", text)))
     for lesson in chosen:
-        (blank,) = opened(["\n".join(lesson.lines)])
+        (blank,) = with_todos(["\n".join(lesson.lines)])
         write_atomically(out / "course" / "lessons" / lesson.path.name, blank + "\n")
         lab = notebooks.text(notebooks.notebook(lesson, solved=False))
         write_atomically(out / "labs" / f"{lesson.name}.ipynb", lab)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from course.core import CourseError
 
-NUMBER, STATE = 4, 16  # float32 bytes per parameter: sent; held with gradient and AdamW's state
+SENT_BYTES, HELD_BYTES = 4, 16  # per parameter in float32; held with gradient and AdamW's state
 PASSES = 3  # trips of a parameter within its copy: two gathers, and its gradient
 
 
@@ -41,14 +41,14 @@ class Layout:
     @property
     def held(self) -> float:
         """What each GPU holds at rest: weights, gradients and optimizer state."""
-        return STATE / self.sharing
+        return HELD_BYTES / self.sharing
 
     @property
     def gathers_out(self) -> float:
         """The bytes that leave a machine because a copy spans several: its ring crosses once."""
         if self.sharing <= self.gpus:
             return 0.0
-        return PASSES * NUMBER * (self.sharing - 1) / self.sharing
+        return PASSES * SENT_BYTES * (self.sharing - 1) / self.sharing
 
     @property
     def averages_out(self) -> float:
@@ -56,7 +56,7 @@ class Layout:
         if self.machines == 1:
             return 0.0
         rings = min(self.sharing, self.gpus)  # a machine has one ring for each shard that it holds
-        return rings * 2 * (self.copies - 1) / self.copies * NUMBER / self.sharing
+        return rings * 2 * (self.copies - 1) / self.copies * SENT_BYTES / self.sharing
 
     @property
     def out(self) -> float:

@@ -51,12 +51,10 @@ def draw(machines: int, gpus: int, sharing: int) -> svg.Picture:
 def _title(layout: model.Layout) -> str:
     if layout.sharing == 1:
         return "Each GPU has a whole copy: that is plain data parallelism"
+    if layout.copies == 1 and layout.machines == 1:
+        return "One machine, one copy: nothing leaves it"
     if layout.copies == 1:
-        return (
-            "One copy for all: gathers go through the network"
-            if layout.machines > 1
-            else ("One machine, one copy: nothing leaves it")
-        )
+        return "One copy for all: gathers go through the network"
     if layout.sharing <= layout.gpus:
         return f"{layout.copies} copies: no gather leaves its machine"
     return f"{layout.copies} copies, each on several machines: gathers and averages cross"
@@ -102,7 +100,7 @@ def _gpus(layout: model.Layout) -> list[str]:
 def _bar(y: float, label: str, pieces: list[tuple[str, str, float]]) -> list[str]:
     """Draw a bar of pieces, each with its mark, colour and bytes."""
     parts, x = [svg.text(LEFT, y, label, bold=True)], float(LEFT)
-    scale = (RIGHT - LEFT) / model.STATE
+    scale = (RIGHT - LEFT) / model.HELD_BYTES
     for mark, colour, nbytes in pieces:
         if width := nbytes * scale:
             draw_mark = svg.hatched if mark == "hatched" else svg.rect

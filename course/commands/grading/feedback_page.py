@@ -12,7 +12,8 @@ def page(line: GradebookLine) -> str:
     sentences = [line.submission.problem, *line.submission.notes]
     if line.late:
         lost = f", which takes {line.percent:g} % of the points a day" if line.percent else ""
-        sentences.append(f"handed in late by {words.plural(int(line.late), 'day')}{lost}")
+        days = "1 day" if line.late == 1 else f"{line.late:g} days"
+        sentences.append(f"handed in late by {days}{lost}")
     remark = f"<p><b>{escape(line.comment.remark)}</b></p>" if line.comment.remark else ""
     return (
         html_parts.head(f"Feedback for {line.learner}")
@@ -34,14 +35,14 @@ def _points(line: GradebookLine) -> str:
         f'<td class="number">{words.significant(line.points(name), 3)} of {most:g}</td></tr>'
         for name, most in line.weights.items()
     )
-    together = f"{html_parts.total(line)} of {sum(line.weights.values()):g}"
+    total = f"{html_parts.total(line)} of {sum(line.weights.values()):g}"
     return (
         '<p class="note">The points of an exercise are shared by its checks.</p>'
         + html_parts.wide(
             "<thead><tr><th scope=col>exercise</th><th scope=col>checks</th>"
             f'<th scope=col class="number">points</th></tr></thead><tbody>{rows}</tbody>'
-            "<tfoot><tr><th scope=row>together</th><td></td>"
-            f'<td class="number">{together}</td></tr></tfoot>',
+            "<tfoot><tr><th scope=row>total</th><td></td>"
+            f'<td class="number">{total}</td></tr></tfoot>',
             "Points",
         )
         + "<br>"
