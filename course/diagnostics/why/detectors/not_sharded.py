@@ -56,8 +56,9 @@ class NotSharded(Cause):
             )
         if loader.stream:
             return (
-                "A stream takes no sampler: split it by rank and worker. With R ranks of W workers, "
-                "a worker gives the samples whose number, modulo R * W, is rank * W + worker."
+                "A stream takes no sampler: split it by rank and worker. With R ranks of W workers "
+                "each, a worker gives the samples whose number, modulo R * W, is "
+                "rank * W + worker."
             )
         if loader.sampler == "DistributedSampler":
             return (
