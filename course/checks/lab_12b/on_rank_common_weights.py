@@ -108,10 +108,9 @@ def survived(members: list[Member], fatal: str, victims: int) -> State | int:
     """
     names, first = _names(members), members[0][0] + 1
     rounds = {first + killed: names[: len(names) - killed] for killed in range(victims + 1)}
-    lives = len(members) - 1 - rank()  # the rounds that this rank survives, if it is a victim
-    if lives >= victims:
+    if rank() < len(members) - victims:
         return _next(members, rounds)
-    victim = get_context("fork").Process(target=_die, args=(members, rounds, fatal, lives))
+    victim = get_context("fork").Process(target=_die, args=(members, rounds, fatal))
     victim.start()
     victim.join()
     return victim.exitcode
@@ -121,13 +120,18 @@ def _names(members: list[Member]) -> list[str]:
     return [f"{member}.1" for member in range(len(members))]
 
 
-def _die(members: list[Member], rounds: Rounds, fatal: str, lives: int) -> None:
-    """Come to the rounds, and be killed in the middle of one of them."""
-    module, left = script(), iter(range(lives, -1, -1))
-    average = module.average
+def _die(members: list[Member], rounds: Rounds, fatal: str) -> None:
+    """Come to the rounds, and be killed in the middle of the last one that has this member."""
+    module, me = script(), f"{rank()}.1"
+    average, group_of, made = module.average, module.group_of, []
+    fatal_round = max(number for number, names in rounds.items() if me in names)
+
+    def noted(store: object, number: int, *args: object, **kwargs: object) -> object:
+        made.append(number)
+        return group_of(store, number, *args, **kwargs)
 
     def killed(group: ProcessGroupGloo, state: object) -> object:
-        if next(left):
+        if made[-1] < fatal_round:
             return average(group, state)
         if fatal == "sum":
             mine = torch.tensor([state.version, state.step, state.samples])
@@ -135,7 +139,7 @@ def _die(members: list[Member], rounds: Rounds, fatal: str, lives: int) -> None:
             group.allgather(every, mine).wait()
         os.kill(os.getpid(), signal.SIGKILL)
 
-    module.average = killed
+    module.average, module.group_of = killed, noted
     _next(members, rounds)
 
 
