@@ -63,7 +63,7 @@ SEEN = {
     "threads": lambda seen: {report.threads for report in seen.reports} == {8},
     "bandwidth": lambda seen: seen.reports[0].largest_gradient == 48_000_000,
     "buffers": lambda seen: seen.reports[0].script.ddp[0].buffers == 48_000_000,
-    "no overlap": lambda seen: {len(pass_.buckets) for pass_ in seen.passes} == {1},
+    "no overlap": lambda seen: {len(pass_.buckets) for pass_ in seen.ddp_passes} == {1},
     "latency": lambda seen: seen.messages("gradients") == 124,
     "accumulation": lambda seen: seen.messages("early") == 3,
     "unused parameters": lambda seen: seen.reports[0].script.ddp[0].finds_unused,
