@@ -9,10 +9,7 @@ from course.diagnostics.run import call_sites, causes, divergence, failures
 from course.diagnostics.watch.rank_states import RankState
 
 JOIN_CALL = "init_process_group"
-FORWARD = (
-    " This forward through DDP waits for all ranks: a rank that computes alone calls the model "
-    "inside, `ddp.module`."
-)
+FORWARD = " This forward waits for all ranks: a rank that computes alone calls `ddp.module`."
 Sites = dict[int, call_site.CallSite | None]  # by rank
 
 
