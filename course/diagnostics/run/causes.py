@@ -47,6 +47,13 @@ SAME_CALL = CauseInfo(
     "network lets their messages through.",
     "04b",
 )
+UNMATCHED_MESSAGES = CauseInfo(
+    "unmatched messages",
+    "all ranks wait in messages between two ranks that do not meet",
+    "Give each `send` a `recv` on the other rank, with the same tag and size. Where two ranks send "
+    "to each other, let one of them receive first, or use `dist.batch_isend_irecv`.",
+    "00",
+)
 OUTSIDE = CauseInfo(
     "outside",
     "no rank moves, and none waits for another rank",
@@ -83,5 +90,6 @@ UNSEEN_RANKS = CauseInfo("unseen ranks", "ranks of other machines may be why (a 
 
 ALL = (
     HIDDEN_ERROR, TWO_THREADS, ENDED_RANK, NOT_JOINED, DIFFERENT_CALLS, MISSING_CALL, SAME_CALL,
-    OUTSIDE, DIFFERENT_SIZES, UNUSED_PARAMETERS, ERROR, KILLED, LATER_LINE, UNSEEN_RANKS,
+    UNMATCHED_MESSAGES, OUTSIDE, DIFFERENT_SIZES, UNUSED_PARAMETERS, ERROR, KILLED, LATER_LINE,
+    UNSEEN_RANKS,
 )  # fmt: skip

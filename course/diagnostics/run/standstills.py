@@ -163,10 +163,16 @@ def _same_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     sizes = {state.rank: state.snapshot.pending[0] for state in ranks if state.snapshot.pending}
     messages = ", ".join(f"rank {rank} {size}" for rank, size in list(sizes.items())[:4])
     differ = f" Their messages differ: {messages}." if len(set(sizes.values())) > 1 else ""
-    return causes.SAME_CALL.finding(
+    cause = causes.UNMATCHED_MESSAGES if _are_messages(waiting) else causes.SAME_CALL
+    return cause.finding(
         f"{_who_waits(waiting)}, and no message comes.{differ}",
         where=next(iter(waiting.values())).at,
     )
+
+
+def _are_messages(waiting: dict[int, call_site.CallSite]) -> bool:
+    """Whether all are messages between two ranks; a `wait` may be for a collective."""
+    return {site.call for site in waiting.values()} <= call_site.POINT_TO_POINT - {"wait"}
 
 
 def _outside(ranks: Sequence[RankState], sites: Sites) -> Finding | None:

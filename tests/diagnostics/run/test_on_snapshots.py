@@ -53,6 +53,7 @@ def test_each_call_is_named_where_a_rank_is_in_neither() -> None:
 
 def test_messages_that_do_not_meet() -> None:
     finding = first(rank(0, waits("send", 9)), rank(1, waits("recv", 12)))
+    assert finding.what == "unmatched messages"
     assert finding.says == (
         "Rank 0 waits in send at train.py:9; rank 1 waits in recv at train.py:12, "
         "and no message comes."

@@ -21,6 +21,7 @@ STANDING = [
     ("by_hand", "thread", 2, "two threads", 0, "dist.all_gather_object("),
     ("by_hand", "order", 2, "different calls", None, "dist.barrier()"),
     ("by_hand", "root", 2, "same call", None, "dist.broadcast(torch.ones(4), src=rank)"),
+    ("by_hand", "receives", 2, "unmatched messages", None, "dist.recv(loss.detach(),"),
     ("by_hand", "lock", 2, "outside", None, "threading.Event().wait()"),
     ("with_ddp", "leftover", 2, "different calls", None, "dist.barrier()"),
     ("with_ddp", "no backward", 4, "different calls", None, ""),

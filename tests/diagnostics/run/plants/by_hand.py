@@ -56,6 +56,9 @@ def train():
                 dist.barrier()
         if step == 6 and FAULT == "root":
             dist.broadcast(torch.ones(4), src=rank)
+        if step == 6 and FAULT == "receives":
+            dist.recv(loss.detach(), (rank + 1) % world)
+            dist.send(loss.detach(), (rank - 1) % world)
         if step == 6 and FAULT == "lock":
             threading.Event().wait()
         optimizer.step()
