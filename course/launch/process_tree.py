@@ -6,6 +6,7 @@ given to another process is never signalled (psutil compares both before it send
 
 import contextlib
 import ctypes
+import glob
 import os
 import signal
 import sys
@@ -115,9 +116,10 @@ def waited_for_a_core(pid: int) -> float:
     That is the second number of /proc/PID/task/TID/schedstat, in nanoseconds (proc(5)).
     """
     waited = 0
-    with contextlib.suppress(OSError, IndexError):  # it has ended, or the kernel does not count
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            waited += int((thread / "schedstat").read_text().split()[1])
+    for path in glob.glob(f"/proc/{pid}/task/*/schedstat"):
+        # The thread may have ended meanwhile, and some kernels do not count.
+        with contextlib.suppress(OSError, IndexError):
+            waited += int(Path(path).read_text().split()[1])
     return waited / 1e9
 
 
