@@ -30,6 +30,7 @@ IMPORTS = (
         ("f.__closure__[0].cell_contents", "looks into a function or class, by `__closure__`"),
         ("import gc", "imports `gc`"),
         ("from course.checks.tools import hint", "imports `course.checks.tools`"),
+        ("from course import checks as c", "imports `course.checks`"),
         ("import __main__", "imports `__main__`"),
         ("import inspect as i", "imports `inspect`"),
         ("import ctypes.util", "imports `ctypes.util`"),

@@ -69,8 +69,10 @@ def _suspicious_nodes(tree: ast.AST, names: dict[str, str]) -> Iterator[tuple[as
                 for alias in modules:
                     if _is_suspicious_module(alias.name):
                         yield node, f"imports `{alias.name}`"
-            case ast.ImportFrom(module=str(module)) if _is_suspicious_module(module):
-                yield node, f"imports `{module}`"
+            case ast.ImportFrom(module=str(module), names=members):
+                imported = [module, *(f"{module}.{member.name}" for member in members)]
+                if found := next(filter(_is_suspicious_module, imported), ""):
+                    yield node, f"imports `{found}`"
 
 
 def _is_suspicious_module(name: str) -> bool:
