@@ -114,7 +114,8 @@ def main(root: Path, name: str, lesson: str) -> None:
     print(WRITTEN.format(**fields), end="")
     is_built = (root / "labs" / f"{lesson}.ipynb").is_file()
     for number, step in enumerate(_steps(is_new, is_built, all_labs[-1].name < lesson), 1):
-        print(f"{number}. " + step.format(**fields).replace("\n", "\n   "))
+        lead = f"{number}. "
+        print(lead + step.format(**fields).replace("\n", "\n" + " " * len(lead)))
 
 
 def _steps(is_new: bool, is_built: bool, is_last: bool) -> list[str]:
