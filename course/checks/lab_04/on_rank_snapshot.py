@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 from course.checks.lab_04.on_rank_files import difference, watch
-from course.checks.tools.leaks import process_groups
+from course.checks.tools.leaks import count_process_groups
 
 KILLS = 8  # at moments that are spread over all of a save
 # Of this many last moments, every second one too: there a new file takes the place of the old one.
@@ -228,7 +228,7 @@ def random_states() -> tuple[list[bool], list[float], list[int], int]:
     ]
     first = torch.rand(()).item()
     module.restore_random_states(states)
-    made = process_groups() - 1
+    made = count_process_groups() - 1
     return same, [first, torch.rand(()).item()], restored, made
 
 

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from course.checks.tools.leaks import process_groups
+from course.checks.tools.leaks import count_process_groups
 from course.checks.tools.recorder import RECORDED
 from course.core import dist_names, interceptor
 
@@ -42,7 +42,7 @@ def impatient() -> Iterator[None]:
         ) from None
     finally:
         dist.group.WORLD.set_timeout(timedelta(seconds=60))
-    made = process_groups() - 1
+    made = count_process_groups() - 1
     assert made <= 1, f"there are {made} new process groups: each call makes one and leaves it"
 
 

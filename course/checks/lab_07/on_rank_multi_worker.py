@@ -8,7 +8,7 @@ from torch import Tensor
 
 from course.checks.lab_07.on_rank_strategy import begin, train
 from course.checks.lab_07.on_rank_training import loader, step
-from course.checks.tools.leaks import process_groups
+from course.checks.tools.leaks import count_process_groups
 from course.checks.tools.recorder import Call, ddp_forbidden, recorded
 from course.given.strategy import split
 
@@ -52,10 +52,10 @@ def messages() -> tuple[list[Call], int, int]:
     tensors = (*strategy.model.parameters(), *strategy.model.buffers())
     first, second = strategy.distribute(loader((6, 6)))
     strategy.run(step, first)
-    before = process_groups()
+    before = count_process_groups()
     with recorded() as calls:
         strategy.run(step, second)
-    return calls, sum(tensor.numel() for tensor in tensors), process_groups() - before
+    return calls, sum(tensor.numel() for tensor in tensors), count_process_groups() - before
 
 
 def without_library() -> list[Tensor]:

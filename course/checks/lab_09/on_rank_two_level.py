@@ -5,7 +5,7 @@ import importlib
 import torch
 import torch.distributed as dist
 
-from course.checks.tools.leaks import process_groups
+from course.checks.tools.leaks import count_process_groups
 from course.checks.tools.recorder import recorded
 
 
@@ -20,7 +20,7 @@ def two_level(cases: tuple[tuple[int, torch.dtype, float], ...]) -> list[dict]:
         reducer = module.TwoLevel(size)
         numbers = torch.arange(4).view(2, 2) * 10 + dist.get_rank() + 1
         own = numbers.to(dtype) * factor
-        tensor, before = own.clone(), process_groups()
+        tensor, before = own.clone(), count_process_groups()
         with recorded() as calls:
             reducer.all_reduce(tensor)
         longer = torch.cat((tensor, own))
@@ -30,7 +30,7 @@ def two_level(cases: tuple[tuple[int, torch.dtype, float], ...]) -> list[dict]:
                 "sum": tensor.flatten().tolist(),
                 "again": longer.flatten().tolist(),
                 "calls": calls,
-                "groups_in_call": process_groups() - before,
+                "groups_in_call": count_process_groups() - before,
             }
         )
     return results

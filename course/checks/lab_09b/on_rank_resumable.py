@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
-from course.checks.tools.leaks import process_groups
+from course.checks.tools.leaks import count_process_groups
 from course.checks.tools.reference import furthest, weights
 
 SIZE, BATCH = 480, 48  # samples in all, and of a step
@@ -45,11 +45,11 @@ def agreement(cases: tuple[tuple[int, ...], ...]) -> tuple[list[bool], int]:
     """What `all_stop` answers on this rank, for each set of ranks that got the signal, and how many
     process groups it makes for that.
     """
-    module, answers, before = script(), [], process_groups()
+    module, answers, before = script(), [], count_process_groups()
     for signalled in cases:
         module.told_to_stop = dist.get_rank() in signalled
         answers.append(bool(module.all_stop()))
-    return answers, process_groups() - before
+    return answers, count_process_groups() - before
 
 
 def run(path: str, steps: int) -> list[Tensor]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from course.checks.runner.catalogue import CHECKS, node_of
 from course.core import CourseError
 from course.exercises import Report
-from course.launch import Event, Run, launch
+from course.launch import Watch, launch
 
 SESSION = Path(__file__).with_name("session.py")
 LIMIT_S = 3600.0  # of all checks of an exercise together; each also has its own limit
@@ -23,7 +23,7 @@ def check(
     isolated: bool = False,
     thorough: bool = False,
     limit: float = LIMIT_S,
-    watch: Callable[[Run, Event], None] = lambda run, event: None,
+    watch: Watch = lambda run, event: None,
     stop: threading.Event | None = None,
 ) -> Report:
     """Check one exercise in a separate process; `isolated` runs the learner's code in a sandbox.

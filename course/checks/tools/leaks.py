@@ -22,11 +22,11 @@ def count_leaks(call: Callable[[int], object]) -> tuple[int, int]:
     for number in range(WARM_UP_CALLS):
         call(number)
     time.sleep(PAUSE_S)
-    tensors, groups = _tensors(), process_groups()
+    tensors, groups = _tensors(), count_process_groups()
     for number in range(WARM_UP_CALLS, WARM_UP_CALLS + CALLS):
         call(number)
     new_tensors = wait_until_settled(lambda: _tensors() - tensors, most=LEAST - 1)
-    return (new_tensors if new_tensors >= LEAST else 0), process_groups() - groups
+    return (new_tensors if new_tensors >= LEAST else 0), count_process_groups() - groups
 
 
 def wait_until_settled(count: Callable[[], int], most: int) -> int:
@@ -47,6 +47,6 @@ def _tensors() -> int:
     return sum(issubclass(type(thing), Tensor) for thing in gc.get_objects())
 
 
-def process_groups() -> int:
+def count_process_groups() -> int:
     """How many process groups this rank is in, the default group included."""
     return len(insides.inside(insides.inside(distributed_c10d, "_world"), "pg_map"))
