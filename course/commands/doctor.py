@@ -1,7 +1,7 @@
-"""``python -m course doctor``: say whether this box is ready for the labs.
+"""``python -m course doctor``: say whether this machine is ready for the labs.
 
 python -m course doctor            every check, one line each
-python -m course doctor --short    the box at a glance, and only what is not in order
+python -m course doctor --short    the machine at a glance, and only what is not in order
 """
 
 import argparse
@@ -21,10 +21,12 @@ except ModuleNotFoundError as error:  # the doctor's own requirements are not in
 def main(argv: Sequence[str]) -> int:
     """Print the findings of the checks; return 1 if something is broken, else 0."""
     parser = argparse.ArgumentParser(
-        prog="python -m course doctor", description="Is this box ready for the labs?"
+        prog="python -m course doctor", description="Is this machine ready for the labs?"
     )
     parser.add_argument(
-        "--short", action="store_true", help="the box at a glance, and only what is not in order"
+        "--short",
+        action="store_true",
+        help="the machine at a glance, and only what is not in order",
     )
     short = parser.parse_args(argv).short
     facts = examine()

@@ -1,4 +1,4 @@
-"""``python -m course lab``: say what this box has, then open JupyterLab at the start notebook.
+"""``python -m course lab``: say what this machine has, then open JupyterLab at the start notebook.
 
 python -m course lab [any option of jupyter lab]
 """
@@ -61,7 +61,7 @@ def _prepended(first: Path, rest: str | None) -> str:
 
 
 def examine() -> None:
-    """Print the state of the box; never raise, so that the notebook that explains a fault opens."""
+    """Print this machine's state; never raise, so that the page that explains a fault opens."""
     command = [sys.executable, "-m", "course", "doctor", "--short"]
     try:
         subprocess.run(command, cwd=ROOT, timeout=DOCTOR_LIMIT_S)

@@ -1,4 +1,4 @@
-"""``python -m course report``: try every part of the course on this box, and write a report.
+"""``python -m course report``: try every part of the course on this machine, and write a report.
 
 python -m course report                      every part; one file to attach to an issue
 python -m course report --only box links     some parts
@@ -200,14 +200,15 @@ PARTS: dict[str, Callable[[ReportFile], None]] = {
 def main(argv: Sequence[str]) -> int:
     """Write the report; return 1 if it has a fault, 130 after an interrupt, else 0."""
     parser = argparse.ArgumentParser(
-        prog="python -m course report", description="Try the course on this box, and write it down."
+        prog="python -m course report",
+        description="Try the course on this machine, and write it down.",
     )
     parser.add_argument("--only", nargs="+", choices=PARTS, metavar="PART", help=" ".join(PARTS))
     chosen = parser.parse_args(argv).only or PARTS
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # from a scheduler
     path = Path.cwd() / RUNS / f"report-{time.strftime('%Y-%m-%d-%H%M%S')}.md"
     report, tried, interrupted = ReportFile(path), [], False
-    report.add(f"# The course on this box, {time.strftime('%Y-%m-%d %H:%M')}\n")
+    report.add(f"# The course on this machine, {time.strftime('%Y-%m-%d %H:%M')}\n")
     report.add(_version_and_gpus())
     for name in PARTS:
         if name not in chosen or interrupted:

@@ -1,4 +1,4 @@
-"""Part of `report`: facts about a box that the doctor does not report, none of them secret."""
+"""Part of `report`: facts about a machine that the doctor does not report, none of them secret."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ COLLECT_ENV = [sys.executable, "-P", "-m", "torch.utils.collect_env"]
 
 
 def tools() -> list[list[str]]:
-    """The commands that describe this box."""
+    """The commands that describe this machine."""
     return [COLLECT_ENV, *(NVIDIA_SMI if shutil.which("nvidia-smi") else ())]
 
 

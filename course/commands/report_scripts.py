@@ -38,7 +38,7 @@ class LessonCommand:
         return shlex.split(self.text)
 
     def on(self, gpus: int) -> list[str]:
-        """The arguments on a box with this many GPUs.
+        """The arguments on a machine with this many GPUs.
 
         If there are too few for its processes, accelerate uses the CPU only if a variable says so.
         """

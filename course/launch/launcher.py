@@ -191,7 +191,7 @@ def _requested_gpus(nproc_per_node: str) -> int | None:
     count = hardware.gpu_count()
     if count == 0:
         sys.exit(
-            "This box has no GPU that can be used: give --nproc-per-node a number, "
+            "This machine has no GPU that can be used: give --nproc-per-node a number, "
             "and the ranks run on the CPU."
         )
     return count
@@ -210,7 +210,7 @@ def _prepare(ranks: Ranks, count: int) -> int:
         return count
     if machine.usable_gpus:
         has = words.plural(machine.usable_gpus, "GPU")
-        lead = f"{words.plural(count, 'rank')} on a box with {has}"
+        lead = f"{words.plural(count, 'rank')} on a machine with {has}"
         why = "NCCL needs one for each, so they run on the CPU with Gloo."
         ranks.note(f"{lead}: {why}", once=True)
     if machine.nvidia.installed:

@@ -1,4 +1,4 @@
-"""Lab 00: its table of backends on a box with GPUs, tested with pretended GPUs."""
+"""Lab 00: its table of backends on a machine with GPUs, tested with pretended GPUs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Lab 01: its scripts on GPUs, tested on a box without one."""
+"""Lab 01: its scripts on GPUs, tested on a machine without one."""
 
 import importlib
 import runpy

@@ -1,4 +1,4 @@
-"""The scripts of labs 05 and 05b, here and on GPUs, as far as a box without a GPU can tell."""
+"""The scripts of labs 05 and 05b, here and on GPUs, as far as a machine without a GPU can tell."""
 
 import runpy
 from pathlib import Path

@@ -115,7 +115,7 @@ def test_gpus_that_cannot_be_had_are_a_sentence(solved, monkeypatch, gpus, ranks
 def join_as_rank_1(
     module: ModuleType, monkeypatch: pytest.MonkeyPatch, gpus: list[int] | None, ranks: int
 ) -> tuple[torch.device, dict]:
-    """What `join` returns on rank 1 of a box with four GPUs, and what it has set up by then."""
+    """What `join` returns on rank 1 of a machine with four GPUs, and what it has set up by then."""
     state = {"current": None}
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     monkeypatch.setattr(torch.cuda, "set_device", lambda device: state.update(current=device))

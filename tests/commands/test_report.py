@@ -32,7 +32,7 @@ SCRIPTS = {  # the commands of a small course's lessons, and how they end
 
 @pytest.fixture
 def small(tmp_path, monkeypatch) -> Iterator[Path]:
-    """A course with a script in each lesson, as the current folder, on a box without GPUs."""
+    """A course with a script in each lesson, as the current folder, on a machine without GPUs."""
     texts = {}
     for name, (arguments, body) in SCRIPTS.items():
         docstring = f'"""src/{name}.py: a script.\n\n    python src/{name}.py{arguments}\n"""'

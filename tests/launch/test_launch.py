@@ -115,9 +115,9 @@ def test_what_cannot_start_is_one_sentence(
 @once
 def test_gpus_wanted_that_are_not_there(client: Client) -> None:
     if hardware.gpu_count():
-        pytest.skip("this box has a GPU")
+        pytest.skip("this machine has a GPU")
     answer = client.run("torchrun", "--standalone", "--nproc-per-node", "gpu", "script.py")
-    assert answer["shown"].startswith("This box has no GPU that can be used")
+    assert answer["shown"].startswith("This machine has no GPU that can be used")
     assert answer["shown"].count("\n") == 1
 
 

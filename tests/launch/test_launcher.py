@@ -40,7 +40,7 @@ def on(monkeypatch: pytest.MonkeyPatch, gpus: int, visible: str | None = None, *
 def too_few(count: int, gpus: str) -> list[str]:
     """The note for a run with more ranks than GPUs."""
     why = "NCCL needs one for each, so they run on the CPU with Gloo."
-    return [f"{count} ranks on a box with {gpus}: {why}"]
+    return [f"{count} ranks on a machine with {gpus}: {why}"]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_gpus_that_torch_cannot_use_are_hidden_from_a_script_that_counts_them(mo
 
 def test_gpus_asked_for_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "gpu_count", lambda: 0)
-    message = "This box has no GPU that can be used: give --nproc-per-node a number"
+    message = "This machine has no GPU that can be used: give --nproc-per-node a number"
     with pytest.raises(SystemExit, match=message):
         launcher._requested_gpus("gpu")
     assert launcher._requested_gpus("2") is None

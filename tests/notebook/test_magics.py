@@ -50,7 +50,7 @@ def test_the_process_of_a_cell_begins_with_torch_in_memory(cell: RunCell, labs: 
 )
 def test_accelerate_runs_the_ranks_asked_for(cell: RunCell, labs: Path, flags: str) -> None:
     if hardware.gpu_count():
-        pytest.skip("this box has a GPU")
+        pytest.skip("this machine has a GPU")
     (labs / "src" / "ask.py").write_text(
         "import sys\nfrom accelerate import Accelerator\na = Accelerator()\n"
         "print(a.process_index, a.num_processes, a.device.type, sys.argv[1:])\n"
@@ -67,7 +67,7 @@ def test_accelerate_runs_the_ranks_asked_for(cell: RunCell, labs: Path, flags: s
 def test_line_for_the_terminal_does_what_it_says(cell: RunCell, labs: Path) -> None:
     """The command that the note of `%accelerate` gives runs two ranks in a real shell."""
     if hardware.gpu_count():
-        pytest.skip("this box has a GPU")
+        pytest.skip("this machine has a GPU")
     (labs / "src" / "count.py").write_text(COUNT)
     ran = cell("%accelerate launch --cpu --num_processes 2 src/count.py")
     command = ran.shown.partition("in a terminal: ")[2].splitlines()[0]

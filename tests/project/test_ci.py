@@ -21,7 +21,7 @@ TARGETS = set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE))
 A_TEST = """
 import pytest
 
-@pytest.mark.parametrize("reason", ["no Slurm here", "this box has a GPU"])
+@pytest.mark.parametrize("reason", ["no Slurm here", "this machine has a GPU"])
 def test_that_wants_something(reason):
     pytest.skip(reason)
 

@@ -8,7 +8,7 @@ from collections.abc import Generator
 
 import pytest
 
-MAY_BE_SKIPPED = ("this box has a GPU",)  # what no installation would fix
+MAY_BE_SKIPPED = ("this machine has a GPU",)  # what no installation would fix
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,7 +12,7 @@ class TestDdp:
     def test_joins(self, ranks):
         """setup() joins all ranks in a group and picks the CPU where there is no GPU."""
         for device, world_size in ranks(3, on_rank.setup, join=False):
-            assert device == "cpu", f"the device is {device} on a box without a GPU"
+            assert device == "cpu", f"the device is {device} on a machine without a GPU"
             assert world_size == 3, f"a rank sees a world of {world_size} instead of 3"
 
     @hint(

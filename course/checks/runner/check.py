@@ -61,7 +61,7 @@ def check_folder(
 
     `isolated` runs the learner's code in a sandbox; `announce` is called with a line for each check
     when it begins. After an interrupt the reports have the results so far. Raises `CourseError` for
-    an unknown name, and if this box cannot isolate.
+    an unknown name, and if this machine cannot isolate.
     """
     from course.checks.runner import session  # imports pytest, which is slow
 

@@ -45,7 +45,7 @@ CANNOT_MEET = (
 )
 TOO_BUSY = "the machine is too busy: end other programs, and check again"
 UNKNOWN_TORCH = f"{UnknownTorch.__module__}.{UnknownTorch.__name__}: "
-# The checks compare arithmetic, so every box runs them on the CPU with the same library.
+# The checks compare arithmetic, so every machine runs them on the CPU with the same library.
 CPU = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
 # The variables that torchrun would set for a single rank.
 SINGLE_RANK = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}

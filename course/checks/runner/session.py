@@ -201,7 +201,7 @@ def run(
     `isolated` runs the learner's code in a sandbox. A `thorough` session continues however often
     the ranks hang. `announce` is called with a line for each check when it begins, and `save` with
     the verdict so far when it ends. After an interrupt, the reports have the results so far. Raises
-    `CourseError` if this box cannot isolate, and if checks are broken.
+    `CourseError` if this machine cannot isolate, and if checks are broken.
     """
     if isolated:
         isolation.require()

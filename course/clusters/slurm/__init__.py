@@ -1,6 +1,6 @@
 """Slurm from a notebook: a thin wrapper around its own commands and formats.
 
-cluster = slurm.connect()                       # this box's Slurm, or the recording of one
+cluster = slurm.connect()                       # this machine's Slurm, or the recording of one
 job = cluster.submit(slurm.Request("src/train.py", nodes=2, gpus=4, minutes=30))
 job.follow()
 """

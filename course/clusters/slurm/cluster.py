@@ -220,7 +220,7 @@ class Cluster:
 
 
 def connect(find: Callable[[], Commands] = Commands) -> Cluster:
-    """Connect to the cluster that this box belongs to.
+    """Connect to the cluster that this machine belongs to.
 
     If no Slurm answers, return a recording of a cluster, which says that it is one.
     """

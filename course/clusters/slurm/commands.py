@@ -14,7 +14,9 @@ INSTALL = (
     "On Debian and Ubuntu: apt-get install slurm-client, "
     "and the slurm.conf and munge key of your cluster."
 )
-NO_CONFIGURATION = "Slurm's commands find no slurm.conf here: this box is not part of a cluster."
+NO_CONFIGURATION = (
+    "Slurm's commands find no slurm.conf here: this machine is not part of a cluster."
+)
 
 # Slurm's messages, and their meanings for the learner.
 MEANINGS = {
@@ -75,7 +77,7 @@ class Commands:
         """
         if shutil.which(words[0], path=self._env["PATH"]) is None:
             raise CourseError(
-                f"There is no Slurm on this box ({words[0]} is not installed). {INSTALL}"
+                f"There is no Slurm on this machine ({words[0]} is not installed). {INSTALL}"
             )
         # Ask for times in seconds since the epoch, but not in sbatch, whose job would inherit this.
         env = self._env if words[0] == "sbatch" else self._env | {"SLURM_TIME_FORMAT": "%s"}

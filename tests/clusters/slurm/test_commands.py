@@ -37,7 +37,7 @@ def test_what_slurm_complains_about_becomes_one_sentence(stderr, sentence):
 
 def test_without_slurm_there_is_one_sentence_and_a_recording():
     with pytest.raises(
-        CourseError, match="There is no Slurm on this box \\(scontrol is not installed\\)"
+        CourseError, match="There is no Slurm on this machine \\(scontrol is not installed\\)"
     ):
         NoSlurm().run("scontrol", "ping")
     cluster = slurm.connect(NoSlurm)
@@ -57,7 +57,7 @@ def test_slurms_commands_without_a_configuration_are_no_slurm(tmp_path):
             super().__init__()
             self._env["PATH"] = str(tmp_path) + ":/usr/bin:/bin"
 
-    with pytest.raises(CourseError, match="this box is not part of a cluster"):
+    with pytest.raises(CourseError, match="this machine is not part of a cluster"):
         Unconfigured().run("squeue", "--json")
     assert slurm.connect(Unconfigured).commands.recorded
 

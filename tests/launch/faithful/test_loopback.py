@@ -109,7 +109,7 @@ def resolves(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
 )
 def test_only_where_the_host_means_loopback(monkeypatch, addresses, bound) -> None:
     if bound == "::1" and not socket.has_dualstack_ipv6():
-        pytest.skip("this box has no IPv6")
+        pytest.skip("this machine has no IPv6")
     resolves(monkeypatch, *addresses)
     listener = loopback._loopback_listener("host", 0)
     assert (listener and listener.getsockname()[0]) == bound

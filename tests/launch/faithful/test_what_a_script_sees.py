@@ -41,7 +41,7 @@ facts["limits"] = {
     for n in dir(resource)
     if n.startswith("RLIMIT_") and n != "RLIMIT_CORE"
 }
-# On a box with GPUs the warm server has asked NVML for them, which keeps these open.
+# On a machine with GPUs the warm server has asked NVML for them, which keeps these open.
 NVML = ("/dev/nvidia", "anon_inode:[eventfd]")
 links = {n: "/proc/self/fd/" + n for n in os.listdir("/proc/self/fd")}
 facts["descriptors"] = sorted(
