@@ -22,8 +22,8 @@ def intercepted(
 ) -> Iterator[None]:
     """Within the block, turn each call of these functions into ``around(name, real, args, kw)``.
 
-    `homes` are the modules or classes in which the names are looked up. Calls made from within
-    `around`, in the same thread, reach the real functions.
+    `homes` are the modules or classes in which the names are looked up; each keeps its own function
+    of a name. Calls made from within `around`, in the same thread, reach the real functions.
     """
     thread = threading.local()
 
@@ -42,9 +42,9 @@ def intercepted(
 
     known = [(home, name) for home in homes for name in names if hasattr(home, name)]
     real = [(home, name, getattr(home, name)) for home, name in known]
-    ours = {name: instead_of(name, function) for _, name, function in reversed(real)}
-    for home, name, _ in real:
-        setattr(home, name, ours[name])
+    ours = {id(function): instead_of(name, function) for _, name, function in real}
+    for home, name, function in real:
+        setattr(home, name, ours[id(function)])
     try:
         yield
     finally:
