@@ -72,7 +72,7 @@ def test_the_frame_holds_and_its_wrong_answer_does_not(copy, name, lab):
     assert len(named) > 5 and all((copy / path).is_file() for path in named)
     assert max(map(len, done.stdout.splitlines())) <= 100
     assert ("ended the course" in done.stdout) == (lab == NEW_LAST)
-    answers = [f"tests/checks/test_{kind}.py" for kind in ("changes", "mutants", "right_answers")]
+    answers = [f"tests/checks/test_{kind}.py" for kind in ("mutations", "mutants", "right_answers")]
     tested = run(copy, "-m", "pytest", "-q", "-n", "0", "-k", name, *answers)
     assert re.search(r"^5 passed", tested.stdout, re.MULTILINE), tested.stdout + tested.stderr
     hints = run(copy, "-m", "pytest", "-q", "-n", "0", "-k", f"{name} or every", HINTS)
