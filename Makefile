@@ -10,7 +10,7 @@ LANE = -m "not rest and not sampled"
 PIP = .venv/bin/python -m pip
 
 .PHONY: lab update test test-rest quick base install notebooks prose scripts site report doctor \
-	lint exercise changes pins clean
+	lint exercise mutate pins clean
 
 lab: base                # JupyterLab at the start notebook; ARGS="--ip 0.0.0.0" passes options on
 	.venv/bin/python -m course lab $(ARGS)
@@ -37,8 +37,8 @@ notebooks: install       # labs/, solutions/ and images/ from the lessons; ARGS=
 exercise: install        # the skeleton of a new exercise, or a new lab: NAME=my_barrier LAB=00_start_here
 	.venv/bin/python tests/tools/new_exercise.py "$(NAME)" "$(LAB)"
 
-changes: install         # slightly changed solutions that a check accepts: NAME=my_barrier takes minutes, all take hours
-	PYTHONPATH=tests .venv/bin/python tests/tools/change_solutions.py build/changes $(NAME) $(ARGS)
+mutate: install          # mutated solutions that a check accepts: NAME=my_barrier takes minutes, all take hours
+	PYTHONPATH=tests .venv/bin/python tests/tools/mutate_solutions.py build/mutants $(NAME) $(ARGS)
 
 prose: base              # the same after a change to prose only: seconds, runs nothing
 	.venv/bin/python -m course build --prose $(ARGS)

@@ -1,6 +1,7 @@
 """The reader of answer files applies every diff exactly, and reports where a file is wrong."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,13 @@ def test_an_answer(tmp_path):
     assert (answer.lab, answer.exercise, answer.check) == ("02_sample", "ring", "test_ends")
     assert str(answer) == "ring: It never starts"
     assert answer.script(SOLVED) == SOLVED.replace("    start(flat)\n", "")
+
+
+def test_a_diff_leaves_out_the_marks_of_a_solution(tmp_path):
+    marked = SOLVED.replace("    start", "    ### BEGIN SOLUTION hint: Start first.\n    start")
+    marked = marked.replace("    return", "    ### END SOLUTION\n    return")
+    (answer,) = read(file(tmp_path, ONE), CHECKS)
+    assert answer.script(marked) == answer.script(SOLVED)
 
 
 def test_several_answers_to_several_exercises(tmp_path):
@@ -142,4 +150,4 @@ def test_a_hunk_that_fits_twice(tmp_path):
 def test_the_mutants_of_a_lab_fit_its_scripts(path):
     for mutant in mutants.read(path):
         solved = solutions.scripts(mutant.lab)[f"{mutant.exercise}.py"]
-        assert mutant.script(solved) != solved
+        assert mutant.script(solved) != replace(mutant, hunks=[]).script(solved)

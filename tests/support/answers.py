@@ -27,15 +27,17 @@ answer, the answer quotes it: ``Named by `test_ends`, warned of by "no rank rece
 *right* answers has the title "# Right answers to the exercises of lab 02"; its answers name no
 check.
 
-The diff is exact. The text between two `@@` is a hunk: its lines without a plus must occur
-together in the solved script exactly once. Anything else raises an `AnswerError`, which names the
-file and the line.
+The diff is exact, but leaves out the lines that mark where a solution begins and ends. The text
+between two `@@` is a hunk: its lines without a plus must occur together in the solved script
+exactly once. Anything else raises an `AnswerError`, which names the file and the line.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from course.core import lesson_marks
 
 TITLE = re.compile(r"# (Wrong|Right) answers to the exercises of lab (\d\d\w?)")
 EXERCISE = re.compile(r"## (\w+)")
@@ -82,8 +84,8 @@ class Answer:
         return f"{self.exercise}: {self.title}"
 
     def script(self, solved: str) -> str:
-        """The text of this answer's script, made from the solved one."""
-        before, after, done = solved.splitlines(), [], 0
+        """The text of this answer's script, made from the solved one without its marks."""
+        before, after, done = lesson_marks.unmarked(solved.splitlines()), [], 0
         for hunk in self.hunks:
             start = self._place(hunk, before)
             if start < done:

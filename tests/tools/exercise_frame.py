@@ -1,6 +1,7 @@
 """The text of each file that `make exercise` writes, with placeholders for the names.
 
-A sentence of the lesson that the author replaces begins with TO WRITE, which `finished` refuses.
+A sentence of the lesson that the author replaces begins with TO WRITE, which `finished` refuses,
+so that no exercise is taken for finished while it is the mean over the ranks.
 """
 
 LAB = '''\
@@ -25,6 +26,7 @@ TO WRITE: in one sentence what goes wrong without the idea of this lab, and in o
 
 > - **After this lab** TO WRITE: what you can do.
 > - **You need** lab {before}; no GPU.
+>   TO WRITE: name the labs that this one builds on, here and in `needs` above.
 > - **Time:** about {{{{ minutes }}}} minutes to read and write. Its cells, solved, run in
 >   about {{{{ seconds }}}} s on two CPU cores.
 
@@ -88,6 +90,8 @@ if run.ok:
 
 CELLS = '''\
 ## Your turn: {words}
+
+TO WRITE: the idea of this exercise, in place of the mean over the ranks, and what its check asks.
 
 ```{{code-cell}}
 %%writefile src/{name}.py

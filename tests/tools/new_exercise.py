@@ -49,9 +49,9 @@ tests/right_answers/{lesson}.md: correct answers written differently.
 tests/support/answers.py describes the format.""",
     """\
 make test ARGS="tests/checks -k {name}"
-make changes NAME={name}   # minutes
+make mutate NAME={name}   # minutes
 What the second prints becomes a mutant. If it does no harm, it goes into
-tests/tools/equal_changes.toml, where the names are in alphabetical order.""",
+tests/tools/equivalent_mutants.toml, where the names are in alphabetical order.""",
 )
 OF_A_NEW_LAB = """\
 course/lessons/{lesson}.md: your words for each TO WRITE.

@@ -1,4 +1,4 @@
-"""Small changes of a solution: each is valid code, stays in the solution and shows its diff."""
+"""Mutations of a solution: each is valid code, stays in the solution and shows its diff."""
 
 import ast
 import re
@@ -7,13 +7,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from support.changes import KINDS, changes
+from support.mutations import KINDS, mutations
 
 from course.exercises import exercises
 
 TOOLS = Path(__file__).parents[1] / "tools"
-ROWS = (TOOLS / "equal_changes.toml").read_text()
-EQUAL = tomllib.loads(ROWS)
+ROWS = (TOOLS / "equivalent_mutants.toml").read_text()
+EQUIVALENT = tomllib.loads(ROWS)
 SCRIPT = '''
 import torch.distributed as dist
 
@@ -34,13 +34,13 @@ def mean(row, rank: int, limit: int = 1):
 
 def diffs(kind: str) -> list[str]:
     """The lines that replace the changed lines."""
-    of_kind = (change for change in changes(SCRIPT) if change.kind == kind)
-    lines = (line for change in of_kind for line in change.diff.splitlines())
+    of_kind = (mutation for mutation in mutations(SCRIPT) if mutation.kind == kind)
+    lines = (line for mutation in of_kind for line in mutation.diff.splitlines())
     return [line[1:].strip() for line in lines if line.startswith("+")]
 
 
 def test_every_kind_changes_something_here():
-    assert {change.kind for change in changes(SCRIPT)} == {kind.__name__ for kind in KINDS}
+    assert {mutation.kind for mutation in mutations(SCRIPT)} == {kind.__name__ for kind in KINDS}
 
 
 @pytest.mark.parametrize(
@@ -60,30 +60,30 @@ def test_every_kind_changes_something_here():
         ("context_left_out", 'with __import__("contextlib").nullcontext():'),
     ],
 )
-def test_a_change(kind, line):
-    assert any(change.startswith(line) for change in diffs(kind)), diffs(kind)
+def test_a_mutation(kind, line):
+    assert any(new.startswith(line) for new in diffs(kind)), diffs(kind)
 
 
 def test_all_are_programs_that_differ_within_the_solution():
     solved = SCRIPT.splitlines()
-    for change in changes(SCRIPT):
-        ast.parse(change.script)
-        lines = change.script.splitlines()
+    for mutation in mutations(SCRIPT):
+        ast.parse(mutation.script)
+        lines = mutation.script.splitlines()
         assert lines[:7] == solved[:7] and lines[-1] == solved[-1]
-        assert "Nothing is changed" not in change.diff and "print" not in change.diff
+        assert "Nothing is changed" not in mutation.diff and "print" not in mutation.diff
 
 
 def test_of_two_statements_that_change_places_both_are_shown():
-    (swapped,) = (one for one in changes(SCRIPT) if one.kind == "statements_swapped")
+    (swapped,) = (one for one in mutations(SCRIPT) if one.kind == "statements_swapped")
     one, two = "    total, _ = row.clone(), 0", "    dist.all_reduce(total, op=dist.ReduceOp.SUM)"
     assert swapped.diff.splitlines() == [f"-{one}", f"-{two}", f"+{two}", f"+{one}"]
 
 
-def test_a_change_is_printed_as_the_file_has_it():
-    as_row = runpy.run_path(str(TOOLS / "change_solutions.py"))["as_row"]
-    rows = [as_row("mean", change) for change in changes(SCRIPT)]
+def test_a_mutation_is_printed_as_the_file_has_it():
+    as_row = runpy.run_path(str(TOOLS / "mutate_solutions.py"))["as_row"]
+    rows = [as_row("mean", mutation) for mutation in mutations(SCRIPT)]
     read = tomllib.loads("\n".join(rows))["mean"]
-    assert [row["diff"] for row in read] == [change.diff for change in changes(SCRIPT)]
+    assert [row["diff"] for row in read] == [mutation.diff for mutation in mutations(SCRIPT)]
 
 
 def test_what_is_known_to_be_no_fault_is_in_alphabetical_order():
@@ -92,12 +92,12 @@ def test_what_is_known_to_be_no_fault_is_in_alphabetical_order():
 
 
 @pytest.mark.parametrize("name", exercises())
-def test_every_solution_can_be_changed(name):
-    assert len(changes(exercises()[name].script(solved=True))) > 5
+def test_every_solution_has_mutations(name):
+    assert len(mutations(exercises()[name].script(solved=True))) > 5
 
 
-@pytest.mark.parametrize("name", EQUAL)
-def test_what_is_known_to_be_no_fault_is_a_change_that_is_made(name):
-    made = {change.diff.strip() for change in changes(exercises()[name].script(solved=True))}
-    assert not {known["diff"].strip() for known in EQUAL[name]} - made
-    assert all(known["why"] for known in EQUAL[name])
+@pytest.mark.parametrize("name", EQUIVALENT)
+def test_what_is_known_to_be_no_fault_is_a_mutation_that_is_made(name):
+    made = {mutation.diff.strip() for mutation in mutations(exercises()[name].script(solved=True))}
+    assert not {known["diff"].strip() for known in EQUIVALENT[name]} - made
+    assert all(known["why"] for known in EQUIVALENT[name])

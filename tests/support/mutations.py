@@ -1,4 +1,4 @@
-"""Small changes to a solved script, made on its syntax tree, as a wrong answer might have them.
+"""Mutations: small changes to a solved script, made on its syntax tree, as in a wrong answer.
 
 Each function in `KINDS` takes one node of the tree and proposes edits. An edit lists nodes, each
 with the text that replaces it. Only the code between BEGIN and END SOLUTION is changed.
@@ -28,7 +28,7 @@ CONSTANTS = {"int": "2", "float": "0.37", "bool": "True"}
 
 
 @dataclass(frozen=True)
-class Change:
+class Mutation:
     """A script that differs a little from the solved one, at `line` (from 1)."""
 
     kind: str
@@ -53,16 +53,16 @@ class Change:
         return "\n".join(lines)
 
 
-def changes(solved: str) -> list[Change]:
-    """All changes to a solved script that are valid Python, sorted by line, without duplicates."""
+def mutations(solved: str) -> list[Mutation]:
+    """All mutations that are valid Python, sorted by line, without duplicates."""
     script, by_tree = _Script(solved), {}
     for node in script.nodes:
         for kind in KINDS:
             for edit in kind(node, script):
                 text = script.edited(edit)
                 if (tree := _tree(text)) and tree not in by_tree and tree != script.dump:
-                    by_tree[tree] = Change(kind.__name__, node.lineno, solved, text)
-    return sorted(by_tree.values(), key=lambda change: change.line)
+                    by_tree[tree] = Mutation(kind.__name__, node.lineno, solved, text)
+    return sorted(by_tree.values(), key=lambda mutation: mutation.line)
 
 
 def _tree(text: str) -> str:
