@@ -48,7 +48,7 @@ class Account:
 
 
 def add_up(record: Record) -> Account:
-    """Return the account of a run; if it uses a GPU, only memory on the GPU counts."""
+    """The account of a run; if it uses a GPU, only memory on the GPU counts."""
     counted = record.counted
     held: Counter[str] = Counter()
     by: dict[str, int] = {}

@@ -131,7 +131,7 @@ def _relative_error(predicted: Account, counted: Account) -> str:
 
 
 def extrapolate(records: dict[int, Record], sizes: list[int], size: int) -> Record | None:
-    """Return the record for batches of `size`, by lines through the records of two sizes.
+    """The record for batches of `size`, by lines through the records of two sizes.
 
     None if the script does not make equally many storages with both.
     """
