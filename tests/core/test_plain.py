@@ -1,18 +1,14 @@
 """Dataclasses that went through JSON become what they were."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 import pytest
 
 from course.core import from_plain
 
-
-class Colour(StrEnum):
-    """A field of an enum."""
-
-    RED = "red"
+Colour = StrEnum("Colour", "RED BLUE")
 
 
 @dataclass
@@ -24,34 +20,24 @@ class Dot:
 
 
 @dataclass
-class Line:
-    """Every kind of field that is converted, and some that stay plain."""
+class Picture:
+    """Fields of all kinds that are converted, and one that stays plain."""
 
-    begin: Dot
-    end: Dot | None
-    dots: list[Dot]
+    first: Dot | None
     rows: list[list[Dot]]
-    colour: Colour | None = None
-    names: dict[str, int] = field(default_factory=dict)
-    length: float | None = None
+    colour: Colour | None
+    names: dict[str, int]
 
 
-@pytest.mark.parametrize("end", [None, Dot(4)])
-@pytest.mark.parametrize("colour", [None, Colour.RED])
-def test_an_object_comes_back_from_json(end: Dot | None, colour: Colour | None) -> None:
-    line = Line(Dot(1), end, [Dot(2), Dot(3)], [[Dot(5)], []], colour, {"a": 1}, 0.5)
-    back = from_plain(Line, json.loads(json.dumps(asdict(line))))
-    assert back == line
-    assert back.colour is colour and back.dots[0].colour is Colour.RED
+@pytest.mark.parametrize(("first", "colour"), [(None, None), (Dot(4), Colour.BLUE)])
+def test_an_object_comes_back_from_json(first: Dot | None, colour: Colour | None) -> None:
+    picture = Picture(first, [[Dot(1), Dot(2)], []], colour, {"a": 1})
+    back = from_plain(Picture, json.loads(json.dumps(asdict(picture))))
+    assert back == picture
+    assert back.colour is colour and back.rows[0][0].colour is Colour.RED
 
 
-def test_a_missing_field_has_its_default() -> None:
-    assert from_plain(Dot, {"x": 1}) == Dot(1)
-
-
-@pytest.mark.parametrize(
-    "raw", [{}, {"x": 1, "y": 2}, {"x": 1, "colour": "blue"}, [], [["x", 1]], "x", 1, None]
-)
+@pytest.mark.parametrize("raw", [{}, {"x": 1, "y": 2}, {"x": 1, "colour": "no"}, [], "x", 1, None])
 def test_other_data_is_refused(raw: object) -> None:
     with pytest.raises((TypeError, ValueError)):
         from_plain(Dot, raw)
