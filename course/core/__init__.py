@@ -3,6 +3,7 @@
 from course.core.errors import CourseError, Interrupted, UnknownTorch
 from course.core.files import KEPT, ROOT, RUNS, FolderMark, read_script, write_atomically
 from course.core.metrics import METRICS_FILE, log
+from course.core.plain import from_plain
 
 __all__ = [
     "KEPT",
@@ -13,6 +14,7 @@ __all__ = [
     "FolderMark",
     "Interrupted",
     "UnknownTorch",
+    "from_plain",
     "log",
     "read_script",
     "write_atomically",

@@ -5,7 +5,7 @@ class CourseError(Exception):
     """One sentence on what is wrong and what to do; a notebook shows it without a traceback."""
 
     def _render_traceback_(self) -> list[str]:
-        """Return what IPython shows instead of a traceback into the course's own code."""
+        """What IPython shows instead of a traceback into the course's own code."""
         return [str(self)]
 
 

@@ -101,7 +101,7 @@ def _cannot_start(command: dict[str, Any]) -> str:
 
 
 def _alone(env: dict[str, str]) -> dict[str, str]:
-    """Return the environment of rank 0, changed so that it is the only rank."""
+    """The environment of rank 0, changed so that it is the only rank."""
     environment = {
         name: value for name, value in env.items() if not name.startswith(GROUP_PREFIXES)
     }

@@ -11,7 +11,7 @@ SHOWN_RANKS = 8  # the most that a sentence lists
 class Finding:
     """One thing that was seen in a run, and what to do about it.
 
-    `what` is the name of a `CauseInfo`. `says` describes what was seen, and `cure` how to mend
+    `what` is the name of a `CauseInfo`. `says` describes what was seen, and `cure` how to fix
     this script, both in whole sentences. `lab` is the number of the lab that teaches the cause, or
     "". `rank` is the rank at fault, and `step` the step in which the fault began, if they are
     known. `where` is a line of the user's script, such as ``train.py:30``. A `note` is worth
@@ -28,7 +28,7 @@ class Finding:
     note: bool = False
 
     def plain(self) -> dict[str, object]:
-        """Return the fields as a dict for JSON, with None in place of each ""."""
+        """The fields as a dict for JSON, with None in place of each ""."""
         return {key: None if value == "" else value for key, value in asdict(self).items()}
 
 
@@ -45,7 +45,7 @@ class CauseInfo:
     lab: str = ""
 
     def finding(self, says: str, cure: str = "", lab: str = "", **fields: Any) -> Finding:
-        """Return a finding of this cause; `fields` are the other fields of a `Finding`.
+        """A finding of this cause; `fields` are the other fields of a `Finding`.
 
         An empty `cure` or `lab` stands for the usual one.
         """

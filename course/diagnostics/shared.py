@@ -46,7 +46,7 @@ LEFT_S = 10.0  # for the others to read that file: a launcher may kill them once
 
 
 def rank() -> tuple[int, int]:
-    """Return this process's rank and the number of ranks; raises `CourseError` if unknown."""
+    """This process's rank, and the number of ranks; raises `CourseError` if unknown."""
     for names in RANK_VARIABLES:
         values = [os.environ.get(name, "") for name in names]
         if all(value.isdecimal() for value in values):
@@ -58,7 +58,7 @@ def rank() -> tuple[int, int]:
 
 
 def default_folder() -> Path:
-    """Return a path in the current folder that is the same for all ranks of the run.
+    """A path in the current folder that is the same for all ranks of the run.
 
     Raises `CourseError` if no variable identifies the run.
     """
@@ -74,7 +74,7 @@ def default_folder() -> Path:
 
 
 def run_folder_in(folder: Path) -> Path:
-    """Return the run's path inside a folder that all machines see and that may hold other files.
+    """The run's path inside a folder that all machines see and that may hold other files.
 
     Raises `CourseError` if `folder` does not exist.
     """

@@ -84,7 +84,7 @@ class WatchedRun:
         return runs[0]
 
     def ending(self, run: Run) -> RunEnding:
-        """Return how and why a run has ended, judging by the last snapshots of its ranks.
+        """How and why a run has ended, judging by the last snapshots of its ranks.
 
         This also sets `run.waits_in`, the calls in which its ranks waited, and `run.reason` if the
         limit ended it.

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from course.core import lesson_marks, todo
+from course.core import from_plain, lesson_marks, todo
 from course.exercises import verdict_card
 from course.exercises.exercise import exercises
 from course.exercises.verdict import Outcome, Result
@@ -83,10 +83,8 @@ class Report:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Report":
         """Read what `as_dict` wrote; raises `KeyError`, `TypeError` or `ValueError` otherwise."""
-        results = [
-            Result(**result | {"outcome": Outcome(result["outcome"])}) for result in data["results"]
-        ]
-        return cls(data["exercise"], tuple(data["asked"]), tuple(results))
+        results = tuple(from_plain(Result, result) for result in data["results"])
+        return cls(data["exercise"], tuple(data["asked"]), results)
 
     def __repr__(self) -> str:
         return verdict_card.text(self._headline(), self._shown())

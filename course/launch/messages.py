@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, get_args
 
+from course.core import from_plain
 from course.launch.netns import Host
 
 PATIENCE = 5  # a patient limit is extended by at most this many times its length
@@ -207,8 +208,4 @@ def encode(message: Message) -> bytes:
 def decode(line: bytes) -> Message:
     """The message that `encode` has written as this line."""
     kind, fields = json.loads(line)
-    if kind == "StartRun" and fields["host"]:
-        fields["host"] = Host(**fields["host"])
-    if kind == "RunEnded":
-        fields["reason"] = Reason(fields["reason"])
-    return MESSAGES[kind](**fields)
+    return from_plain(MESSAGES[kind], fields)

@@ -18,7 +18,7 @@ from torch.utils._device import _device_constructors
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from course.core import UnknownTorch
+from course.core import insides
 
 CPU = torch.device("cpu")
 # Operations that may read from one device and write to another, or take CPU indices on a GPU.
@@ -75,12 +75,7 @@ ours: list[Any] = []  # our replacements of torch's functions
 def replace(home: Any, **names: Any) -> None:
     """Replace these attributes of `home`; raises `UnknownTorch` if it lacks one of them."""
     for name, new in names.items():
-        if not hasattr(home, name):
-            where = f"{getattr(home, '__name__', home)}.{name}"
-            raise UnknownTorch(
-                f"torch {torch.__version__} has no {where}, so GPUs cannot be pretended with it."
-            )
-        setattr(home, name, new)
+        insides.replace(home, name, new)
         ours.append(new)
 
 

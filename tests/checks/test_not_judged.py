@@ -13,11 +13,10 @@ from support.patience import PATIENCE_S
 from course.checks.runner import check, on_ranks, session
 from course.checks.runner.outcomes import UnfitMachine, outcome
 from course.checks.tools.hint import Failure, Undecided, hint
-from course.core import CourseError, Interrupted, UnknownTorch
+from course.core import CourseError, Interrupted
 from course.exercises import Outcome, Report, Result
 from course.hardware import isolation
 from course.launch import Reason, Run, Sandbox
-from course.pretended import tensors
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_ranks")]
 
@@ -149,11 +148,6 @@ def test_a_torch_that_the_pretended_gpus_do_not_know_refuses_nobody(src, monkeyp
     (result,) = report.results
     assert result.outcome == Outcome.NOT_JUDGED and result.again
     assert result.message.startswith("not judged on this torch: ")
-
-
-def test_a_name_that_torch_lacks_is_said_when_pretending_begins():
-    with pytest.raises(UnknownTorch, match=r"has no .*\.no_such_name, so GPUs cannot be pretended"):
-        tensors.replace(tensors, no_such_name=None)
 
 
 def test_a_failure_may_have_a_hint_of_its_own():

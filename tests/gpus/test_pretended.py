@@ -9,9 +9,7 @@ from support import on_rank_pretended as on_rank
 from support.python import run_python
 
 from course.checks.runner.on_ranks import CheckRanks
-from course.core import CourseError
 from course.launch import connect
-from course.pretended import tensors
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
@@ -118,11 +116,6 @@ def test_a_wrong_use_of_nccl_is_named(ranks, name):
     results = ranks(2, on_rank.wrong, name)
     assert [rank for rank in (0, 1) if words in results[rank]] == where, results
     assert [rank for rank in (0, 1) if results[rank]] == where, results
-
-
-def test_a_torch_whose_inside_has_moved_is_named():
-    with pytest.raises(CourseError, match=r"has no torch.cuda.no_such_name, so GPUs cannot be"):
-        tensors.replace(torch.cuda, no_such_name=None)
 
 
 def test_to_import_it_changes_nothing():

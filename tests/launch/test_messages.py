@@ -72,14 +72,6 @@ def test_message_survives_the_channel(message: Message) -> None:
     assert decode(line) == message
 
 
-def test_types_inside_of_messages_survive() -> None:
-    """JSON has no classes for the host of a request and the reason of an end."""
-    assert isinstance(decode(encode(REQUEST)).host, Host)
-    for reason in Reason:
-        ended = decode(encode(RunEnded(reason, 0, 0)))
-        assert ended.reason is reason
-
-
 def test_messages_that_arrive_in_pieces_are_whole() -> None:
     sender, receiver = socket.socketpair()
     channel = Channel(receiver)

@@ -8,21 +8,26 @@ from course.checks.tools.hint import hint
 from course.checks.tools.reference import CLOSE, OPTIMIZERS, furthest, train_alone
 
 
+def compare(trained: list[dict], world_size: int, passes: int = 1) -> None:
+    """Three steps give the weights of three steps of one process on the whole batch."""
+    for rank, by_case in enumerate(trained):
+        for (kind, optimizer), got in by_case.items():
+            off = furthest(got, train_alone(kind, optimizer, 3, world_size, passes))
+            assert off < CLOSE, (
+                f"{world_size} ranks, {optimizer}, {kind} model: after 3 steps "
+                f"rank {rank}'s weights are off by {off:.2g}"
+            )
+
+
 class AnySharded:
     """The checks of an exercise that shards a model layer by layer."""
 
     def compare(
         self, ranks: Callable, world_size: int, cases: list[on_rank.Case], passes: int = 1
     ) -> None:
-        """Three steps give the weights of three steps of one process on the whole batch."""
+        """Train these cases on ranks, and compare with one process."""
         trained = ranks(world_size, on_rank.train, exercise_of(self), cases, passes=passes)
-        for rank, by_case in enumerate(trained):
-            for (kind, optimizer), got in by_case.items():
-                off = furthest(got, train_alone(kind, optimizer, 3, world_size, passes))
-                assert off < CLOSE, (
-                    f"{world_size} ranks, {optimizer}, {kind} model: after 3 steps "
-                    f"rank {rank}'s weights are off by {off:.2g}"
-                )
+        compare(trained, world_size, passes)
 
     @hint(
         "Follow one number: its gradient, its place in the shard, its way back into the layer. "

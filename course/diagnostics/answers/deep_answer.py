@@ -33,7 +33,7 @@ class DeepAnswer:
         return f"One process computes other gradients than {count}; nothing certain is wrong."
 
     def plain(self) -> dict[str, object]:
-        """Return a dict for JSON, without the findings."""
+        """The answer as a dict for JSON, without the findings."""
         return {
             "ranks": self._ranks,
             "steps": 1,

@@ -40,7 +40,7 @@ def _paragraph(finding: Finding) -> str:
 
 
 def judge_unless_failed(run: "Run", judge: Callable[[], Judgement]) -> Judgement | None:
-    """Return what `judge` returns; None if the run failed before enough of it was seen.
+    """What `judge` returns; None if the run failed before enough of it was seen.
 
     Raises `CourseError` if the run went well but cannot be judged.
     """

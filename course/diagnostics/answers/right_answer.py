@@ -68,7 +68,7 @@ class RightAnswer:
         return f"Wrong: {faults[0].what}."
 
     def plain(self) -> dict[str, object]:
-        """Return a dict for JSON, without the findings, which all tools write alike."""
+        """The answer as a dict for JSON, without the findings, which all tools write alike."""
         return {
             "ranks": len(self.verdict.ranks),
             "steps": self.verdict.steps,
@@ -109,7 +109,7 @@ def state(row: Row) -> str:
 
 
 def add_place(finding: Finding) -> Finding:
-    """Return the finding, with its line added to the text unless that names it already."""
+    """The finding, with its line added to the text unless that names it already."""
     if not finding.where or finding.where in finding.says:
         return finding
     return replace(finding, says=f"{finding.says} See {finding.where}.")

@@ -90,7 +90,7 @@ class WhyAnswer:
         )
 
     def plain(self) -> dict[str, object]:
-        """Return a dict for JSON, without the findings; times are in seconds."""
+        """The answer as a dict for JSON, without the findings; times are in seconds."""
         breakdown, elsewhere = self.diagnosis.breakdown, self.diagnosis.elsewhere
         return {
             "causes": [cause.plain() for cause in self.causes],

@@ -2,10 +2,10 @@
 
 from bisect import bisect_right
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from course.diagnostics.fit import allocator
-from course.diagnostics.fit.record import KINDS, Plain, Record
+from course.diagnostics.fit.record import KINDS, Record
 
 POINTS = 300  # of memory over the steps; a series has at least this many of many events
 KEPT = ("weights", "gradients", "optimizer")  # kinds that the host may hold in place of a GPU
@@ -46,18 +46,9 @@ class Account:
     reserved: int
     traffic: Traffic
 
-    @classmethod
-    def from_plain(cls, plain: Plain) -> "Account":
-        """Make an account from the dict that `plain` returned."""
-        return cls(**plain | {"traffic": Traffic(**plain["traffic"])})
-
-    def plain(self) -> Plain:
-        """Return a dict for JSON."""
-        return asdict(self)
-
 
 def add_up(record: Record) -> Account:
-    """Return the account of a run; if it uses a GPU, only memory on the GPU counts."""
+    """The account of a run; if it uses a GPU, only memory on the GPU counts."""
     counted = record.counted
     held: Counter[str] = Counter()
     by: dict[str, int] = {}

@@ -74,7 +74,7 @@ class Allocator:
         self._next = 0  # where the next segment begins
 
     def allocate(self, nbytes: int) -> Block:
-        """Return a block of at least `nbytes`; raises `OutOfMemoryError`."""
+        """Take a block of at least `nbytes`; raises `OutOfMemoryError`."""
         size = _rounded(nbytes, MIN_BLOCK)
         pool = self._small if size <= SMALL else self._large
         begin = pool.smallest(size)
@@ -108,7 +108,7 @@ class Allocator:
         return begin
 
     def _give_back(self) -> None:
-        """Return those segments to the GPU that are entirely free."""
+        """Give the GPU back those segments that are entirely free."""
         for pool in (self._small, self._large):
             for begin, end in list(pool.segments.items()):
                 if pool.free.get(begin) == end:
@@ -122,7 +122,7 @@ def _rounded(nbytes: int, unit: int) -> int:
 
 
 def reserved(events: Iterable[tuple[int, int]], limit: float = math.inf) -> int:
-    """Return the most bytes ever reserved on a GPU of `limit` bytes; raises `OutOfMemoryError`.
+    """The most bytes ever reserved on a GPU of `limit` bytes; raises `OutOfMemoryError`.
 
     Each event is the number of a storage, and the change of its size in bytes.
     """
@@ -141,7 +141,7 @@ def reserved(events: Iterable[tuple[int, int]], limit: float = math.inf) -> int:
 
 
 def smallest_gpu(events: list[tuple[int, int]], peak: int) -> int:
-    """Return the bytes of the smallest GPU that has room for these storages.
+    """The bytes of the smallest GPU that has room for these storages.
 
     Together, the storages never take more than `peak` bytes. On a larger GPU the allocator would
     reserve more. The result may be too high by 1 % of the peak.

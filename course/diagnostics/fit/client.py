@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from course.core import ROOT, CourseError
+from course.core import ROOT, CourseError, from_plain
 from course.diagnostics.fit.account import Account
 from course.diagnostics.fit.command import Script
 from course.diagnostics.fit.record import Plain
@@ -106,7 +106,7 @@ class Client:
 def _outcome(ranks: int, answer: Plain) -> Rehearsal | NotFollowed:
     if "failed" in answer:
         return NotFollowed(answer["failed"], answer["output"])
-    return Rehearsal(ranks, **answer | {"account": Account.from_plain(answer["account"])})
+    return from_plain(Rehearsal, {"ranks": ranks, **answer})
 
 
 @contextmanager

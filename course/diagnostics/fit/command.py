@@ -25,12 +25,12 @@ class Script:
     is_module: bool = False
 
     def request(self, ranks: int) -> Plain:
-        """Return the request for a rehearsal with this many ranks, as plain data."""
+        """The request for a rehearsal with this many ranks, as plain data."""
         return {"script": self.name, "words": self.words, "module": self.is_module, "ranks": ranks}
 
 
 def script(words: Sequence[str]) -> Script:
-    """Return the script of a command; raises `CourseError` if it names none, or a missing file."""
+    """The script of a command; raises `CourseError` if it names none, or a missing file."""
     first, *rest = words or [""]
     name = Path(first).name
     if name in PYTHONS or name.startswith("python3."):

@@ -12,7 +12,7 @@ Counted = tuple[Record, Account]  # a run, and what it adds up to
 
 
 def extrapolate(runs: dict[int, Counted], sizes: list[int], size: int) -> Account | None:
-    """Return the account for `size` layers, by lines through the runs with two numbers of layers.
+    """The account for `size` layers, by lines through the runs with two numbers of layers.
 
     The peak of each phase lies on such a line, unless it moves to another place within the phase.
     None if the two runs did not go through the same phases.

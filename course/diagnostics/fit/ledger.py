@@ -20,13 +20,13 @@ from course.diagnostics.fit.record import KINDS, Message, Record, Storage
 from course.diagnostics.fit.torch_insides import schema_of
 from course.diagnostics.watch.lines import Lines
 from course.given import sent
+from course.pretended import tensors as pretended
 
 # Parts of the paths of files that allocate buffers, and of files that do not.
 COMMUNICATES = ("torch/distributed/fsdp/", "torch/nn/parallel/", "torch/distributed/optim/",
                 "torch/distributed/algorithms/ddp_comm_hooks/",
                 "diagnostics/fit/reducer.py")  # fmt: skip
 COMPUTES = ("torch/nn/modules/", "torch/optim/")
-MAY_MIX = {"aten::copy_", "aten::_foreach_copy_", "aten::index", "aten::index_put_"}
 # Namespaces of operations that ask for a device, as often as all others together, or that mark a
 # place for torch's profiler.
 WITHOUT_MEMORY = {"prim", "profiler"}
@@ -131,7 +131,7 @@ class Ledger(TorchDispatchMode):
 
     def _spread_to_gpu(self, function: Any, given: list[Tensor], numbers: list[int | None]) -> None:
         """Record that tensors used with one on the GPU are there: few operations mix devices."""
-        if schema_of(function).name in MAY_MIX:
+        if schema_of(function).name in pretended.MAY_MIX:
             if self.is_on_gpu(given[0]):
                 self._put_on_gpu(numbers[len(given) :])
         elif any(tensor.dim() and self.is_on_gpu(tensor) for tensor in given):

@@ -31,14 +31,14 @@ class _Mover:
         self.ledger, self.real = ledger, torch.Tensor.to
 
     def to_gpu(self, tensor: torch.Tensor, dtype: Any = None, copy: bool = False) -> torch.Tensor:
-        """Return a copy of a tensor on the GPU, or the tensor itself if it is there."""
+        """A copy of a tensor on the GPU, or the tensor itself if it is there."""
         new = copy or not (hasattr(tensor, "_local_tensor") or self.ledger.is_on_gpu(tensor))
         result = self.real(tensor, dtype=dtype or tensor.dtype, copy=new)
         self.ledger.put_on_gpu(result)
         return result
 
     def to_host(self, tensor: torch.Tensor, dtype: Any = None, copy: bool = False) -> torch.Tensor:
-        """Return a copy of a tensor on the host, or the tensor itself if it is there."""
+        """A copy of a tensor on the host, or the tensor itself if it is there."""
         from_gpu = self.ledger.is_on_gpu(tensor)
         result = self.real(tensor, dtype=dtype or tensor.dtype, copy=copy or from_gpu)
         if from_gpu:

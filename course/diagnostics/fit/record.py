@@ -1,6 +1,6 @@
 """What a ledger records, as plain data that a process without torch can read."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 Plain = dict[str, Any]  # what goes from process to process as JSON
@@ -50,15 +50,3 @@ class Record:
     def counted(self) -> list[bool]:
         """Whether each storage counts: once a GPU is used, only storages on it do."""
         return [storage.on_gpu or not self.uses_gpu for storage in self.storages]
-
-    @classmethod
-    def from_plain(cls, plain: Plain) -> "Record":
-        """Make a record from the dict that `plain` returned."""
-        return cls(**plain | {
-            "storages": [Storage(**storage) for storage in plain["storages"]],
-            "messages": [Message(**message) for message in plain["messages"]],
-        })  # fmt: skip
-
-    def plain(self) -> Plain:
-        """Return a dict for JSON."""
-        return asdict(self)

@@ -149,7 +149,7 @@ class Reducer:
             handle.remove()
 
     def __getattr__(self, name: str) -> Any:
-        """Return a function that does nothing: other methods that DDP calls change no memory."""
+        """A function that does nothing: other methods that DDP calls change no memory."""
         if name.startswith("__"):
             raise AttributeError(name)
         return do_nothing

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import traceback
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -155,9 +156,9 @@ def rehearse(request: Plain, ranks_are_real: bool = False) -> Plain:
             "layers": changes.layers(),
         }
     if request.get("real"):
-        counted = {"record": ledger.record.plain()}
+        counted = {"record": asdict(ledger.record)}
     else:
-        counted = {"account": account.add_up(ledger.record).plain()}
+        counted = {"account": asdict(account.add_up(ledger.record))}
     return {
         **counted,
         "assumed": list(made_up.assumed),

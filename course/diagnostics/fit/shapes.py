@@ -35,7 +35,7 @@ class Shapes:
         self._results: dict[tuple[Any, ...], Any] = {}
 
     def run(self, function: Any, given: list[Tensor], args: Args, kwargs: Kwargs) -> Any:
-        """Return the result of an operation; `given` are the tensors among its arguments."""
+        """The result of an operation; `given` are the tensors among its arguments."""
         effect = self._effects.get(function)
         if effect is None:
             effect = self._effects[function] = _effect(function)

@@ -7,9 +7,9 @@ fewer of its equal layers.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 
-from course.core import words
+from course.core import from_plain, words
 from course.diagnostics.fit import layers
 from course.diagnostics.fit.account import Account, add_up
 from course.diagnostics.fit.record import Plain, Record
@@ -40,7 +40,7 @@ def answer_by_real_steps(request: Plain, failed: Plain, ask: Ask) -> Plain:
     changes = request.get("changes", {})
     note = f"{failed['failed']} So its steps were taken on real tensors, on the CPU."
     return answer | {
-        "account": answer["account"].plain(),
+        "account": asdict(answer["account"]),
         "applied_changes": [change for change in answer["applied_changes"] if change in changes],
         "notes": [note, *answer["notes"]],
     }
@@ -52,7 +52,7 @@ def _with_record(real: Plain, own: int | None, ask: Ask) -> Plain:
     if answer is None:
         answer = ask(real)
         if "record" in answer:
-            answer["record"] = Record.from_plain(answer["record"])
+            answer["record"] = from_plain(Record, answer["record"])
     return answer
 
 
@@ -72,7 +72,7 @@ def _of_small_batches(real: Plain, own: int | None, ask: Ask) -> Plain | None:
             return None
         answers.append(answer)
     records = {
-        size: Record.from_plain(answer.pop("record"))
+        size: from_plain(Record, answer.pop("record"))
         for size, answer in zip(sizes, answers, strict=True)
     }
     record = extrapolate(records, sizes[1:], batch)
@@ -131,7 +131,7 @@ def _relative_error(predicted: Account, counted: Account) -> str:
 
 
 def extrapolate(records: dict[int, Record], sizes: list[int], size: int) -> Record | None:
-    """Return the record for batches of `size`, by lines through the records of two sizes.
+    """The record for batches of `size`, by lines through the records of two sizes.
 
     None if the script does not make equally many storages with both.
     """

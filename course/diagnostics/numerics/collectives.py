@@ -98,7 +98,7 @@ class Collectives:
         return real(*args, **kwargs)
 
     def take_pending(self) -> str:
-        """Return the line of a message that nothing waited for before this step, or ""."""
+        """Forget the messages that nothing waited for; return the line of the first, or ""."""
         line = next((line for _, line in self._pending.values()), "")
         self._pending.clear()
         return line

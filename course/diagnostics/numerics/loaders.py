@@ -31,7 +31,7 @@ MAX_FETCHES = 2  # batches of a worker that are watched for random numbers
 ALL = 2**20  # samples of a batch: more than any batch has
 TORCH_SAMPLERS = ("RandomSampler", "SequentialSampler", "DistributedSampler",
                   "WeightedRandomSampler")  # fmt: skip
-LIBRARIES = {"accelerate.data_loader": "accelerate", "transformers.trainer": "Trainer"}
+FRAMEWORKS = {"accelerate.data_loader": "accelerate", "transformers.trainer": "Trainer"}
 
 
 class Loaders:
@@ -119,7 +119,7 @@ class Loaders:
             opened_at=self._lines.here(),
             stream=stream,
             workers=loader.num_workers,
-            library=_library(),
+            framework=_framework(),
         )
         if isinstance(sampler, DistributedSampler):
             loader_pass.divided_twice = type(loader.batch_sampler).__name__ == "BatchSamplerShard"
@@ -242,7 +242,7 @@ def _hook_method(
         hooks.around(ours, (method,), getattr(module, class_name))
 
 
-def _library() -> str:
-    """The library that iterates the loader, found by the modules on the stack; "" if none does."""
+def _framework() -> str:
+    """The framework on the stack that iterates the loader; "" if the script itself does."""
     stack = frames.modules(sys._getframe(1))
-    return next((LIBRARIES[name] for name in stack if name in LIBRARIES), "")
+    return next((FRAMEWORKS[name] for name in stack if name in FRAMEWORKS), "")

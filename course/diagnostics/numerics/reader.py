@@ -1,46 +1,22 @@
 """Read a rank's report, and sum the gradients that it wrote pass by pass."""
 
 import json
-from dataclasses import fields, is_dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any, get_args, get_origin
 
 import numpy as np
 
+from course.core import from_plain
 from course.diagnostics.numerics.training import StepGradients, TrainingReport
 
 
 def read(path: Path) -> TrainingReport:
     """Read the JSON file of a rank's report, and sum the gradients in it."""
-    report = _filled(TrainingReport, json.loads(path.read_text()))
+    report = from_plain(TrainingReport, json.loads(path.read_text()))
     for optimizer in report.optimizers:
         for step in optimizer.watched:
             if step.gradients.entries:
                 _add_up(step.gradients, optimizer.counts)
     return report
-
-
-def _filled(kind: type, raw: dict[str, Any]) -> Any:
-    """Make an object of a dataclass from plain data, as `asdict` returns it."""
-    values = dict(raw)
-    for name, (inner, in_list) in _inner(kind).items():
-        values[name] = (
-            [_filled(inner, entry) for entry in raw[name]] if in_list else _filled(inner, raw[name])
-        )
-    return kind(**values)
-
-
-@cache
-def _inner(kind: type) -> dict[str, tuple[type, bool]]:
-    """The fields that hold another dataclass: its type, and whether the field is a list of it."""
-    inner: dict[str, tuple[type, bool]] = {}
-    for part in fields(kind):
-        in_list = get_origin(part.type) is list
-        item = get_args(part.type)[0] if in_list else part.type
-        if isinstance(item, type) and is_dataclass(item):
-            inner[part.name] = item, in_list
-    return inner
 
 
 def _add_up(gradients: StepGradients, counts: list[int]) -> None:

@@ -37,7 +37,7 @@ class OptimizerRegistry:
         return list(self._by_optimizer.values())
 
     def probe(self, optimizer: Optimizer) -> OptimizerProbe:
-        """Return the optimizer's probe; make one if it is new."""
+        """The optimizer's probe, which is made if it is new."""
         probe = self._by_optimizer.get(id(optimizer))
         if probe is None:
             made_at = self._made_at.get(id(optimizer), "")

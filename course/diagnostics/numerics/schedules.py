@@ -9,7 +9,7 @@ from course.diagnostics.numerics.optimizers import OptimizerProbe
 from course.diagnostics.watch import frames
 from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
 
-LIBRARIES = ("accelerate.", "transformers.")
+FRAMEWORKS = ("accelerate.", "transformers.")
 
 
 class Schedules:
@@ -30,13 +30,13 @@ class Schedules:
     def _step(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         if self._fence.is_ours:
             with self._fence.around("lines"):
-                self.count += not _in_library()
+                self.count += not _in_framework()
                 self.line = self._lines.here()
         return real(*args, **kwargs)
 
 
-def _in_library() -> bool:
-    return any(name.startswith(LIBRARIES) for name in frames.modules(sys._getframe(2)))
+def _in_framework() -> bool:
+    return any(name.startswith(FRAMEWORKS) for name in frames.modules(sys._getframe(2)))
 
 
 def note_rate(probe: OptimizerProbe) -> None:

@@ -145,7 +145,7 @@ class LoaderPass:
     opened_at: str = ""  # the line that begins the pass
     stream: bool = False  # whether the data set is an IterableDataset
     workers: int = 0
-    library: str = ""  # accelerate or Trainer, if it iterates the loader
+    framework: str = ""  # accelerate or Trainer, if it iterates the loader
     # Settings of a DistributedSampler when the pass begins; None with another sampler.
     epoch: int | None = None
     seed: int | None = None

@@ -3,7 +3,8 @@
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+from course.core import from_plain
 
 
 @dataclass(slots=True)
@@ -190,18 +191,4 @@ class RankReport:
 
 def read(path: Path) -> RankReport:
     """Read the report of a rank."""
-    raw = json.loads(path.read_text())
-    steps = {name: [_step(entry) for entry in raw[name]] for name in ("steps", "recorded")}
-    return RankReport(**raw | steps | {"script": _script(raw["script"])})
-
-
-def _script(raw: dict[str, Any]) -> ScriptFeatures:
-    loader = raw["loader"] and Loader(**raw["loader"])
-    return ScriptFeatures(**raw | {"loader": loader, "ddp": [Ddp(**entry) for entry in raw["ddp"]]})
-
-
-def _step(raw: dict[str, Any]) -> TrainingStep:
-    slices = [Slice(**entry) for entry in raw["slices"]]
-    return TrainingStep(
-        **raw | {"slices": slices, "passes": [DdpPass(**entry) for entry in raw["passes"]]}
-    )
+    return from_plain(RankReport, json.loads(path.read_text()))

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,7 @@ def test_advice_has_the_bytes_of_the_real_run_that_follows_it(model: str) -> Non
         advice = rehearsals.rehearse_all([(2, change) for change in changes.values()])
     counts = counted("2", [[CURES, "cpu", model, *cures.split()] for cures in changes])
     for rehearsal, count, cures in zip(advice, counts, changes, strict=True):
-        compare(count | {"rehearsed": {"account": rehearsal.account.plain()}})
+        compare(count | {"rehearsed": {"account": asdict(rehearsal.account)}})
         assert rehearsal.account.peak != before.account.peak, cures
 
 

@@ -40,10 +40,10 @@ def test_each_sample_comes_once_in_an_epoch() -> None:
         rank.loader_passes = [replace(rank.loader_passes[0], samples=samples, **plain)]
     assert named(ranks) == [("repeated data", None)]
     for rank in ranks:
-        rank.loader_passes[0].library = "accelerate"  # which repeats some at the end
+        rank.loader_passes[0].framework = "accelerate"  # which repeats some at the end
     assert named(ranks) == []
     for rank in ranks:
-        rank.loader_passes[0].library, rank.loader_passes[0].replaces = "", True
+        rank.loader_passes[0].framework, rank.loader_passes[0].replaces = "", True
     assert named(ranks) == []
 
 
@@ -62,7 +62,7 @@ def test_workers_of_two_ranks_that_draw_the_same_numbers_are_named() -> None:
     ranks[1].workers[0].state = 98
     assert named(ranks) == []
     for rank in ranks:  # accelerate seeds them so by itself
-        rank.workers[0].state, rank.loader_passes[0].library = 99, "accelerate"
+        rank.workers[0].state, rank.loader_passes[0].framework = 99, "accelerate"
     assert named(ranks) == []
 
 
@@ -109,7 +109,7 @@ def test_an_evaluation_is_not_judged_where_the_script_may_see_to_it() -> None:
         {"total": 1002, "sums": [3.0]},  # what is counted was not seen
         {"total": 1002, "sums": [1002.0, 1000.0]},  # both counts
         {"total": 998, "sums": [998.0]},  # a second loader may have the rest
-        {"total": 1002, "sums": [1002.0], "library": "accelerate"},
+        {"total": 1002, "sums": [1002.0], "framework": "accelerate"},
         {"messages": 0, "calls": 0},  # no model was called
         {"messages": 0, "is_over": False},
     ]
@@ -122,9 +122,9 @@ def test_an_evaluation_is_not_judged_where_the_script_may_see_to_it() -> None:
     assert named(ranks) == []  # which may be put together later
 
 
-@pytest.mark.parametrize("library", ["", "accelerate"])
-def test_an_evaluation_that_gathers_what_was_repeated_counts_it(library: str) -> None:
-    plain = {"library": library, "given": 501, "counted": [870, 1002]}
+@pytest.mark.parametrize("framework", ["", "accelerate"])
+def test_an_evaluation_that_gathers_what_was_repeated_counts_it(framework: str) -> None:
+    plain = {"framework": framework, "given": 501, "counted": [870, 1002]}
     assert named(with_evaluations(**plain)) == [("evaluation", None)]
     quiet = [
         {"counted": [870, 1000]},

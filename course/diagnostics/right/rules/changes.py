@@ -1,6 +1,7 @@
 """Rules on changes of gradients before the step: clipping too early, or changes on one rank."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from course.diagnostics.right.gradient_kinds import (
 )
 from course.diagnostics.right.optimizer_on_ranks import HookEffect, OptimizerOnRanks
 from course.diagnostics.right.rules.gradients import why_no_gradients
-from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
+from course.diagnostics.right.table import EQUAL, NOT_SEEN, Result, Row, Rule, first_of
 from course.diagnostics.right.thresholds import (
     EXACT,
     FACTOR,
@@ -30,12 +31,12 @@ from course.diagnostics.right.thresholds import (
 
 def between(evidence: Evidence) -> Result:
     """Does anything change gradients on one rank only, or clip them too early?"""
-    finding = None
+    judges = (_early_clip, _clips_before, _hooks_clip, partial(_changed, evidence))
     for optimizer in evidence.optimizers:
-        finding = finding or _early_clip(optimizer) or _clips_before(optimizer)
-        finding = finding or _hooks_clip(optimizer) or _changed(evidence, optimizer)
-    if finding or (evidence.is_sharded and (finding := _shards_scaled(evidence))):
-        return [Row(table.BETWEEN, DIFFERS, finding.says), finding]
+        if found := first_of(table.BETWEEN, judges, optimizer):
+            return found
+    if evidence.is_sharded and (found := first_of(table.BETWEEN, [_shards_scaled], evidence)):
+        return found
     if not any(optimizer.kinds for optimizer in evidence.optimizers):
         return [Row(table.BETWEEN, NOT_SEEN, why_no_gradients(evidence))]
     if evidence.combines_gradients:

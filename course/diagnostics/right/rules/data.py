@@ -92,7 +92,7 @@ def _same_noise(evidence: Evidence) -> Finding | None:
             by_state.setdefault(state, set()).add(report.rank)
     shared = {key: ranks for key, ranks in by_state.items() if len(ranks) > 1}
     loader_pass = evidence.first_training_pass
-    if not shared or loader_pass is None or loader_pass.library:
+    if not shared or loader_pass is None or loader_pass.framework:
         return None
     (number, kind, _), ranks = next(iter(shared.items()))
     return causes.SAME_DATA.finding(

@@ -143,7 +143,7 @@ def _overlaps(evidence: Evidence) -> Finding | None:
         ):
             if mine.kind not in DEALERS or mine.replaces or mine.length != theirs.length:
                 continue
-            if mine.library:
+            if mine.framework:
                 continue  # it deals, and repeats some at the end
             samples = _samples(mine), _samples(theirs)
             common = set(samples[0]) & set(samples[1])

@@ -20,10 +20,10 @@ def evaluation(evidence: Evidence) -> Result:
         says = "no pass over a loader was seen that only evaluates"
         return [Row(table.EVALUATION, NOT_SEEN, says)]
     first = next(filter(None, by_rank))[0]
-    if evidence.why_split or first.library not in ("", ACCELERATE):
-        says = evidence.why_split or f"{first.library} divides it, and can drop what it repeats"
+    if evidence.why_split or first.framework not in ("", ACCELERATE):
+        says = evidence.why_split or f"{first.framework} divides it, and can drop what it repeats"
         return [Row(table.EVALUATION, NOT_SEEN, says)]
-    judges = (_counts_repeats,) if first.library else (
+    judges = (_counts_repeats,) if first.framework else (
         _only_one_rank, _not_added_up, _sums_repeats, _counts_repeats
     )  # fmt: skip
     return first_of(table.EVALUATION, judges, evidence, by_rank) or [_row(evidence, by_rank)]
@@ -129,9 +129,9 @@ def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> 
                 f"{total - loader_pass.length} were repeated, so that all ranks have as many, and "
                 "none is dropped once they are gathered.",
                 "Gather with accelerator.gather_for_metrics, which drops what was repeated."
-                if loader_pass.library
+                if loader_pass.framework
                 else "Keep as many of the gathered samples as there are.",
-                lab="07b" if loader_pass.library else "04",
+                lab="07b" if loader_pass.framework else "04",
                 where=loader_pass.opened_at,
             )
     return None
@@ -141,13 +141,13 @@ def _row(evidence: Evidence, by_rank: Sequence[list[LoaderPass]]) -> Row:
     """The row for an evaluation without a finding."""
     firsts = [passes[0] for passes in by_rank if passes]
     loader_pass = firsts[0]
-    if loader_pass.library:
+    if loader_pass.framework:
         if all(
             first.evaluation.cuts and first.length in first.evaluation.counted for first in firsts
         ):
             says = f"{words.plural(loader_pass.length, 'sample')} are counted, each once"
             return Row(table.EVALUATION, EQUAL, says)
-        says = f"{loader_pass.library} divides it, and can drop what it repeats"
+        says = f"{loader_pass.framework} divides it, and can drop what it repeats"
         return Row(table.EVALUATION, NOT_SEEN, says)
     count = words.plural(loader_pass.length, "sample")
     if all(_is_dealt(evidence, first) for first in firsts) and len(firsts) == evidence.world_size:

@@ -100,7 +100,7 @@ def _not_waited_for(evidence: Evidence) -> str:
 def _not_averaged(
     evidence: Evidence, optimizer: OptimizerOnRanks, alone: list[int]
 ) -> Finding | None:
-    """Find why each rank uses its own gradients of these parameters; None if that may be right."""
+    """Find out why ranks use their own gradients of these parameters; None if that may be right."""
     wraps = evidence.reports[0].wrapped
     ignored = {name for wrap in wraps for name in wrap.ignored}
     if evidence.averages_weights or ignored.issuperset(optimizer.names_of(alone)):
