@@ -6,7 +6,6 @@ It is one self-contained HTML file, made to be printed.
 import hashlib
 from datetime import datetime
 from html import escape
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from course import hardware
@@ -63,13 +62,14 @@ def page(name: str, src: Path) -> str:
     passed = {exercise for exercise, stored in records.items() if stored.passed_at}
     whole = [lab.number for lab in lessons if lab.exercises and passed.issuperset(lab.exercises)]
     spent = sum(stored.seconds for stored in records.values())
+    version = installed.version(installed.PACKAGE) or "unknown"
     facts = {
         "Name": escape(name.strip()) or "_" * 30,
         "Exercises": f"{len(passed)} of {words.plural(len(names), 'exercise')} passed",
         "Labs": f"all exercises passed in {', '.join(whole)}" if whole else "",
         "Checks": f"ran for {words.long_duration(spent)} in all" if spent else "",
         "Machine": "<br>".join(map(escape, _machine())),
-        "Course": f"version {escape(_version())}, page made on {_day(datetime.now().isoformat())}",
+        "Course": f"version {escape(version)}, page made on {_day(datetime.now().isoformat())}",
     }
     rows = "".join(
         f"<tr><th scope=row>{head}</th><td>{text}</td></tr>" for head, text in facts.items() if text
@@ -132,13 +132,6 @@ def _machine() -> list[str]:
     """The lines of the machine's card, except those about the labs."""
     lines = hardware.card().lines
     return [f"{topic}: {text}" for topic, text in lines.items() if topic != "Labs"]
-
-
-def _version() -> str:
-    try:
-        return version(installed.PACKAGE)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _day(when: str) -> str:

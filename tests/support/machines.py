@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pynvml
 
+from course.core.installed import PACKAGE
 from course.core.words import GIB
 from course.hardware import gpus
 from course.hardware.doctor import CHECKS
 from course.hardware.doctor.facts import LOGS, SCRIPTS, Facts, Torch
 from course.hardware.doctor.findings import OK, Finding
-from course.hardware.doctor.requirements import COURSE, PACKAGES
+from course.hardware.doctor.requirements import PACKAGES
 from course.hardware.machine import Machine
 from support.fake_nvml import FakeNvml
 
@@ -50,7 +51,7 @@ def put(root: Path, path: str, text: str) -> None:
 
 def installed(**versions) -> dict:
     """The versions of all packages: new enough, except those given in `versions`."""
-    return dict.fromkeys(PACKAGES, "99.0") | {COURSE: "0.1.0"} | versions
+    return dict.fromkeys(PACKAGES, "99.0") | {PACKAGE: "0.1.0"} | versions
 
 
 def facts(here=None, **others) -> Facts:

@@ -2,10 +2,10 @@
 
 import re
 
-from course.core import ROOT
+from course.core import ROOT, installed
 from course.hardware.doctor.facts import Facts
 from course.hardware.doctor.findings import Finding, broken, note, ok
-from course.hardware.doctor.requirements import COURSE, PACKAGES, PYTHON, UNTRIED_TORCH
+from course.hardware.doctor.requirements import PACKAGES, PYTHON, UNTRIED_TORCH
 
 SHOWN = ("transformers", "datasets", "accelerate", "jupyterlab", "ipywidgets", "nbval")
 
@@ -32,16 +32,16 @@ def python(facts: Facts) -> Finding:
 
 def packages(facts: Facts) -> Finding:
     """Check the packages that the course needs, and the course itself."""
-    installed = facts.packages
+    versions = facts.packages
     wrong = [
-        f"{name}>={least}" if least != "0" else name
+        f"{name}>={least}"
         for name, least in PACKAGES.items()
-        if name != "torch" and _too_old(installed[name], least)
+        if name != "torch" and _too_old(versions[name], least)
     ]
-    if wrong or installed[COURSE] is None:
-        lead = f"Missing or too old: {' '.join(wrong) or COURSE}"
+    if wrong or versions[installed.PACKAGE] is None:
+        lead = f"Missing or too old: {' '.join(wrong) or installed.PACKAGE}"
         return broken(f'{lead}; `python -m pip install -e "{ROOT}"` installs what is needed.')
-    return ok(", ".join(f"{name} {installed[name]}" for name in SHOWN))
+    return ok(", ".join(f"{name} {versions[name]}" for name in SHOWN))
 
 
 def torch(facts: Facts) -> Finding:

@@ -5,9 +5,10 @@ import tomllib
 from packaging.requirements import Requirement
 
 from course.core.files import ROOT
+from course.core.installed import PACKAGE
 from course.hardware.doctor import CHECKS, check_gpus, check_machine, check_software
 from course.hardware.doctor.facts import Facts
-from course.hardware.doctor.requirements import COURSE, PACKAGES, PYTHON, UNTRIED_TORCH
+from course.hardware.doctor.requirements import PACKAGES, PYTHON, UNTRIED_TORCH
 
 PYPROJECT = ROOT / "pyproject.toml"
 
@@ -33,7 +34,7 @@ def test_bounds_are_those_of_the_project():
     bounds = {
         (need.name, spec.operator): spec.version for need in needed for spec in need.specifier
     }
-    assert {need.name: bounds.get((need.name, ">="), "0") for need in needed} == PACKAGES
+    assert {need.name: bounds[need.name, ">="] for need in needed} == PACKAGES
     assert bounds["torch", "<"] == UNTRIED_TORCH
     assert project["requires-python"] == ">=" + ".".join(map(str, PYTHON))
-    assert project["name"] == COURSE
+    assert project["name"] == PACKAGE
