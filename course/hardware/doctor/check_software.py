@@ -4,13 +4,13 @@ import re
 
 from course.core import ROOT, installed
 from course.hardware.doctor.facts import Facts
-from course.hardware.doctor.findings import Finding, broken, note, ok
 from course.hardware.doctor.requirements import PACKAGES, PYTHON, UNTRIED_TORCH
+from course.hardware.doctor.results import CheckResult, broken, note, ok
 
 SHOWN = ("transformers", "datasets", "accelerate", "jupyterlab", "ipywidgets", "nbval")
 
 
-def system(facts: Facts) -> Finding:
+def system(facts: Facts) -> CheckResult:
     """Check for Linux."""
     if facts.system == "Windows":
         fix = "on Windows, `wsl --install` gives one; open the course in there"
@@ -21,7 +21,7 @@ def system(facts: Facts) -> Finding:
     return ok("Linux")
 
 
-def python(facts: Facts) -> Finding:
+def python(facts: Facts) -> CheckResult:
     """Check that Python is new enough."""
     has, wants = ".".join(map(str, facts.python)), ".".join(map(str, PYTHON))
     if facts.python < PYTHON:
@@ -30,7 +30,7 @@ def python(facts: Facts) -> Finding:
     return ok(f"Python {has}")
 
 
-def packages(facts: Facts) -> Finding:
+def packages(facts: Facts) -> CheckResult:
     """Check the packages that the course needs, and the course itself."""
     versions = facts.packages
     wrong = [
@@ -44,7 +44,7 @@ def packages(facts: Facts) -> Finding:
     return ok(", ".join(f"{name} {versions[name]}" for name in SHOWN))
 
 
-def torch(facts: Facts) -> Finding:
+def torch(facts: Facts) -> CheckResult:
     """Check that torch is new enough, can be imported, and was tried with the course."""
     has, wants, failure = facts.machine.torch_version, PACKAGES["torch"], facts.torch.import_error
     if _too_old(has, wants):

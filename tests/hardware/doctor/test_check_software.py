@@ -14,7 +14,7 @@ from support.machines import (
 from course.core.installed import PACKAGE
 from course.hardware.doctor import check_software as software
 from course.hardware.doctor.facts import Torch
-from course.hardware.doctor.findings import BROKEN, NOTE
+from course.hardware.doctor.results import BROKEN, NOTE
 
 SICK = [  # check, facts, level, what the sentence says
     (software.system, facts(system="Darwin"), NOTE, "warm ranks need Linux"),
