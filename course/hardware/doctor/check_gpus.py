@@ -38,7 +38,7 @@ def driver(facts: Facts) -> CheckResult:
     runs = f"NVIDIA driver {nvidia.driver} runs {nvidia.driver_cuda_text}"
     if machine.driver_too_old:
         fix = "update the driver to 580 or later"
-        if nvidia.driver_cuda >= (12, 0):
+        if nvidia.driver_cuda and nvidia.driver_cuda >= (12, 0):
             fix += f", or {_install_torch(machine)}"
         return _idle(machine, f"{runs} and torch is built for CUDA {machine.torch_cuda}: {fix}.")
     return ok(runs)
@@ -97,18 +97,18 @@ def precision(facts: Facts) -> CheckResult | None:
 
 def room(facts: Facts) -> CheckResult | None:
     """Check the free memory of each GPU."""
-    measured = [gpu for gpu in facts.machine.gpus if gpu.free is not None]
-    if not measured:
+    free = [gpu.free for gpu in facts.machine.gpus if gpu.free is not None]
+    if not free:
         return None
     full = [
         f"GPU {gpu.index} ({words.gib(gpu.free)} of {words.gib(gpu.memory)})"
-        for gpu in measured
-        if gpu.free < 4 * words.GIB
+        for gpu in facts.machine.gpus
+        if gpu.memory is not None and gpu.free is not None and gpu.free < 4 * words.GIB
     ]
     if full:
         choose = f"`nvidia-smi` shows whose programs fill it, {gpus.VARIABLE} chooses other GPUs"
         return note(f"Little memory is free on {', '.join(full)}: {choose}.")
-    return ok(f"at least {words.gib(min(gpu.free for gpu in measured))} free on each GPU")
+    return ok(f"at least {words.gib(min(free))} free on each GPU")
 
 
 def cuda(facts: Facts) -> CheckResult | None:

@@ -1,7 +1,6 @@
 """The checks of the doctor on cores, memory, disk, network and isolation."""
 
 from pathlib import Path
-from urllib.request import proxy_bypass_environment
 
 from course.core import words
 from course.hardware.doctor.facts import LOGS, SCRIPTS, Facts
@@ -80,9 +79,8 @@ def proxy(facts: Facts) -> CheckResult:
     """Check for a proxy that would catch what is sent to this machine itself."""
     settings = {name.lower(): value for name, value in facts.environ.items() if value}
     proxies = [name for name in ("http_proxy", "https_proxy", "all_proxy") if name in settings]
-    bypass = {"no": settings.get("no_proxy", "")}
-    here = ("localhost", "127.0.0.1")
-    if proxies and not all(proxy_bypass_environment(host, bypass) for host in here):
+    exempt = {name.strip().lstrip(".").lower() for name in settings.get("no_proxy", "").split(",")}
+    if proxies and exempt != {"*"} and not {"localhost", "127.0.0.1"} <= exempt:
         lead = f"A proxy ({', '.join(proxies)}) can catch traffic to this machine itself"
         return note(f"{lead}: `export no_proxy=localhost,127.0.0.1` before starting JupyterLab.")
     return ok("no proxy in the way of localhost")

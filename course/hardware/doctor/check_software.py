@@ -73,4 +73,4 @@ def _too_old(version: str | None, least: str) -> bool:
 
 def _numbers(version: str) -> tuple[int, ...]:
     """The leading numbers of a version, for comparing: '2.13.0+cpu' is (2, 13, 0)."""
-    return tuple(map(int, re.match(r"\d+(?:\.\d+)*", version)[0].split(".")))
+    return tuple(map(int, re.findall(r"\d+", re.split(r"[^\d.]", version)[0])))

@@ -104,7 +104,7 @@ WELL = [  # check, facts, what the sentence says; None: nothing to look at
     (checks.proxy, facts(environ={"http_proxy": ""}), "no proxy in the way of localhost"),
     (
         checks.proxy,
-        facts(environ={"HTTP_PROXY": "http://p", "no_proxy": "localhost,127.0.0.1"}),
+        facts(environ={"HTTP_PROXY": "http://p", "no_proxy": ".Localhost, 127.0.0.1"}),
         "no proxy in the way",
     ),
     (

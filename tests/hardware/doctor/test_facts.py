@@ -34,7 +34,7 @@ def test_torch_is_asked_in_a_process_and_its_failure_told():
 
 
 FAKE_TORCH = """
-import os, time
+import os, sys, time
 class Tensor:
     def __init__(self, gpu): self.gpu = gpu
     def __matmul__(self, other): return self
@@ -51,6 +51,7 @@ class cuda:
         {starting}
     class nccl:
         def version(): return (2, 27, 5)
+sys.modules['torch.cuda'] = cuda
 """
 
 
