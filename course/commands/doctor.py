@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:  # the doctor's own requirements are not in
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the findings of the checks; return 1 if something is broken, else 0."""
+    """Print the results of the checks; return 1 if something is broken, else 0."""
     parser = argparse.ArgumentParser(
         prog="python -m course doctor", description="Is this machine ready for the labs?"
     )
@@ -30,13 +30,13 @@ def main(argv: Sequence[str]) -> int:
     )
     short = parser.parse_args(argv).short
     facts = examine()
-    findings = [finding for check in CHECKS if (finding := check(facts))]
+    results = [result for check in CHECKS if (result := check(facts))]
     if short:
         print(Card(facts.machine))
-    for finding in findings:
-        if finding.level != OK or not short:
-            print(f"{finding.level:<8}{finding.text}")
-    levels = [finding.level for finding in findings]
+    for result in results:
+        if result.level != OK or not short:
+            print(f"{result.level:<8}{result.text}")
+    levels = [result.level for result in results]
     if not short:
         print(f"\n{_verdict(levels.count(BROKEN), levels.count(NOTE))}")
     return 1 if BROKEN in levels else 0

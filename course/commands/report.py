@@ -81,11 +81,11 @@ class ReportFile:
 
 
 def box(report: ReportFile) -> None:
-    """The findings of the doctor, versions, GPUs with links and clocks, settings."""
+    """The results of the doctor, versions, GPUs with links and clocks, settings."""
     facts = examine()
     for check in CHECKS:
-        if finding := check(facts):
-            report.item(f"{finding.level}: {finding.text}", fault=finding.level == BROKEN)
+        if result := check(facts):
+            report.item(f"{result.level}: {result.text}", fault=result.level == BROKEN)
     report.add("")
     report.output(repr(hardware.Card(facts.machine)).splitlines())
     report.item(f"{platform.platform()}, Python {platform.python_version()}")

@@ -78,7 +78,8 @@ def draw(
 
 def _first_rows(servers: Sequence[BoardServer]) -> list[BoardServer]:
     """The servers whose GPUs fit on the board."""
-    shown, rows = [], 0
+    shown: list[BoardServer] = []
+    rows = 0
     for server in servers:
         if rows + server.gpus <= MOST_ROWS:
             shown.append(server)

@@ -1,6 +1,6 @@
 """Ranks as lanes over time: computing (solid) above, communication (hatched) below."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from course.core import words
@@ -35,7 +35,7 @@ class Section:
     """Ranks drawn together under one heading; `ranks` has the spans of each."""
 
     heading: str
-    ranks: dict[int, Sequence[Span]]
+    ranks: Mapping[int, Sequence[Span]]
 
 
 def draw(

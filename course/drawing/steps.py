@@ -1,6 +1,7 @@
 """A typical training step, one lane per rank: what it does when, and which rank it waits for."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from course.drawing import lanes, svg
 
@@ -8,7 +9,7 @@ COMPUTING = ("forward", "backward", "optimizer")
 
 
 def draw(
-    ranks: Mapping[str, Sequence[Mapping]], title: str, subtitle: str, alt: str
+    ranks: Mapping[str, Sequence[Mapping[str, Any]]], title: str, subtitle: str, alt: str
 ) -> svg.Picture:
     """Draw the stretches of each rank as `why` writes them to JSON, with start and end in s."""
     spans = {
@@ -17,7 +18,7 @@ def draw(
     return lanes.draw([lanes.Section("", spans)], title, subtitle, alt)
 
 
-def _span(stretch: Mapping) -> lanes.Span:
+def _span(stretch: Mapping[str, Any]) -> lanes.Span:
     start, end, kind = 1e3 * stretch["start"], 1e3 * stretch["end"], stretch["kind"]
     if kind == "waiting for a core":
         return lanes.Span(start, end, "wait", kind)

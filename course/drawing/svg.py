@@ -233,7 +233,7 @@ def legend(x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> str:
 
     A mark is ``solid``, ``hatched``, ``dot`` or ``ring``.
     """
-    parts = []
+    parts: list[str] = []
     for mark, colour, meaning in entries:
         parts += [_mark(mark, x, y, colour), text(x + 22, y, meaning, colour=palette.MUTED)]
         x += 22 + text_width(meaning) + 16

@@ -242,7 +242,7 @@ def _nvlink_ends(
     handle: Any, ask: Callable[..., Any], nvml: Any
 ) -> list[str | tuple[int, int, int] | None]:
     """The far end of each active NVLink of a GPU: 'switch', or a GPU's place on the PCI bus."""
-    ends = []
+    ends: list[str | tuple[int, int, int] | None] = []
     for nvlink in range(nvml.NVML_NVLINK_MAX_LINKS):
         if not ask(nvml.nvmlDeviceGetNvLinkState, handle, nvlink):
             continue

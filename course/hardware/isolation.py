@@ -157,7 +157,7 @@ def _as_other_user(paths: Iterable[Path]) -> list[str]:
 def _view() -> list[str]:
     """Bubblewrap's options for what is visible inside, and for the empty folders in it."""
     kinds = dict.fromkeys(_visible(), "--ro-bind") | dict.fromkeys(_hidden(), "--tmpfs")
-    view = []
+    view: list[str] = []
     for path in sorted(kinds):  # a folder comes before what is in it
         view += [kinds[path], path]
         if kinds[path] == "--ro-bind":

@@ -184,7 +184,7 @@ def torch_build() -> tuple[str | None, str | None]:
         package = importlib.metadata.distribution("torch")
     except importlib.metadata.PackageNotFoundError:
         return None, None
-    build = quotas.text(Path(package.locate_file("torch/version.py")))
+    build = quotas.text(Path(str(package.locate_file("torch/version.py"))))
     # Each launch calls this, and `package.version` would parse the whole package description.
     version, cuda = TORCH_VERSION.search(build), TORCH_CUDA.search(build)
     return version[1] if version else package.version, cuda[1] if cuda else None

@@ -23,7 +23,7 @@ from IPython.display import DisplayHandle, display
 from course.core import CourseError
 from course.drawing import html_card, palette
 from course.notebook import guesses, store
-from course.notebook.guesses import Guess
+from course.notebook.guesses import Question
 from course.notebook.store import SRC
 
 STORED = "What the stored run showed"
@@ -44,33 +44,33 @@ class GuessForm(anywidget.AnyWidget):
     stored = traitlets.Unicode().tag(sync=True)  # what the run showed, for a page without a kernel
     turn = traitlets.Int().tag(sync=True)  # grows with each reply, even an equal one
 
-    def __init__(self, guess: Guess) -> None:
-        super().__init__(question=guess.question, unit=guess.unit, choices=list(guess.choices))
+    def __init__(self, known: Question) -> None:
+        super().__init__(question=known.question, unit=known.unit, choices=list(known.choices))
         self.on_msg(self._receive)
-        self.show(guess)
+        self.show(known)
 
-    def show(self, guess: Guess) -> None:
-        """Show `guess` in its current state."""
-        self.guess = guess
-        measured = guess.value is not None
-        button = "" if measured else "Guess" if guess.guess is None else "Change"
+    def show(self, known: Question) -> None:
+        """Show the question with the answers that are known by now."""
+        self.known = known
+        measured = known.value is not None
+        button = "" if measured else "Guess" if known.guess is None else "Change"
         with self.hold_sync():
-            self.sentence = guess.sentence() if guess.guessed else ""
+            self.sentence = known.sentence() if known.guessed else ""
             self.change, self.fault = button, ""
-            self.stored = replace(guess, guess=None).sentence() if measured else ""
+            self.stored = replace(known, guess=None).sentence() if measured else ""
             self.turn += 1
 
     def _receive(self, _: object, content: dict[str, Any], buffers: object = None) -> None:
         """Store an answer or a skip from the form; its time `at` is in ms since the epoch."""
         try:
-            answer = None if content.get("skip") else self.guess.answer(str(content.get("answer")))
+            answer = None if content.get("skip") else self.known.answer(str(content.get("answer")))
         except CourseError as error:
             with self.hold_sync():
                 self.fault = str(error)
                 self.turn += 1
             return
         at = min(datetime.fromtimestamp(content["at"] / 1000), datetime.now())
-        known = guesses.recall(self.guess, SRC)
+        known = guesses.recall(self.known, SRC)
         if known.guess is None or known.value is None:  # otherwise the first answer stays
             known = replace(known, guess=answer, guessed=at.isoformat(timespec="seconds"))
             guesses.write(known, SRC)
@@ -100,7 +100,7 @@ def ask(line: str, cell: str) -> None:
     choices = tuple(choice.strip() for choice in kind.split("|")) if "|" in kind else ()
     if not guesses.NAME.fullmatch(name) or not text or "" in choices:
         raise CourseError(USAGE)
-    question = Guess(name, text, "" if choices else kind, choices)
+    question = Question(name, text, "" if choices else kind, choices)
     form = GuessForm(guesses.recall(question, SRC))
     _forms[name] = form, display(form, display_id=True)
 
@@ -115,10 +115,10 @@ def it_was(name: str, value: float | str, best: Callable[..., float] | None = No
     if not isinstance(value, str) and not guesses.usable(value):
         return
     form, handle = _forms.get(name, (None, None))
-    known = guesses.recall(form.guess, SRC) if form else guesses.read(name, SRC)
+    known = guesses.recall(form.known, SRC) if form else guesses.read(name, SRC)
     value = value if isinstance(value, str) else float(value)
     if known is None:  # the question was not asked here
-        known = Guess(name, "", value=value)
+        known = Question(name, "", value=value)
     elif isinstance(value, str) == bool(known.unit):
         raise CourseError(f"{name} asks for another kind of answer than {value!r}.")
     else:
@@ -135,17 +135,17 @@ def it_was(name: str, value: float | str, best: Callable[..., float] | None = No
 class GuessAndValue:
     """A guess and the measurement, as a line below the question."""
 
-    def __init__(self, guess: Guess) -> None:
-        self.guess = guess
+    def __init__(self, known: Question) -> None:
+        self.known = known
 
     def __repr__(self) -> str:
-        return self.guess.sentence()
+        return self.known.sentence()
 
     def _repr_html_(self) -> str:
-        colour = palette.INK if self.guess.guess is not None else palette.MUTED
+        colour = palette.INK if self.known.guess is not None else palette.MUTED
         style = f"display:inline-block;padding:6px 14px;max-width:732px;color:{colour}"
         text = html.escape(repr(self))
-        if self.guess.question:
+        if self.known.question:
             small = f"color:{palette.MUTED};font-size:12px"
-            text = f'<div style="{small}">{self.guess.question_html}</div>{text}'
+            text = f'<div style="{small}">{self.known.question_html}</div>{text}'
         return html_card.card(text, style)

@@ -25,11 +25,11 @@ EQUAL_POINTS = 0.5  # shares that differ by fewer percentage points count as equ
 CLOSE = 1.05  # a measurement off by a smaller factor counts as guessed
 DOUBLE = 2.0  # a smaller factor is shown as a difference in percent
 Answer = float | str
-ANSWERS = ("guess", "value", "best")  # the fields of `Guess` that are answers
+ANSWERS = ("guess", "value", "best")  # the fields of `Question` that are answers
 
 
 @dataclass(frozen=True)
-class Guess:
+class Question:
     """A question, the guess and the measurement; times are local, in ISO format, "" for never.
 
     An answer is a number in `unit`, one of `choices`, or a line of text if there is neither. A
@@ -149,17 +149,17 @@ def usable(value: float) -> bool:
     return value == 0 or SMALLEST <= abs(value) <= LARGEST
 
 
-def parse(text: str) -> Guess | None:
-    """Parse the text of a stored guess; None if `write` cannot have written it."""
+def parse(text: str) -> Question | None:
+    """Parse the text of a stored question; None if `write` cannot have written it."""
     try:
         fields = json.loads(text)
-        guess = Guess(**fields | {"choices": tuple(fields["choices"])})
-        for when in (guess.guessed, guess.measured):
+        known = Question(**fields | {"choices": tuple(fields["choices"])})
+        for when in (known.guessed, known.measured):
             datetime.fromisoformat(when or "2000-01-01")
-        texts = (guess.name, guess.question, guess.unit, *guess.choices)
-        is_valid = {type(text) for text in texts} == {str} and bool(NAME.fullmatch(guess.name))
-        answers = {name: _valid_answer(getattr(guess, name), guess.unit) for name in ANSWERS}
-        return replace(guess, **answers) if is_valid else None
+        texts = (known.name, known.question, known.unit, *known.choices)
+        is_valid = {type(text) for text in texts} == {str} and bool(NAME.fullmatch(known.name))
+        answers = {name: _valid_answer(getattr(known, name), known.unit) for name in ANSWERS}
+        return replace(known, **answers) if is_valid else None
     except store.BROKEN:
         return None
 
@@ -180,29 +180,29 @@ def path(name: str, src: Path) -> Path:
     return src / KEPT / FOLDER / f"{name}.json"
 
 
-def read(name: str, src: Path) -> Guess | None:
-    """Read the stored guess of a question, if any; rename a broken file, and print a note."""
+def read(name: str, src: Path) -> Question | None:
+    """Read a question with its stored answers, if any; rename a broken file, and print a note."""
     return store.read(path(name, src), parse, "guesses are")
 
 
-def recall(question: Guess, src: Path) -> Guess:
+def recall(question: Question, src: Path) -> Question:
     """Add the stored answers to a question; if they do not fit it, rename their file instead."""
-    guess = read(question.name, src)
-    if guess is None:
+    stored = read(question.name, src)
+    if stored is None:
         return question
-    if (guess.unit, guess.choices) != (question.unit, question.choices):
+    if (stored.unit, stored.choices) != (question.unit, question.choices):
         note = f"The question {question.name} was another one before: that guess is now in {{}}."
         store.rename_as_broken(path(question.name, src), note)
         return question
-    return replace(guess, question=question.question)
+    return replace(stored, question=question.question)
 
 
-def read_all(src: Path) -> list[Guess]:
-    """All stored guesses, sorted by name."""
+def read_all(src: Path) -> list[Question]:
+    """All stored questions, sorted by name."""
     names = sorted(path.stem for path in (src / KEPT / FOLDER).glob("*.json"))
-    return [guess for name in names if NAME.fullmatch(name) and (guess := read(name, src))]
+    return [known for name in names if NAME.fullmatch(name) and (known := read(name, src))]
 
 
-def write(guess: Guess, src: Path) -> None:
-    """Store a guess for `read`; if that fails, print a sentence."""
-    store.write(path(guess.name, src), asdict(guess), "This guess is not kept")
+def write(question: Question, src: Path) -> None:
+    """Store a question and its answers for `read`; if that fails, print a sentence."""
+    store.write(path(question.name, src), asdict(question), "This guess is not kept")

@@ -190,7 +190,7 @@ class CourseMagics(Magics):
 
     @cell_magic
     def writefile(self, line: str, cell: str) -> None:
-        """Write the cell to a file, whole or not at all; the folder is made if need be."""
+        """Write the cell to a file, atomically; the folder is created if it is missing."""
         _write(Path(line.strip().strip("\"'")), cell)
 
 

@@ -6,7 +6,6 @@ It is one self-contained HTML file, made to be printed.
 import hashlib
 from datetime import datetime
 from html import escape
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from course import hardware
@@ -63,18 +62,19 @@ def page(name: str, src: Path) -> str:
     passed = {exercise for exercise, stored in records.items() if stored.passed_at}
     whole = [lab.number for lab in lessons if lab.exercises and passed.issuperset(lab.exercises)]
     spent = sum(stored.seconds for stored in records.values())
+    version = installed.version(installed.PACKAGE) or "unknown"
     facts = {
         "Name": escape(name.strip()) or "_" * 30,
         "Exercises": f"{len(passed)} of {words.plural(len(names), 'exercise')} passed",
         "Labs": f"all exercises passed in {', '.join(whole)}" if whole else "",
         "Checks": f"ran for {words.long_duration(spent)} in all" if spent else "",
         "Machine": "<br>".join(map(escape, _machine())),
-        "Course": f"version {escape(_version())}, page made on {_day(datetime.now().isoformat())}",
+        "Course": f"version {escape(version)}, page made on {_day(datetime.now().isoformat())}",
     }
     rows = "".join(
         f"<tr><th scope=row>{head}</th><td>{text}</td></tr>" for head, text in facts.items() if text
     )
-    stored = {guess.name: guess for guess in guesses.read_all(src)}
+    stored = {question.name: question for question in guesses.read_all(src)}
     return (
         html_page.head("Multi-GPU training, done", STYLE)
         + f"<h1>Multi-GPU training: what was done</h1><table>{rows}</table>"
@@ -84,15 +84,15 @@ def page(name: str, src: Path) -> str:
 
 
 def _lab(
-    lab: Lesson, records: dict[str, Record], stored: dict[str, guesses.Guess], src: Path
+    lab: Lesson, records: dict[str, Record], stored: dict[str, guesses.Question], src: Path
 ) -> str:
     """The results of one lab as HTML; "" if there are none."""
     done = "".join(_exercise(records[name], src) for name in lab.exercises if name in records)
     questions = [stored[name] for name in lab.guesses if name in stored]
     answers = "".join(
-        f"<tr><th scope=row>{guess.question_html}</th><td>{_sentences(guess)}</td></tr>"
-        for guess in questions
-        if guess.value is not None or guess.guess is not None
+        f"<tr><th scope=row>{question.question_html}</th><td>{_sentences(question)}</td></tr>"
+        for question in questions
+        if question.value is not None or question.guess is not None
     )
     heads = "<thead><tr>{}</tr></thead>".format
     tables = [
@@ -107,10 +107,10 @@ def _lab(
     return f"<h2>{lab.number} · {escape(lab.title)}</h2>{''.join(tables)}" if tables else ""
 
 
-def _sentences(guess: guesses.Guess) -> str:
+def _sentences(question: guesses.Question) -> str:
     """A guess and its measurement, and below them the best measurement, as HTML."""
-    best = "" if guess.best is None else f"Best of all runs: {guess.shown(guess.best)}."
-    return "<br>".join(escape(line) for line in (guess.sentence(), best) if line)
+    best = "" if question.best is None else f"Best of all runs: {question.shown(question.best)}."
+    return "<br>".join(escape(line) for line in (question.sentence(), best) if line)
 
 
 def _exercise(record: Record, src: Path) -> str:
@@ -132,13 +132,6 @@ def _machine() -> list[str]:
     """The lines of the machine's card, except those about the labs."""
     lines = hardware.card().lines
     return [f"{topic}: {text}" for topic, text in lines.items() if topic != "Labs"]
-
-
-def _version() -> str:
-    try:
-        return version(installed.PACKAGE)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _day(when: str) -> str:

@@ -2,7 +2,7 @@
 
 ``src/kept/ring.json`` has the checks of `ring` that passed at the last `%check`, and the script as
 it was when all of them last passed. Each exercise has its own file, so two notebooks never write
-the same one. A file is written whole or not at all.
+the same one. A file is written atomically.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Read and write small JSON files in the folder ``kept`` next to the learner's scripts.
 
-A file is written whole or not at all. A file that cannot be read is renamed, so nothing is lost.
+A file is written atomically. A file that cannot be read is renamed, so nothing is lost.
 """
 
 import json

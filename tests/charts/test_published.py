@@ -40,7 +40,7 @@ def test_its_figures_rise_along_the_line_and_its_name_fits(line):
 
 
 @named(published.all_reduces())
-def test_a_slip_of_the_pen_would_stand_out_of_a_line_by_size(line):
+def test_a_typing_error_would_stand_out_in_a_line_by_size(line):
     """A buffer twice as large takes from as long to twice as long, give or take a quarter."""
     seconds = [(size, size / rate) for size, rate in line.figures]
     for (size, one), (larger, other) in pairwise(seconds):
@@ -48,7 +48,7 @@ def test_a_slip_of_the_pen_would_stand_out_of_a_line_by_size(line):
 
 
 @named([line for line in LINES if line.unit in ("sequences/s", "images/s")])
-def test_a_slip_of_the_pen_would_stand_out_of_a_line_by_gpus(line):
+def test_a_typing_error_would_stand_out_in_a_line_by_gpus(line):
     """From one figure to the next a GPU's share falls by less than 30 %, and rises by less than
     10 %; only Lambda's figures, which cannot be right, rise by up to 43 %.
     """
@@ -68,7 +68,7 @@ def test_there_are_enough_and_no_line_is_twice():
     assert len({(line.measured, line.name) for line in LINES}) == len(LINES)
 
 
-def test_what_is_not_there_is_refused_with_what_is():
+def test_an_unknown_name_is_refused_with_the_known_ones():
     with pytest.raises(CourseError, match=r"'broadcast': choose from .*all-reduce"):
         published.lines("broadcast")
 

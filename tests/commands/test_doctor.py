@@ -76,7 +76,7 @@ def test_here_the_doctor_ends_without_torch_in_its_process():
     assert any(line.startswith("ok      torch 2.") for line in lines)
 
 
-def test_without_what_the_doctor_itself_needs_it_says_so():
+def test_the_doctor_names_a_missing_package_that_it_needs_itself():
     code = "import sys; sys.modules['psutil'] = None; import course.commands.doctor"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1

@@ -38,7 +38,7 @@ def test_an_exercise_that_all_have_skipped_costs_them_its_point(tmp_path, judged
     assert "At most 1 point." in page(folder)
 
 
-def test_checks_are_all_asked_in_a_box_and_within_the_time_of_a_learner(tmp_path, judged):
+def test_all_checks_run_isolated_and_within_the_learners_time(tmp_path, judged):
     folder = hand_in(tmp_path, ada__ring="a = 1")
     run(folder, "--minutes", "2")
     assert judged["options"]["isolated"] and judged["options"]["thorough"]
@@ -58,7 +58,7 @@ def test_where_nothing_can_be_isolated_nothing_is_run(tmp_path, judged, monkeypa
     assert run(folder, "--trust") == 0
 
 
-def test_only_what_has_changed_is_asked_again(tmp_path, judged, monkeypatch):
+def test_only_changed_scripts_are_checked_again(tmp_path, judged, monkeypatch):
     folder = hand_in(tmp_path, ada__ring="a = 1", bob__ring="b = 1")
     run(folder)
     run(folder)
@@ -72,7 +72,7 @@ def test_only_what_has_changed_is_asked_again(tmp_path, judged, monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"report": 1, "judged": 2}', "\0"])
-def test_a_kept_verdict_that_cannot_be_read_is_asked_again(tmp_path, judged, text):
+def test_an_exercise_with_an_unreadable_stored_verdict_is_checked_again(tmp_path, judged, text):
     folder = hand_in(tmp_path, ada__ring="a = 1")
     run(folder)
     (tmp_path / "out" / "verdicts" / "ada" / "ring.json").write_text(text)
@@ -80,7 +80,7 @@ def test_a_kept_verdict_that_cannot_be_read_is_asked_again(tmp_path, judged, tex
     assert len(judged["requests"]) == 2
 
 
-def test_what_is_as_it_was_handed_out_needs_no_check(tmp_path, judged):
+def test_an_unchanged_handout_is_not_checked(tmp_path, judged):
     folder = hand_in(tmp_path, ada__ring=exercises()["ring"].script(solved=False))
     assert run(folder) == 0
     assert judged["requests"] == []
@@ -103,7 +103,7 @@ def fails(error: Exception) -> Callable[..., Report]:
 
 
 @pytest.mark.parametrize("verdict", [busy, fails(OSError("no disk")), fails(RuntimeError())])
-def test_what_is_not_judged_is_shown_asked_again_and_no_points_are_handed_on(
+def test_an_exercise_without_a_verdict_gets_no_points_and_is_checked_again(
     tmp_path, judged, verdict
 ):
     folder = hand_in(tmp_path, ada__ring="a = 1", bob__ring="b = 1")

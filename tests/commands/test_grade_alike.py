@@ -27,7 +27,7 @@ def test_comments_and_blank_space_do_not_make_another_program(tmp_path):
     ]
 
 
-def test_other_names_for_variables_are_seen_through(tmp_path):
+def test_renamed_variables_are_recognized(tmp_path):
     one = "def f(x):\n    total = x\n    for i in range(3):\n        total += i\n    return total\n"
     other = one.replace("total", "s").replace("i ", "k ").replace("+= i", "+= k").replace("x", "y")
     (group,) = groups(tmp_path, ada=one, bob=other)

@@ -14,15 +14,15 @@ from course.commands import grade
 from course.commands.grading import guesses_page
 from course.commands.grading.submissions import Submission, collect
 from course.exercises import exercises
-from course.notebook.guesses import FOLDER, Guess
+from course.notebook.guesses import FOLDER, Question
 
 QUESTION = "By what factor does the <time> grow?"
 AT, LATER = "2026-11-23T10:00:00", "2026-11-23T11:00:00"
 
 
-def growth(guess: object, value: object = 116.0, **more: object) -> Guess:
+def growth(guess: object, value: object = 116.0, **more: object) -> Question:
     fields = {"unit": "times", "guessed": AT, "measured": LATER} | more
-    return Guess("message_growth", QUESTION, guess=guess, value=value, **fields)
+    return Question("message_growth", QUESTION, guess=guess, value=value, **fields)
 
 
 def hand_in(folder: Path, learner: str, text: str) -> None:
@@ -74,7 +74,7 @@ def test_the_page_is_there_before_the_checks_and_only_of_the_labs_asked_for(
         assert ("the room guessed" in page(tmp_path / "class", "guesses.html")) == guessed
 
 
-def room(*answers: Guess) -> str:
+def room(*answers: Question) -> str:
     return guesses_page.page(
         [
             Submission(f"learner-{number}", Path("src"), guesses={guess.name: guess})

@@ -60,7 +60,7 @@ def test_what_is_pointed_out(line, phrase):
     ],
     ids=lambda line: line[:30],
 )
-def test_what_is_not(line):
+def test_ordinary_scripts_are_not_pointed_out(line):
     assert suspicions(IMPORTS + line + "\n") == []
 
 
@@ -78,12 +78,12 @@ def test_no_solution_is_suspicious():
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "tests" / "right_answers").glob("*.md")), ids=lambda path: path.stem
 )
-def test_no_other_right_answer_is(path):
+def test_no_other_right_answer_is_suspicious(path):
     for answer in mutants.read(path):
         script = answer.script(solutions.scripts(answer.lab)[f"{answer.exercise}.py"])
         assert suspicions(script) == [], answer
 
 
-def test_the_attacks_are():
+def test_attacks_are_suspicious():
     with open(ATTACKS) as file:
         assert len(suspicions(file.read())) > 3

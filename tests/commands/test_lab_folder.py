@@ -87,7 +87,7 @@ def solved(folder: Path) -> Path:
     return folder / "solutions"
 
 
-def test_in_a_clone_what_git_has_unchanged_is_as_brought(tmp_path, monkeypatch, someone):
+def test_in_a_clone_solutions_that_git_finds_unchanged_are_listed(tmp_path, monkeypatch, someone):
     monkeypatch.setattr(lab_folder, "ROOT", tmp_path)
     folder = solved(tmp_path)
     assert lab_folder.unchanged_solutions(tmp_path) == []  # it cannot be known
@@ -100,7 +100,7 @@ def test_in_a_clone_what_git_has_unchanged_is_as_brought(tmp_path, monkeypatch, 
     assert lab_folder.unchanged_solutions(tmp_path) == [folder / "same.ipynb"]
 
 
-def test_of_a_wheel_what_is_as_in_the_wheel_is_as_brought(tmp_path, monkeypatch):
+def test_of_a_wheel_solutions_that_equal_the_wheels_are_listed(tmp_path, monkeypatch):
     wheel = solved(tmp_path / "wheel")
     files = {f"solutions/{path.name}": path for path in wheel.iterdir()}
     monkeypatch.setattr(installed, "shared_files", lambda: {"labs/start.ipynb": wheel} | files)

@@ -31,7 +31,7 @@ BEFORE = notebook(["a", "b"], {"a": PICTURE, "b": {}, "layout": {}, "unused": {}
 
 
 @pytest.mark.parametrize("states", [None, {}])
-def test_the_next_day_nothing_is_lost_but_what_nobody_shows(tmp_path, states):
+def test_the_next_day_only_widgets_that_no_cell_shows_are_gone(tmp_path, states):
     assert saved(tmp_path, BEFORE, notebook(["a"], states)) == {"a": PICTURE, "layout": {}}
 
 

@@ -51,7 +51,7 @@ def test_what_the_new_version_does_not_touch_stays_as_it_is(origin, clone, capsy
     assert "notebooks" not in capsys.readouterr().out
 
 
-def test_a_notebook_that_is_no_notebook_any_more_is_kept(origin, clone, capsys):
+def test_a_broken_notebook_is_kept(origin, clone, capsys):
     (clone / LAB).write_text("<<<<<<< mine\n")
     release(origin)
     update.main([])
@@ -60,7 +60,7 @@ def test_a_notebook_that_is_no_notebook_any_more_is_kept(origin, clone, capsys):
     assert f"{LAB}: nothing of yours could be put into the new version" in capsys.readouterr().out
 
 
-def test_a_notebook_that_the_new_version_has_no_more_is_kept(origin, clone, capsys):
+def test_a_notebook_that_the_new_version_lacks_is_kept(origin, clone, capsys):
     mine = edit(clone, solve)
     git(origin, "rm", "--quiet", LAB)
     git(origin, "commit", "--message", "Without it")

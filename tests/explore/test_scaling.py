@@ -73,7 +73,7 @@ def test_a_fitted_workload_gives_back_the_times_it_was_made_of():
 
 
 @pytest.mark.parametrize("wrong", [{"gpus": 0}, {"batch": 0}, {"hidden": 1.5}])
-def test_what_cannot_be_is_refused_in_one_sentence(wrong):
+def test_impossible_values_are_refused_in_one_sentence(wrong):
     values = {"gpus": 2, "batch": 8, "hidden": 0.5} | wrong
     with pytest.raises(CourseError, match=r"^A step needs at least one GPU, .*\.$"):
         step(WORK, FLEET, **values)

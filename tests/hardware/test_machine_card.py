@@ -9,7 +9,7 @@ from course.drawing import palette
 from course.hardware.machine_card import Card
 
 
-def test_hidden_gpus_are_said_so():
+def test_the_card_says_that_gpus_are_hidden():
     assert repr(Card(machine(FakeNvml("A", "A"), visible=""))).endswith(
         "(CUDA_VISIBLE_DEVICES hides the GPUs)."
     )

@@ -8,6 +8,7 @@ from support.cells import RunCell, refused
 
 from course.notebook import claims, guess_form, guesses
 from course.notebook.guess_form import GuessForm
+from course.notebook.guesses import Question
 
 ASK = "%%guess growth times\nBy what factor\ndoes the time grow?"
 IT_WAS = "from course.notebook import it_was\nit_was('growth', 900.4)"
@@ -153,10 +154,10 @@ def test_an_answer_of_another_kind_or_of_no_question(cell: RunCell, labs: Path) 
 
 
 def test_the_line_after_a_run_brings_its_question(labs: Path) -> None:
-    guess = guesses.Guess("a", "Does `f` <fall> in *this*?", "", ("yes", "no"), "yes", value="no")
-    shown = guess_form.GuessAndValue(guess)._repr_html_()
+    asked = Question("a", "Does `f` <fall> in *this*?", "", ("yes", "no"), "yes", value="no")
+    shown = guess_form.GuessAndValue(asked)._repr_html_()
     assert "Does <code>f</code> &lt;fall&gt; in <em>this</em>?</div>You guessed “yes”" in shown
-    unasked = guess_form.GuessAndValue(guesses.Guess("a", "", value=3.0))
+    unasked = guess_form.GuessAndValue(Question("a", "", value=3.0))
     assert "<div style" not in unasked._repr_html_()[4:]
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from course.core import CourseError
 from course.notebook import guesses
-from course.notebook.guesses import Guess
+from course.notebook.guesses import Question
 
-GROWTH = Guess("growth", "By what factor does the time grow?", "times")
-TIME = Guess("barrier", "How long does a barrier take?", "ms")
-A100 = Guess("a100", "Does it rise?", choices=("falls", "stays", "rises"))
-WHY = Guess("why", "Why?")
+GROWTH = Question("growth", "By what factor does the time grow?", "times")
+TIME = Question("barrier", "How long does a barrier take?", "ms")
+A100 = Question("a100", "Does it rise?", choices=("falls", "stays", "rises"))
+WHY = Question("why", "Why?")
 
 
 @pytest.mark.parametrize(

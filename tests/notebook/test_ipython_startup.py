@@ -69,12 +69,12 @@ def test_the_first_cell_of_a_lab_prints_nothing_and_no_name_is_left_behind(run):
     assert run("%solution ring").startswith("The solution of `ring` ends")
 
 
-def test_it_is_so_for_every_line_magic_of_the_course():
+def test_the_startup_file_lists_every_line_magic_of_the_course():
     names = re.search(r"_NAMES = (\(.*?\))", lab.STARTUP.read_text(), re.DOTALL)[1]
     assert set(ast.literal_eval(names)) == CourseMagics.magics["line"].keys() - IPYTHONS_OWN
 
 
-def test_an_ordinary_python_of_a_terminal_is_as_ever():
+def test_python_in_a_terminal_is_unchanged():
     done = subprocess.run(
         [sys.executable, "-i"],
         input="print(sorted(name for name in dir() if not name.startswith('__')))",

@@ -9,7 +9,7 @@ from course.__main__ import main
 from course.core import ROOT, CourseError
 from course.lessons import labs
 from course.notebook import guesses, page, progress
-from course.notebook.guesses import Guess
+from course.notebook.guesses import Question
 
 AT, LATER = "2026-11-22T15:20:00", "2026-11-22T15:30:00"
 SCRIPT = "answer = 42\n"
@@ -21,11 +21,11 @@ def src(tmp_path: Path) -> Path:
     progress.write(progress.Record("ring", AT, ["a", "b"], 2, AT, SCRIPT, 75.4), tmp_path)
     progress.write(progress.Record("ddp", AT, ["a"], 6, seconds=20), tmp_path)
     (tmp_path / "ring.py").write_text(SCRIPT)
-    growth = Guess("message_growth", "By what <factor>?", "times", (), 1000.0, AT, 116.0, LATER)
+    growth = Question("message_growth", "By what <factor>?", "times", (), 1000.0, AT, 116.0, LATER)
     guesses.write(growth, tmp_path)
-    ring = Guess("ring_share", "Your ring?", "times", (), 0.5, AT, 0.9, LATER, best=0.97)
+    ring = Question("ring_share", "Your ring?", "times", (), 0.5, AT, 0.9, LATER, best=0.97)
     guesses.write(ring, tmp_path)
-    guesses.write(Guess("h200", "How fast?", "times", guessed=AT), tmp_path)
+    guesses.write(Question("h200", "How fast?", "times", guessed=AT), tmp_path)
     return tmp_path
 
 

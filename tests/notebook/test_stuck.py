@@ -129,9 +129,7 @@ def test_reset_without_a_name_is_ipythons(cell: RunCell, shell) -> None:
 
 
 @pytest.mark.parametrize("magic", ["hint", "solution", "reset", "changes", "check"])
-def test_a_name_that_is_none_is_answered_with_the_one_that_was_meant(
-    cell: RunCell, magic: str
-) -> None:
+def test_an_unknown_name_is_answered_with_a_similar_one(cell: RunCell, magic: str) -> None:
     sentence = refused(cell(f"%{magic} strat_here"))
     assert sentence == "There is no exercise strat_here. Did you mean start_here?"
 
@@ -149,5 +147,5 @@ def test_a_name_that_is_none_is_answered_with_the_one_that_was_meant(
         ("%changes ring", "ring has not passed here yet, so there is nothing to compare with."),
     ],
 )
-def test_what_makes_no_sense_is_one_sentence(cell: RunCell, line: str, sentence: str) -> None:
+def test_invalid_arguments_raise_one_sentence(cell: RunCell, line: str, sentence: str) -> None:
     assert refused(cell(line)).startswith(sentence)

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pynvml
 
+from course.core.installed import PACKAGE
 from course.core.words import GIB
 from course.hardware import gpus
 from course.hardware.doctor import CHECKS
 from course.hardware.doctor.facts import LOGS, SCRIPTS, Facts, Torch
-from course.hardware.doctor.findings import OK, Finding
-from course.hardware.doctor.requirements import COURSE, PACKAGES
+from course.hardware.doctor.requirements import PACKAGES
+from course.hardware.doctor.results import OK, CheckResult
 from course.hardware.machine import Machine
 from support.fake_nvml import FakeNvml
 
@@ -50,7 +51,7 @@ def put(root: Path, path: str, text: str) -> None:
 
 def installed(**versions) -> dict:
     """The versions of all packages: new enough, except those given in `versions`."""
-    return dict.fromkeys(PACKAGES, "99.0") | {COURSE: "0.1.0"} | versions
+    return dict.fromkeys(PACKAGES, "99.0") | {PACKAGE: "0.1.0"} | versions
 
 
 def facts(here=None, **others) -> Facts:
@@ -83,19 +84,19 @@ def case_names(cases) -> list[str]:
 
 def assert_finds(check: Callable, facts: Facts, level: str, words: str) -> None:
     """Assert that only this check finds a fault: of this level, one sentence with these words."""
-    finding = check(facts)
-    assert finding.level == level and words in finding.text
-    assert finding.text.endswith(".") and "\n" not in finding.text
+    result = check(facts)
+    assert result.level == level and words in result.text
+    assert result.text.endswith(".") and "\n" not in result.text
     others = [other(facts) for other in CHECKS if other is not check]
     assert [other.text for other in others if other and other.level != OK] == []
 
 
-def assert_passes(finding: Finding | None, words: str | None) -> None:
-    """Assert that a finding says that all is well; if `words` is None, that there is none."""
+def assert_passes(result: CheckResult | None, words: str | None) -> None:
+    """Assert that a result says that all is well; if `words` is None, that there is none."""
     if words is None:
-        assert finding is None
+        assert result is None
     else:
-        assert finding.level == OK and words in finding.text
+        assert result.level == OK and words in result.text
 
 
 class Notes(list):

@@ -34,7 +34,7 @@ def page(submissions: Sequence[Submission], numbers: Sequence[str] = ()) -> str:
     return f"{html_parts.head('What the room expected, and what it measured')}{body}</body></html>"
 
 
-def _question(answers: Sequence[guesses.Guess]) -> str:
+def _question(answers: Sequence[guesses.Question]) -> str:
     """One question with its answers, as HTML; "" if nobody guessed.
 
     Only answers of the most frequent unit and choices count: the others answer an older question.

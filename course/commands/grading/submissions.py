@@ -44,7 +44,7 @@ class Submission:
     time: float = 0.0
     late: bool = False
     person: Person | None = None
-    guesses: Mapping[str, guess_files.Guess] = field(default_factory=dict)
+    guesses: Mapping[str, guess_files.Question] = field(default_factory=dict)
 
     @property
     def exercises(self) -> list[str]:
@@ -156,13 +156,13 @@ def _collect_one(
     return submission
 
 
-def _guesses(contents: Contents) -> dict[str, guess_files.Guess]:
+def _guesses(contents: Contents) -> dict[str, guess_files.Question]:
     """The guesses by question; of two files on one question, the first with a guess counts."""
-    read: dict[str, guess_files.Guess] = {}
+    read: dict[str, guess_files.Question] = {}
     for path in sorted(filter(GUESS.search, contents.files)):
-        guess = guess_files.parse(contents.files[path].decode("utf-8", "replace"))
-        if guess and (guess.name not in read or read[guess.name].guess is None):
-            read[guess.name] = guess
+        question = guess_files.parse(contents.files[path].decode("utf-8", "replace"))
+        if question and (question.name not in read or read[question.name].guess is None):
+            read[question.name] = question
     return read
 
 

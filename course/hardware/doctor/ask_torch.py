@@ -4,9 +4,11 @@ It prints a line of JSON whenever it knows more, so that the last line is true e
 """
 
 import json
+from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.cuda import nccl
 
 SIDE = 64  # of the square matrices that each GPU multiplies
 
@@ -31,18 +33,18 @@ def main() -> None:
     for gpu in range(says["gpus"]):
         faults[gpu] = "it does not answer"
         tell(says)
-        faults[gpu] = fault(gpu)
-        if faults[gpu] is None:
-            del faults[gpu]
+        del faults[gpu]
+        if problem := fault(gpu):
+            faults[gpu] = problem
     tell(says)
 
 
-def backends() -> dict:
+def backends() -> dict[str, Any]:
     """The backends for messages between ranks: whether there is Gloo, and the version of NCCL."""
     if not dist.is_available():
         return {}
-    nccl = torch.cuda.nccl.version() if dist.is_nccl_available() else ()
-    return {"gloo": dist.is_gloo_available(), "nccl": ".".join(map(str, nccl)) or None}
+    version = nccl.version() if dist.is_nccl_available() else ()
+    return {"gloo": dist.is_gloo_available(), "nccl": ".".join(map(str, version)) or None}
 
 
 def fault(gpu: int) -> str | None:
@@ -60,7 +62,7 @@ def reason(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def tell(says: dict) -> None:
+def tell(says: dict[str, Any]) -> None:
     """Print what is known so far."""
     print(json.dumps(says), flush=True)
 

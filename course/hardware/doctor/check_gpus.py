@@ -3,8 +3,8 @@
 from course.core import words
 from course.hardware import gpus
 from course.hardware.doctor.facts import Facts
-from course.hardware.doctor.findings import BROKEN, NOTE, Finding, broken, note, ok
 from course.hardware.doctor.requirements import PACKAGES
+from course.hardware.doctor.results import BROKEN, NOTE, CheckResult, broken, note, ok
 from course.hardware.machine import Machine
 
 TF32 = "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"  # set in some of NVIDIA's containers
@@ -19,7 +19,7 @@ CUDA_FIXES = {  # what stands in torch's error -> what to do; the last fits ever
 }
 
 
-def driver(facts: Facts) -> Finding:
+def driver(facts: Facts) -> CheckResult:
     """Check that the NVIDIA driver runs torch's CUDA."""
     machine, nvidia = facts.machine, facts.machine.nvidia
     if machine.rocm:
@@ -38,13 +38,13 @@ def driver(facts: Facts) -> Finding:
     runs = f"NVIDIA driver {nvidia.driver} runs {nvidia.driver_cuda_text}"
     if machine.driver_too_old:
         fix = "update the driver to 580 or later"
-        if nvidia.driver_cuda >= (12, 0):
+        if nvidia.driver_cuda and nvidia.driver_cuda >= (12, 0):
             fix += f", or {_install_torch(machine)}"
         return _idle(machine, f"{runs} and torch is built for CUDA {machine.torch_cuda}: {fix}.")
     return ok(runs)
 
 
-def visible(facts: Facts) -> Finding | None:
+def visible(facts: Facts) -> CheckResult | None:
     """Check that CUDA_VISIBLE_DEVICES means what it says."""
     nvidia, value = facts.machine.nvidia, facts.environ.get(gpus.VARIABLE)
     if nvidia.hidden:
@@ -54,13 +54,13 @@ def visible(facts: Facts) -> Finding | None:
     return ok(f"{gpus.VARIABLE}={value} shows {len(nvidia.gpus)} of {nvidia.installed} GPUs")
 
 
-def divided(facts: Facts) -> Finding | None:
+def divided(facts: Facts) -> CheckResult | None:
     """Check for GPUs that MIG divides and the labs cannot use."""
     nvidia = facts.machine.nvidia
     return _idle(facts.machine, nvidia.divided) if nvidia.divided else None
 
 
-def alike(facts: Facts) -> Finding | None:
+def alike(facts: Facts) -> CheckResult | None:
     """Check that the GPUs are of one kind, and tell how they are connected."""
     machine = facts.machine
     names = sorted({gpu.name for gpu in machine.gpus})
@@ -75,7 +75,7 @@ def alike(facts: Facts) -> Finding | None:
     return ok(f"{len(machine.gpus)} × {names[0]}{links}")
 
 
-def shared(facts: Facts) -> Finding | None:
+def shared(facts: Facts) -> CheckResult | None:
     """Check that several GPUs each let several processes in."""
     exclusive = [gpu.index for gpu in facts.machine.gpus if gpu.exclusive]
     if not exclusive or len(facts.machine.gpus) < 2:
@@ -85,7 +85,7 @@ def shared(facts: Facts) -> Finding | None:
     return note(f"{lead}, so {races}: an administrator's `nvidia-smi -c DEFAULT` lets more in.")
 
 
-def precision(facts: Facts) -> Finding | None:
+def precision(facts: Facts) -> CheckResult | None:
     """Check that no setting of an image rounds float32 products to TF32."""
     if not facts.machine.gpus or facts.environ.get(TF32) != "1":
         return None
@@ -95,23 +95,23 @@ def precision(facts: Facts) -> Finding | None:
     )
 
 
-def room(facts: Facts) -> Finding | None:
+def room(facts: Facts) -> CheckResult | None:
     """Check the free memory of each GPU."""
-    measured = [gpu for gpu in facts.machine.gpus if gpu.free is not None]
-    if not measured:
+    free = [gpu.free for gpu in facts.machine.gpus if gpu.free is not None]
+    if not free:
         return None
     full = [
         f"GPU {gpu.index} ({words.gib(gpu.free)} of {words.gib(gpu.memory)})"
-        for gpu in measured
-        if gpu.free < 4 * words.GIB
+        for gpu in facts.machine.gpus
+        if gpu.memory is not None and gpu.free is not None and gpu.free < 4 * words.GIB
     ]
     if full:
         choose = f"`nvidia-smi` shows whose programs fill it, {gpus.VARIABLE} chooses other GPUs"
         return note(f"Little memory is free on {', '.join(full)}: {choose}.")
-    return ok(f"at least {words.gib(min(gpu.free for gpu in measured))} free on each GPU")
+    return ok(f"at least {words.gib(min(free))} free on each GPU")
 
 
-def cuda(facts: Facts) -> Finding | None:
+def cuda(facts: Facts) -> CheckResult | None:
     """Check that torch computes on every GPU that the driver shows."""
     machine, torch = facts.machine, facts.torch
     if not machine.usable_gpus or torch.import_error:
@@ -126,7 +126,7 @@ def cuda(facts: Facts) -> Finding | None:
     )
 
 
-def backend(facts: Facts) -> Finding | None:
+def backend(facts: Facts) -> CheckResult | None:
     """Check the libraries that carry the ranks' messages."""
     torch, missing = facts.torch, None
     if torch.import_error:
@@ -144,9 +144,9 @@ def backend(facts: Facts) -> Finding | None:
 GPUS = (driver, visible, divided, alike, shared, precision, room, cuda, backend)
 
 
-def _idle(machine: Machine, text: str) -> Finding:
+def _idle(machine: Machine, text: str) -> CheckResult:
     """Why torch cannot use the GPUs; this breaks the labs only if they would use several."""
-    return Finding(BROKEN if machine.nvidia.installed > 1 else NOTE, text)
+    return CheckResult(BROKEN if machine.nvidia.installed > 1 else NOTE, text)
 
 
 def _cannot_compute(facts: Facts) -> str:

@@ -1,14 +1,13 @@
 """The checks of the doctor on cores, memory, disk, network and isolation."""
 
 from pathlib import Path
-from urllib.request import proxy_bypass_environment
 
 from course.core import words
 from course.hardware.doctor.facts import LOGS, SCRIPTS, Facts
-from course.hardware.doctor.findings import BROKEN, NOTE, Finding, broken, note, ok
+from course.hardware.doctor.results import BROKEN, NOTE, CheckResult, broken, note, ok
 
 
-def cores(facts: Facts) -> Finding:
+def cores(facts: Facts) -> CheckResult:
     """Check that there is a core for each rank."""
     has, ranks = words.plural(facts.machine.cores, "core"), facts.machine.ranks
     if facts.machine.cores < ranks:
@@ -16,7 +15,7 @@ def cores(facts: Facts) -> Finding:
     return ok(f"{has} for {ranks} ranks")
 
 
-def idle(facts: Facts) -> Finding | None:
+def idle(facts: Facts) -> CheckResult | None:
     """Check that no other program keeps the cores busy."""
     if facts.load is None:
         return None
@@ -27,16 +26,16 @@ def idle(facts: Facts) -> Finding | None:
     return ok(f"{has}, of which other programs use {facts.load:.1f}")
 
 
-def memory(facts: Facts) -> Finding:
+def memory(facts: Facts) -> CheckResult:
     """Check the free memory: torch and transformers take about a GiB in each."""
     free, ranks = facts.machine.memory_free, facts.machine.ranks
     if free < ranks * words.GIB:
         lead = f"{words.gib(free)} of memory is free; {ranks} ranks want {ranks} GiB"
-        return Finding(NOTE if free >= words.GIB else BROKEN, f"{lead}: close other programs.")
+        return CheckResult(NOTE if free >= words.GIB else BROKEN, f"{lead}: close other programs.")
     return ok(f"{words.gib(free)} of memory free")
 
 
-def shared_memory(facts: Facts) -> Finding | None:
+def shared_memory(facts: Facts) -> CheckResult | None:
     """Check /dev/shm, where NCCL and DataLoader workers pass data; Docker gives it 64 MiB."""
     if facts.shm is None:
         return None
@@ -48,7 +47,7 @@ def shared_memory(facts: Facts) -> Finding | None:
     return ok(f"/dev/shm has {free} free")
 
 
-def open_files(facts: Facts) -> Finding:
+def open_files(facts: Facts) -> CheckResult:
     """Check how many files and sockets a process may open."""
     limit = facts.open_files
     if limit is None:
@@ -59,7 +58,7 @@ def open_files(facts: Facts) -> Finding:
     return ok(f"a process may open {limit} files")
 
 
-def loopback(facts: Facts) -> Finding:
+def loopback(facts: Facts) -> CheckResult:
     """Check that this machine can reach itself on a port."""
     if facts.loopback_error:
         lead = f"The ranks cannot meet on a port of localhost ({facts.loopback_error})"
@@ -68,7 +67,7 @@ def loopback(facts: Facts) -> Finding:
     return ok("ranks can meet on a port of localhost")
 
 
-def host_name(facts: Facts) -> Finding:
+def host_name(facts: Facts) -> CheckResult:
     """Check that the host name leads back to this machine."""
     if facts.host_error:
         lead = f"The host name {facts.host} {facts.host_error}: the labs use loopback instead"
@@ -76,39 +75,38 @@ def host_name(facts: Facts) -> Finding:
     return ok(f"the host name {facts.host} leads here")
 
 
-def proxy(facts: Facts) -> Finding:
+def proxy(facts: Facts) -> CheckResult:
     """Check for a proxy that would catch what is sent to this machine itself."""
     settings = {name.lower(): value for name, value in facts.environ.items() if value}
     proxies = [name for name in ("http_proxy", "https_proxy", "all_proxy") if name in settings]
-    bypass = {"no": settings.get("no_proxy", "")}
-    here = ("localhost", "127.0.0.1")
-    if proxies and not all(proxy_bypass_environment(host, bypass) for host in here):
+    exempt = {name.strip().lstrip(".").lower() for name in settings.get("no_proxy", "").split(",")}
+    if proxies and exempt != {"*"} and not {"localhost", "127.0.0.1"} <= exempt:
         lead = f"A proxy ({', '.join(proxies)}) can catch traffic to this machine itself"
         return note(f"{lead}: `export no_proxy=localhost,127.0.0.1` before starting JupyterLab.")
     return ok("no proxy in the way of localhost")
 
 
-def scripts(facts: Facts) -> Finding:
+def scripts(facts: Facts) -> CheckResult:
     """Check that the notebooks' scripts can be written."""
     return _writable(SCRIPTS, facts, BROKEN, "copy the course to a folder that is yours")
 
 
-def logs(facts: Facts) -> Finding:
+def logs(facts: Facts) -> CheckResult:
     """Check that the logs of runs can be written."""
     return _writable(LOGS, facts, NOTE, "until it can, logs go to a temporary folder")
 
 
-def disk(facts: Facts) -> Finding:
+def disk(facts: Facts) -> CheckResult:
     """Check the room on the disk for scripts, logs, checkpoints and traces."""
     free = facts.disk_free
     if free < 2 * words.GIB:
         lead = f"Only {words.gib(free)} is free on the disk of {SCRIPTS.parent}"
         fix = "delete files until 2 GiB are, for checkpoints and traces"
-        return Finding(NOTE if free >= words.GIB / 4 else BROKEN, f"{lead}: {fix}.")
+        return CheckResult(NOTE if free >= words.GIB / 4 else BROKEN, f"{lead}: {fix}.")
     return ok(f"{words.gib(free)} free on the disk")
 
 
-def isolation(facts: Facts) -> Finding:
+def isolation(facts: Facts) -> CheckResult:
     """Check whether untrusted code can be isolated; all is well if not, as no lab needs it."""
     if facts.isolation_error:
         return ok(f"Checks cannot isolate the code of others here: {facts.isolation_error}.")
@@ -131,8 +129,8 @@ MACHINE = (
 )
 
 
-def _writable(folder: Path, facts: Facts, level: str, fix: str) -> Finding:
+def _writable(folder: Path, facts: Facts, level: str, fix: str) -> CheckResult:
     error = facts.folders[folder]
     if error:
-        return Finding(level, f"{folder} cannot be written ({error}): {fix}.")
+        return CheckResult(level, f"{folder} cannot be written ({error}): {fix}.")
     return ok(f"{folder} can be written")

@@ -2,15 +2,15 @@
 
 import re
 
-from course.core import ROOT
+from course.core import ROOT, installed
 from course.hardware.doctor.facts import Facts
-from course.hardware.doctor.findings import Finding, broken, note, ok
-from course.hardware.doctor.requirements import COURSE, PACKAGES, PYTHON, UNTRIED_TORCH
+from course.hardware.doctor.requirements import PACKAGES, PYTHON, UNTRIED_TORCH
+from course.hardware.doctor.results import CheckResult, broken, note, ok
 
 SHOWN = ("transformers", "datasets", "accelerate", "jupyterlab", "ipywidgets", "nbval")
 
 
-def system(facts: Facts) -> Finding:
+def system(facts: Facts) -> CheckResult:
     """Check for Linux."""
     if facts.system == "Windows":
         fix = "on Windows, `wsl --install` gives one; open the course in there"
@@ -21,7 +21,7 @@ def system(facts: Facts) -> Finding:
     return ok("Linux")
 
 
-def python(facts: Facts) -> Finding:
+def python(facts: Facts) -> CheckResult:
     """Check that Python is new enough."""
     has, wants = ".".join(map(str, facts.python)), ".".join(map(str, PYTHON))
     if facts.python < PYTHON:
@@ -30,21 +30,21 @@ def python(facts: Facts) -> Finding:
     return ok(f"Python {has}")
 
 
-def packages(facts: Facts) -> Finding:
+def packages(facts: Facts) -> CheckResult:
     """Check the packages that the course needs, and the course itself."""
-    installed = facts.packages
+    versions = facts.packages
     wrong = [
-        f"{name}>={least}" if least != "0" else name
+        f"{name}>={least}"
         for name, least in PACKAGES.items()
-        if name != "torch" and _too_old(installed[name], least)
+        if name != "torch" and _too_old(versions[name], least)
     ]
-    if wrong or installed[COURSE] is None:
-        lead = f"Missing or too old: {' '.join(wrong) or COURSE}"
+    if wrong or versions[installed.PACKAGE] is None:
+        lead = f"Missing or too old: {' '.join(wrong) or installed.PACKAGE}"
         return broken(f'{lead}; `python -m pip install -e "{ROOT}"` installs what is needed.')
-    return ok(", ".join(f"{name} {installed[name]}" for name in SHOWN))
+    return ok(", ".join(f"{name} {versions[name]}" for name in SHOWN))
 
 
-def torch(facts: Facts) -> Finding:
+def torch(facts: Facts) -> CheckResult:
     """Check that torch is new enough, can be imported, and was tried with the course."""
     has, wants, failure = facts.machine.torch_version, PACKAGES["torch"], facts.torch.import_error
     if _too_old(has, wants):
@@ -73,4 +73,4 @@ def _too_old(version: str | None, least: str) -> bool:
 
 def _numbers(version: str) -> tuple[int, ...]:
     """The leading numbers of a version, for comparing: '2.13.0+cpu' is (2, 13, 0)."""
-    return tuple(map(int, re.match(r"\d+(?:\.\d+)*", version)[0].split(".")))
+    return tuple(map(int, re.findall(r"\d+", re.split(r"[^\d.]", version)[0])))

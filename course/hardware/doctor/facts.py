@@ -4,7 +4,6 @@ A process of its own imports torch, so that the caller stays free of torch and o
 that hangs or crashes does no harm. The rest is read meanwhile.
 """
 
-import importlib.metadata
 import json
 import os
 import platform
@@ -19,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from course.core import ROOT, RUNS
+from course.core import ROOT, RUNS, installed
 from course.hardware import isolation
-from course.hardware.doctor.requirements import COURSE, PACKAGES
+from course.hardware.doctor.requirements import PACKAGES
 from course.hardware.machine import Machine
 
 TORCH_LIMIT_S = 90  # to import torch, from a slow network disk at worst, and try each GPU
@@ -81,7 +80,7 @@ def examine() -> Facts:
             "load": load(),
             "system": platform.system(),
             "python": sys.version_info[:2],
-            "packages": {name: version(name) for name in (*PACKAGES, COURSE)},
+            "packages": {name: installed.version(name) for name in (*PACKAGES, installed.PACKAGE)},
             "shm": space(Path("/dev/shm")),
             "open_files": open_files(),
             "loopback_error": loopback_error(),
@@ -116,14 +115,6 @@ def torch_says(process: subprocess.Popen[str]) -> Torch:
         return Torch(import_error=f"it took more than {TORCH_LIMIT_S} s", late=True)
     last = err.strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
     return Torch(import_error=last[0])
-
-
-def version(package: str) -> str | None:
-    """The installed version of a package, None if it is not installed."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def load() -> float | None:

@@ -1,11 +1,11 @@
 """The packages that the course needs, as in pyproject.toml.
 
-The bounds are repeated here because the doctor must work even if the package's own metadata is
-missing. A test compares the two.
+The bounds are repeated here because the doctor also works where the course is not installed, on a
+Python too old to read TOML, and after `git pull`, when the installed metadata is old. A test
+compares the two.
 """
 
 PYTHON = (3, 11)
-COURSE = "multi-gpu-course"
 PACKAGES = {
     "torch": "2.11",
     "numpy": "2",

@@ -19,7 +19,7 @@ from support.machines import (
 from course.core.words import GIB
 from course.hardware.doctor import check_gpus as gpus
 from course.hardware.doctor.facts import Torch
-from course.hardware.doctor.findings import BROKEN, NOTE
+from course.hardware.doctor.results import BROKEN, NOTE
 from course.hardware.gpus import VARIABLE, Gpus
 
 EIGHT = eight_gpus()

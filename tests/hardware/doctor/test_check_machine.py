@@ -6,7 +6,7 @@ from support.machines import assert_finds, assert_passes, case_names, facts, mac
 from course.core.words import GIB
 from course.hardware.doctor import check_machine as checks
 from course.hardware.doctor.facts import LOGS, SCRIPTS
-from course.hardware.doctor.findings import BROKEN, NOTE, OK
+from course.hardware.doctor.results import BROKEN, NOTE, OK
 
 SICK = [  # check, facts, level, what the sentence says
     (checks.cores, facts(machine(cores=1)), NOTE, "2 ranks share 1 core:"),
@@ -104,7 +104,7 @@ WELL = [  # check, facts, what the sentence says; None: nothing to look at
     (checks.proxy, facts(environ={"http_proxy": ""}), "no proxy in the way of localhost"),
     (
         checks.proxy,
-        facts(environ={"HTTP_PROXY": "http://p", "no_proxy": "localhost,127.0.0.1"}),
+        facts(environ={"HTTP_PROXY": "http://p", "no_proxy": ".Localhost, 127.0.0.1"}),
         "no proxy in the way",
     ),
     (

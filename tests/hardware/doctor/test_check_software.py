@@ -11,10 +11,10 @@ from support.machines import (
     machine,
 )
 
+from course.core.installed import PACKAGE
 from course.hardware.doctor import check_software as software
 from course.hardware.doctor.facts import Torch
-from course.hardware.doctor.findings import BROKEN, NOTE
-from course.hardware.doctor.requirements import COURSE
+from course.hardware.doctor.results import BROKEN, NOTE
 
 SICK = [  # check, facts, level, what the sentence says
     (software.system, facts(system="Darwin"), NOTE, "warm ranks need Linux"),
@@ -39,7 +39,7 @@ SICK = [  # check, facts, level, what the sentence says
     ),
     (
         software.packages,
-        facts(packages=installed() | {COURSE: None}),
+        facts(packages=installed() | {PACKAGE: None}),
         BROKEN,
         "Missing or too old: multi-gpu-course;",
     ),

@@ -34,7 +34,7 @@ def test_torch_is_asked_in_a_process_and_its_failure_told():
 
 
 FAKE_TORCH = """
-import os, time
+import os, sys, time
 class Tensor:
     def __init__(self, gpu): self.gpu = gpu
     def __matmul__(self, other): return self
@@ -51,6 +51,7 @@ class cuda:
         {starting}
     class nccl:
         def version(): return (2, 27, 5)
+sys.modules['torch.cuda'] = cuda
 """
 
 
@@ -133,10 +134,6 @@ def test_a_torch_that_never_answers_is_given_up(monkeypatch):
 
 
 def test_facts_read_here(tmp_path, monkeypatch):
-    assert (
-        facts.version("no-such-package-at-all") is None
-        and facts.version("pytest") == pytest.__version__
-    )
     assert facts.space(tmp_path / "none") is None
     total, free = facts.space(tmp_path)
     assert 0 < free < total

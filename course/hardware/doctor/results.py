@@ -1,4 +1,4 @@
-"""The finding of one of the doctor's checks: a level, and one sentence with the fix.
+"""The result of one of the doctor's checks: a level, and one sentence with the fix.
 
 There are three levels: *ok*; *note*, if the labs run but something is worth knowing; *broken*, if
 they cannot run, or if two or more GPUs that they should use stand idle.
@@ -10,23 +10,23 @@ OK, NOTE, BROKEN = "ok", "note", "broken"
 
 
 @dataclass(frozen=True)
-class Finding:
-    """The finding of a check: its level and one sentence, with the fix if one is needed."""
+class CheckResult:
+    """The result of a check: its level and one sentence, with the fix if one is needed."""
 
     level: str
     text: str
 
 
-def ok(text: str) -> Finding:
+def ok(text: str) -> CheckResult:
     """Report that all is well."""
-    return Finding(OK, text)
+    return CheckResult(OK, text)
 
 
-def note(text: str) -> Finding:
+def note(text: str) -> CheckResult:
     """Report something worth knowing, although the labs run."""
-    return Finding(NOTE, text)
+    return CheckResult(NOTE, text)
 
 
-def broken(text: str) -> Finding:
+def broken(text: str) -> CheckResult:
     """Report that the labs cannot run, or not on the GPUs."""
-    return Finding(BROKEN, text)
+    return CheckResult(BROKEN, text)
