@@ -146,7 +146,7 @@ RUNS = [*PLANTED, *OTHERS, *CURES, *RIGHT]
 def is_right(run: Run, answer: WhyAnswer) -> bool:
     """Whether an answer has the cause that the run must have, at its place and rank."""
     return any(
-        (cause.name, cause.rank) == (run.cause, run.rank) and cause.place.startswith(run.where)
+        (cause.name, cause.rank) == (run.cause, run.rank) and run.where in cause.location
         for cause in answer.causes[: 1 if run.first else None]
     )
 

@@ -118,11 +118,6 @@ class Cause:
         return f"{self.name}{rank}{cost}"
 
     @property
-    def place(self) -> str:
-        """The part of the step for a straggler, and the line for any other cause."""
-        return self.step_part or self.line
-
-    @property
     def location(self) -> str:
         """The part of the step in which the cause lies, and the user's line."""
         part = self.step_part
@@ -168,7 +163,7 @@ class Cause:
             "cause": self.name,
             "rank": self.rank,
             "share": round(self.share, 4),
-            "where": self.place or None,
+            "where": self.step_part or self.line or None,
             "line": self.line or None,
             "lab": self.lab,
             "cure": self.cure,

@@ -115,7 +115,7 @@ def test_what_was_planted_is_seen(
 def test_a_fact_comes_first(answer: object, count: int) -> None:
     cause = answer("plain_ddp", "not sharded", count).causes[0]
     assert (cause.name, cause.rank, cause.share) == ("not sharded", None, 1 - 1 / count)
-    assert cause.place.startswith("plain_ddp.py")
+    assert cause.line.startswith("plain_ddp.py")
 
 
 def test_nothing_of_it_is_left_in_the_script(warm_ranks: None, tmp_path: Path) -> None:
