@@ -16,7 +16,7 @@ class Accumulation(Cause):
 
     info = CauseInfo("accumulation", "gradients are averaged in passes that take no step", lab="04")
     aspect = "messages"
-    threshold = SHOWN_SHARE  # needless messages are a fact, however little time they take
+    least_share = SHOWN_SHARE  # needless messages are a fact, however little time they take
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:

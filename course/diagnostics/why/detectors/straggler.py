@@ -7,6 +7,7 @@ from course.diagnostics.finding import CauseInfo
 from course.diagnostics.profiling.timeline import PARTS
 from course.diagnostics.why.cause import Cause
 from course.diagnostics.why.step_breakdown import StepBreakdown
+from course.diagnostics.why.thresholds import CROWDED_FAULT_SHARE, FAULT_SHARE
 
 ALIKE = (
     "Give all ranks the same work in each step: split the samples so that their batches are of "
@@ -19,7 +20,6 @@ class Straggler(Cause):
 
     info = CauseInfo("straggler", "one rank is later than the others, which wait for it", lab="08")
     aspect = "the ranks' pace"
-    needs_cores = True  # a rank without a core is late
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
@@ -34,6 +34,11 @@ class Straggler(Cause):
             yield cls(
                 breakdown, in_turns.gain_s / breakdown.net_s, None, line, PARTS[in_turns.kind]
             )
+
+    @property
+    def least_share(self) -> float:
+        """On a crowded machine a large one, because a rank without a core is late."""
+        return CROWDED_FAULT_SHARE if self.breakdown.is_crowded else FAULT_SHARE
 
     @property
     def waits_for_workers(self) -> bool:
