@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.launching import clean_environment
 from support.watching import watch_ranks
-from support.why_runs import PLANTED
+from support.why_runs import PLANTED, Run, is_right
 
 from course.core import CourseError
 from course.diagnostics.why.step_breakdown import StepBreakdown
@@ -109,6 +109,14 @@ def test_what_was_planted_is_seen(
     reports = answer(SCRIPTS[fault], fault).diagnosis.breakdown.reports
     assert [len(report.steps) for report in reports] == [20, 20]
     assert is_seen(Seen(reports))
+
+
+@pytest.mark.parametrize(
+    "run", [run for run in PLANTED if not run.recorded], ids=lambda run: run.name
+)
+def test_a_fact_needs_no_recording(answer: object, run: Run) -> None:
+    result = answer(Path(run.script).name, run.words, run.ranks)
+    assert is_right(run, result), str(result)
 
 
 @pytest.mark.parametrize("count", [2, 4])
