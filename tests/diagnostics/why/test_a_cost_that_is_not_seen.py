@@ -63,7 +63,7 @@ def test_a_cure_follows_however_little_is_seen() -> None:
     searching = script(Ddp(finds_unused=True, ranks=2))
     answer = WhyAnswer(same(did("search", 0.1), *WORK, tail=2.0, settings=searching))
     assert "Nothing is wrong" not in text(answer)
-    assert "Cure: Leave `find_unused_parameters=True` out" in text(answer)
+    assert "Cure: Remove `find_unused_parameters=True` if every parameter" in text(answer)
 
 
 def test_a_search_that_is_needed_is_no_question() -> None:

@@ -62,8 +62,8 @@ class NotSharded(Cause):
             )
         if loader.sampler == "DistributedSampler":
             return (
-                "The loader has a DistributedSampler, but on all ranks with the same share: leave "
-                "its `rank` and `num_replicas` out, or give it this rank's."
+                "The loader has a DistributedSampler, but on all ranks with the same share: omit "
+                "its `rank` and `num_replicas`, or pass this rank's."
             )
         if script.framework == "accelerate":
             return "Give the DataLoader to `accelerator.prepare`, which deals its batches."

@@ -60,7 +60,7 @@ class Straggler(Cause):
         if self.step_part == "outside the step":
             place = f"at {self.line} " if self.line else ""
             return (
-                f"Look at what rank {self.rank} does {place}and the others do not: leave it out, "
+                f"Look at what rank {self.rank} does {place}and the others do not: remove it, "
                 "do it in fewer steps, or give each rank a part of it."
             )
         if self.step_part == "input":

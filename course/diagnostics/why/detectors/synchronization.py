@@ -35,7 +35,7 @@ class Synchronization(Cause):
             seconds[slice_.name] += slice_.seconds
         call = max(seconds, key=seconds.__getitem__, default="")
         if "barrier" in call:
-            return "Leave the barrier out: the ranks meet anyway where they average gradients."
+            return "Remove the barrier: the ranks meet anyway when they average gradients."
         if "object" in call:
             return (
                 "Objects are pickled and sent in several messages: send a tensor of numbers, and "
