@@ -20,7 +20,7 @@ class Accumulation(Cause):
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Adds up the messages of all passes that no optimizer step follows."""
+        """Yield the cause if gradients are averaged in passes that no optimizer step follows."""
         if seconds := breakdown.transfer_s("early"):
             line = breakdown.line("collective", "tail", traffic="gradients")
             yield cls(breakdown, seconds / breakdown.net_s, line=line)

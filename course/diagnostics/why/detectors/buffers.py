@@ -20,7 +20,7 @@ class Buffers(Cause):
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Measures how long these messages take."""
+        """Yield the cause if buffers are sent."""
         if seconds := breakdown.transfer_s("buffers"):
             line = breakdown.line("buffers")
             yield cls(breakdown, seconds / breakdown.net_s, line=line)

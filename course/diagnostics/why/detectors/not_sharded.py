@@ -22,7 +22,7 @@ class NotSharded(Cause):
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Compares the checksums of the samples that the ranks drew."""
+        """Yield the cause if the ranks' samples have the same checksums."""
         if breakdown.averages and sharding.draw_same_samples(breakdown):
             line = breakdown.line("input")
             yield cls(breakdown, 1 - 1 / breakdown.reports[0].world, line=line)

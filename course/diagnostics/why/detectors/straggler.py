@@ -23,7 +23,7 @@ class Straggler(Cause):
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Found for one late rank, or for ranks that are late in turns and must meet anyway."""
+        """Yield the cause if one rank is late, or ranks that must meet anyway are late in turns."""
         late = breakdown.late
         if late:
             rank = breakdown.reports[late.index].rank

@@ -19,7 +19,7 @@ class Synchronization(Cause):
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Adds up the time of these messages, and the waiting that only they cause."""
+        """Yield the cause if these messages take time, or cause waiting of their own."""
         seconds = breakdown.transfer_s(cls.info.name)
         if breakdown.late_in_turns and breakdown.meets_needlessly:
             seconds += breakdown.late_in_turns.gain_s

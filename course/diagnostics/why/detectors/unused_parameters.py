@@ -29,7 +29,7 @@ class UnusedParameters(OwnWork):
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Found if DDP searches, and every parameter was used."""
+        """Yield the cause if DDP searches, and every parameter was used."""
         finds = any(ddp.finds_unused for ddp in breakdown.ddp)
         if finds and not any(pass_.unused for pass_ in breakdown.ddp_passes):
             yield from super().evidence(breakdown)
