@@ -70,6 +70,7 @@ PLANTED = [
     Run("why/plants/plain_ddp", "saving", "saving", 0, "planted.py"),
     Run("why/plants/plain_ddp", "objects", "synchronization", None, "planted.py"),
     Run("why/plants/plain_ddp", "threads", "threads"),
+    Run("why/plants/plain_ddp", "anomaly detection", "anomaly detection", recorded=False),
     Run("why/plants/plain_ddp", "bandwidth", "bandwidth", first=False),
     Run("why/plants/plain_ddp", "buffers", "buffers", first=False),
     Run("why/plants/plain_ddp", "no overlap", "no overlap", first=False),

@@ -72,7 +72,7 @@ def _causes(diagnosis: Diagnosis) -> list[str]:
 
 
 def _about_computing(computing: Computing, rest: list[Cause]) -> str:
-    if any(cause.share or cause.cost_is_partial for cause in rest):
+    if any(cause.share for cause in rest):
         if computing.share < MOSTLY:
             return "No fault is seen to cost much. The other costs follow."
         return "The ranks compute most of the time; what else costs something follows."

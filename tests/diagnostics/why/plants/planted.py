@@ -123,5 +123,6 @@ def after_step(cause: str, model: nn.Module, folder: str) -> None:
 
 
 def configure(cause: str) -> None:
-    """Configure torch: one thread for a rank, or far too many."""
+    """Configure torch: one thread for a rank, or far too many; anomaly detection if planted."""
     torch.set_num_threads(8 if cause == "threads" else 1)
+    torch.autograd.set_detect_anomaly(cause == "anomaly detection")
