@@ -57,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     name, *arguments = argv
     if name not in COMMANDS:
-        print(f"There is no command {name}: {', '.join(COMMANDS)}.", file=sys.stderr)
+        print(f"Unknown command {name!r}. Commands: {', '.join(COMMANDS)}.", file=sys.stderr)
         return 2
     try:
         with imports.without("rfc3987_syntax"):  # nbformat would use it, and start slowly

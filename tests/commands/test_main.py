@@ -52,7 +52,7 @@ def test_an_overview_begins_with_the_questions(argv, capsys):
 
 def test_a_command_that_does_not_exist_is_one_sentence(capsys):
     assert main(["wy", "--", "train.py"]) == 2
-    assert "There is no command wy: run, why, " in capsys.readouterr().err
+    assert "Unknown command 'wy'. Commands: run, why, " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])

@@ -269,7 +269,7 @@ def test_sync_batch_norm_needs_gpus():
 
 def test_how_to_keep_buffers_apart():
     says("07_strategies", "`broadcast_buffers=False`", "torch 2.13", "`forward_sync_buffers`")
-    assert "`forward_sync_buffers=False` (before torch 2.13 `broadcast_buffers" in OF_DDP
+    assert "`forward_sync_buffers=False` to DDP (before torch 2.13, `broadcast_buffers" in OF_DDP
     renamed = "forward_sync_buffers" in inspect.signature(DistributedDataParallel).parameters
     assert renamed == (torch.__version__ >= (2, 13))
     option = {"forward_sync_buffers" if renamed else "broadcast_buffers": False}

@@ -33,7 +33,8 @@ class Run(NamedTuple):
     where: str = ""
     ranks: int = 2
     first: bool = True  # if not, it must be named: another cause may cost as much
-    says: str = ""  # a part of the answer
+    says: str = ""  # a part of the cure
+    recorded: bool = True  # if not, it has a fact, which test_watched.py judges on live ranks
 
     @property
     def name(self) -> str:
@@ -69,6 +70,7 @@ PLANTED = [
     Run("why/plants/plain_ddp", "saving", "saving", 0, "planted.py"),
     Run("why/plants/plain_ddp", "objects", "synchronization", None, "planted.py"),
     Run("why/plants/plain_ddp", "threads", "threads"),
+    Run("why/plants/plain_ddp", "anomaly detection", "anomaly detection", recorded=False),
     Run("why/plants/plain_ddp", "bandwidth", "bandwidth", first=False),
     Run("why/plants/plain_ddp", "buffers", "buffers", first=False),
     Run("why/plants/plain_ddp", "no overlap", "no overlap", first=False),
@@ -76,7 +78,7 @@ PLANTED = [
     Run("why/plants/by_hand", "accumulation", "accumulation", None, "by_hand.py"),
     Run("why/plants/with_trainer", "unused parameters", "unused parameters", first=False),
     Run("why/plants/accumulates", "fully_shard", "gathering weights", first=False),
-    Run("why/plants/idle", "past", "idle DDP", None, "idle.py", first=False),
+    Run("why/plants/idle", "past", "idle DDP", None, "idle.py", first=False, recorded=False),
     Run("why/plants/by_hand", "straggler in forward", "straggler", 1, "forward", ranks=4),
 ]
 # By the fault of on_gpus.py: the first cause, the rank to blame, and its least share of a step.
@@ -140,13 +142,15 @@ RIGHT = [
         if path.stem != "one_rank"
     ),
 ]
-RUNS = [*PLANTED, *OTHERS, *CURES, *RIGHT]
+RUNS = [run for run in (*PLANTED, *OTHERS, *CURES, *RIGHT) if run.recorded]
 
 
 def is_right(run: Run, answer: WhyAnswer) -> bool:
-    """Whether an answer has the cause that the run must have, at its place and rank."""
+    """Whether an answer has the cause that the run must have, its place, its rank and its cure."""
     return any(
-        (cause.name, cause.rank) == (run.cause, run.rank) and cause.place.startswith(run.where)
+        (cause.name, cause.rank) == (run.cause, run.rank)
+        and run.where in cause.location
+        and run.says in cause.cure
         for cause in answer.causes[: 1 if run.first else None]
     )
 

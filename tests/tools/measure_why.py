@@ -112,7 +112,7 @@ def reports_of(run: Run) -> list[dict]:
     load = answer.diagnosis.elsewhere or 0.0
     refuse_if_busy(run, load)
     causes = "; ".join(
-        f"{cause.name} {cause.share:.2f} {cause.place}" for cause in answer.causes[:3]
+        f"{cause.name} {cause.share:.2f} {cause.location}" for cause in answer.causes[:3]
     )
     mark = "ok   " if is_right(run, answer) else "WRONG"
     print(f"{mark} {run.name:50} {causes}  (others {load:.0%})", flush=True)
@@ -133,7 +133,7 @@ def run_live(script: str, fault: str, ranks: int, folder: str) -> tuple[bool, st
     names = {CAUSES[fault]}
     if (script, fault) == ("by_hand", "buffers"):  # the script itself broadcasts them
         names.add("synchronization")
-    at_its_place = first.rank == 1 and first.place.split()[0] in fault
+    at_its_place = first.rank == 1 and fault.split()[-1] in first.step_part
     causes = "; ".join(f"{cause.name} {cause.share:.2f}" for cause in answer.causes[:3])
     right = first.name in names and (first.name != "straggler" or at_its_place)
     return right, f"{causes}  (others {answer.diagnosis.elsewhere or 0.0:.0%})"

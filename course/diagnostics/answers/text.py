@@ -62,7 +62,8 @@ def _causes(diagnosis: Diagnosis) -> list[str]:
         lines.append(f"Also seen: {'; '.join(map(_in_short, costs))}.")
         if isinstance(first, Computing):
             lines.append(_cure(costs[0]))
-    lines += [f"Also seen: {cause.says} {cause.cure}" for cause in rest if not cause.share]
+    for cause in (cause for cause in rest if not cause.share):
+        lines += [f"Also seen: {cause.says}", _cure(cause)]
     if diagnosis.fine:
         lines.append(
             f"Below {percent(SHOWN_SHARE)} of a step, so fine: {', '.join(diagnosis.fine)}."
@@ -71,7 +72,7 @@ def _causes(diagnosis: Diagnosis) -> list[str]:
 
 
 def _about_computing(computing: Computing, rest: list[Cause]) -> str:
-    if any(cause.share or cause.cost_is_partial for cause in rest):
+    if any(cause.share for cause in rest):
         if computing.share < MOSTLY:
             return "No fault is seen to cost much. The other costs follow."
         return "The ranks compute most of the time; what else costs something follows."

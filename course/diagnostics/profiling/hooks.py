@@ -173,6 +173,7 @@ class Hooks:
             self._recorder.forward()
 
     def _backward(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        self._recorder.report.script.detects_anomalies = torch.is_anomaly_enabled()
         with self._recorder.backward():
             return real(*args, **kwargs)
 

@@ -151,6 +151,7 @@ class ScriptFeatures:
     half: bool = False  # whether a sharded model sends 16 bits
     no_sync: str = ""  # the line that entered it
     async_save: bool = False
+    detects_anomalies: bool = False  # autograd does, in the last backward pass
     loader: Loader | None = None  # the one that returned most batches
     ddp: list[Ddp] = field(default_factory=list)
 

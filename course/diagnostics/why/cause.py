@@ -43,8 +43,6 @@ class Cause:
     cost_is_partial: ClassVar[bool] = False  # only a part of its cost is seen, or nothing
     question: ClassVar[str] = ""  # what remains undecided of it, and how to decide that
     is_tradeoff: ClassVar[bool] = False  # the script chose it to gain something: never a fault
-    threshold: ClassVar[float] = FAULT_SHARE  # the least share of a step that makes it a fault
-    needs_cores: ClassVar[bool] = False  # a crowded machine can imitate it, even without workers
     needs_all: ClassVar[bool] = True  # it compares ranks, so all must have reported
 
     def __init_subclass__(cls) -> None:
@@ -95,20 +93,24 @@ class Cause:
         return self.share >= SHOWN_SHARE or not self.share or self.cost_is_partial
 
     @property
+    def least_share(self) -> float:
+        """The least share of a step that makes it a fault; a crowded machine can imitate a wait."""
+        doubtful = self.breakdown.is_crowded and self.waits_for_workers
+        return CROWDED_FAULT_SHARE if doubtful else FAULT_SHARE
+
+    @property
     def is_fault(self) -> bool:
         """Whether it costs enough to come first, and to count as a fault rather than a note.
 
-        A crowded machine can imitate some causes. A worker that has no core keeps its rank waiting,
-        and no clock of the rank shows why. The ranks' own waits for a core are the best estimate of
-        how long that is.
+        A worker that has no core keeps its rank waiting, and no clock of the rank shows why. The
+        ranks' own waits for a core are the best estimate of how long that is.
         """
         saved, crowded = self.share * self.breakdown.net_s, self.breakdown.is_crowded
         if self.is_tradeoff or (not self.is_fact and saved < FAULT_S):
             return False
         if crowded and self.waits_for_workers and saved < self.breakdown.queued_s:
             return False
-        is_doubtful = crowded and (self.needs_cores or self.waits_for_workers)
-        return self.share >= (CROWDED_FAULT_SHARE if is_doubtful else self.threshold)
+        return self.share >= self.least_share
 
     @property
     def title(self) -> str:
@@ -116,11 +118,6 @@ class Cause:
         rank = "" if self.rank is None else f", rank {self.rank}"
         cost = f": {percent(self.share)} of a step" if self.share else ""
         return f"{self.name}{rank}{cost}"
-
-    @property
-    def place(self) -> str:
-        """The part of the step for a straggler, and the line for any other cause."""
-        return self.step_part or self.line
 
     @property
     def location(self) -> str:
@@ -168,7 +165,7 @@ class Cause:
             "cause": self.name,
             "rank": self.rank,
             "share": round(self.share, 4),
-            "where": self.place or None,
+            "where": self.step_part or self.line or None,
             "line": self.line or None,
             "lab": self.lab,
             "cure": self.cure,

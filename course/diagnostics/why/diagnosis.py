@@ -114,9 +114,9 @@ def _check_enough(reports: list[RankReport]) -> None:
         least = min(reports, key=lambda report: report.seen)
         seen = words.plural(least.seen, "training step")
         raise CourseError(
-            f"Only {seen} of rank {least.rank} were seen, of which the first five are a warm-up: "
-            "let the script take more, ten at the least. A step ends with the step of a torch "
-            "optimizer, or with the next batch of a DataLoader."
+            f"`why` saw only {seen} on rank {least.rank}, and the first 5 are a warm-up. Let the "
+            "script take at least 10. A step ends with the step of a torch optimizer, or with the "
+            "next batch of a DataLoader."
         )
 
 

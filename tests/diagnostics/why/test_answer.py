@@ -158,6 +158,7 @@ def test_a_ddp_model_that_sent_nothing_is_said_in_a_line() -> None:
     assert [cause.name for cause in answer.causes] == ["computing", "idle DDP"]
     says = "DDP sent no gradient in 10 steps: no forward pass went through the model"
     assert says in text(answer)
+    assert "Cure: Call the DDP module itself, `model(...)`, and not" in text(answer)
     assert "No time is lost" in text(answer) and "Nothing is wrong" not in text(answer)
     assert [finding.note for finding in answer.findings] == [True]
     for fine in (replace(idle, forwards=10), replace(idle, ranks=1)):

@@ -7,6 +7,7 @@ from support.made_steps import MIB, STEP, computed, did, first, message, ranks, 
 
 from course.core import CourseError
 from course.diagnostics import WhyAnswer
+from course.diagnostics.profiling.recorder import WARM_UP
 from course.diagnostics.profiling.timeline import Ddp
 
 # A message in which the first rank waits for the second.
@@ -27,7 +28,7 @@ def test_nothing_is_wrong(count: int) -> None:
 def test_all_ranks_spend_their_time_elsewhere(kind: str, name: str, count: int) -> None:
     reports = same(did(kind, 58, "train.py:3"), *computed(), tail=2.0, overlap=8.0, count=count)
     cause = first(reports)
-    assert (cause.name, cause.rank, cause.place) == (name, None, "train.py:3")
+    assert (cause.name, cause.rank, cause.line) == (name, None, "train.py:3")
     assert cause.share == pytest.approx(58 / 120)
 
 
@@ -50,7 +51,7 @@ def test_one_rank_is_late(kind: str, where: str, count: int) -> None:
     ]
     reports = ranks(*[work] * late, longer, tail=[52.0] * late + [2.0], overlap=[8.0] * count)
     cause = first(reports)
-    assert (cause.name, cause.rank, cause.place) == ("straggler", late, where)
+    assert (cause.name, cause.rank, cause.step_part) == ("straggler", late, where)
     assert cause.share == pytest.approx(50 / 134)
     assert cause.line == next(slice_.where for slice_ in work if slice_.kind == kind)
 
@@ -59,7 +60,7 @@ def test_more_in_forward_and_in_backward_is_one_straggler() -> None:
     even, late = computed(), [did("forward", 50, "train.py:7"), did("backward", 100, "train.py:8")]
     reports = ranks([*even, STEP], [*late, STEP], tail=[92.0, 2.0])
     causes = WhyAnswer(reports).causes
-    assert [(cause.name, cause.rank, cause.place) for cause in causes] == [
+    assert [(cause.name, cause.rank, cause.step_part) for cause in causes] == [
         ("straggler", 1, "backward")
     ]
     assert causes[0].share == pytest.approx(90 / 154)
@@ -99,7 +100,7 @@ def test_one_saves_and_the_others_wait() -> None:
     saves = [*computed(), STEP, did("saving", 60, "train.py:12")]
     barrier = [message("barrier", ms, 0, "train.py:13", within="python") for ms in (1, 61)]
     cause = first(ranks([*saves, barrier[0]], [*computed(), STEP, barrier[1]], tail=2.0))
-    assert (cause.name, cause.rank, cause.place) == ("saving", 0, "train.py:12")
+    assert (cause.name, cause.rank, cause.line) == ("saving", 0, "train.py:12")
     assert cause.share == pytest.approx(60 / 125)
 
 
@@ -175,7 +176,7 @@ def test_all_draw_the_same_samples() -> None:
     work = [did("input", 1, "train.py:6"), *computed(), STEP]
     mine, theirs = list(range(8)), list(range(8, 16))
     cause = first(same(*work, tail=2.0, rows=[mine, mine]))
-    assert (cause.name, cause.share, cause.place) == ("not sharded", 0.5, "train.py:6")
+    assert (cause.name, cause.share, cause.line) == ("not sharded", 0.5, "train.py:6")
     assert first(same(*work, tail=2.0, rows=[mine, theirs])).name == "computing"
     alike = [7] * 8  # samples with the same data
     assert first(same(*work, tail=2.0, rows=[alike, alike])).name == "computing"
@@ -238,7 +239,7 @@ def test_batches_of_an_iterator_are_input() -> None:
     work = [did("python", 60), *computed(), STEP]
     settings = {"iterating": 0.9, "lines": {"input": "train.py:3", "python": "train.py:3"}}
     cause = first(same(*work, tail=2.0, settings=settings))
-    assert (cause.name, cause.place) == ("input", "train.py:3")
+    assert (cause.name, cause.line) == ("input", "train.py:3")
     assert cause.share == pytest.approx(54 / 124)
 
 
@@ -281,5 +282,5 @@ def test_what_cannot_be_watched_is_one_sentence() -> None:
         WhyAnswer([replace(healthy[0], world=1)])
     with pytest.raises(CourseError, match="so its ranks know nothing"):
         WhyAnswer([replace(rank, backend="") for rank in healthy])
-    with pytest.raises(CourseError, match="Only 7 training steps of rank 0 were seen"):
+    with pytest.raises(CourseError, match=f"saw only 7 training steps on rank 0, .* {WARM_UP} are"):
         WhyAnswer([replace(rank, steps=rank.steps[:2], seen=7) for rank in healthy])

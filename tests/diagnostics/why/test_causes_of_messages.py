@@ -24,7 +24,7 @@ from course.diagnostics.profiling.timeline import ASYNC
 
 def test_messages_begin_when_backward_is_over() -> None:
     cause = first(same(*computed(), average(30), STEP))
-    assert (cause.name, cause.place) == ("no overlap", "train.py:10")
+    assert (cause.name, cause.line) == ("no overlap", "train.py:10")
     assert cause.share == pytest.approx(30 / 92)
     cause = first(same(*computed(), STEP, tail=30.0, buckets=(10 * MIB,)))
     assert cause.name == "no overlap"
@@ -163,7 +163,7 @@ def test_several_optimizers_in_a_step_are_no_accumulation() -> None:
 def test_the_script_makes_ranks_meet(name: str) -> None:
     meets = message(name, 40, 0, "train.py:11", within="python")
     cause = first(same(*computed(), STEP, meets, tail=2.0))
-    assert (cause.name, cause.place) == ("synchronization", "train.py:11")
+    assert (cause.name, cause.line) == ("synchronization", "train.py:11")
     assert cause.share == pytest.approx(40 / 104)
 
 
@@ -177,7 +177,7 @@ def test_a_reduced_loss_is_synchronization_wherever_it_is_reduced() -> None:
 def test_buffers_are_broadcast() -> None:
     table = did("buffers", 40, "train.py:7", name="broadcast", nbytes=50 * MIB)
     cause = first(same(table, *computed(), STEP, tail=2.0))
-    assert (cause.name, cause.place) == ("buffers", "train.py:7")
+    assert (cause.name, cause.line) == ("buffers", "train.py:7")
 
 
 def test_who_waits_in_a_broadcast_of_buffers_does_not_accuse_it() -> None:
@@ -185,7 +185,7 @@ def test_who_waits_in_a_broadcast_of_buffers_does_not_accuse_it() -> None:
     slow = did("python", 50, "train.py:3")
     reports = ranks([early, *computed(), STEP], [slow, late, *computed(), STEP], tail=2.0)
     cause = first(reports)
-    assert (cause.name, cause.rank, cause.place) == ("straggler", 1, "outside the step")
+    assert (cause.name, cause.rank, cause.step_part) == ("straggler", 1, "outside the step")
 
 
 def test_the_cure_knows_layers_that_are_split_from_gradients() -> None:

@@ -172,7 +172,7 @@ def test_a_gpu_that_comes_late_is_a_straggler():
     waits = [("gemm", 1, 20, 1), ("gemm", 20, 50, 9), (NCCL, 50, 90, 10), ("adam", 90, 99, 17)]
     late = [("gemm", 1, 50, 1), ("gemm", 50, 80, 9), (NCCL, 80, 90, 10), ("adam", 90, 99, 17)]
     first = WhyAnswer(on_gpus(waits, waits, late)).causes[0]
-    assert (first.name, first.rank, first.place) == ("straggler", 2, "forward")
+    assert (first.name, first.rank, first.step_part) == ("straggler", 2, "forward")
     assert first.share == pytest.approx(0.3, abs=0.005)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support import why_runs
-from support.why_runs import CURES, OTHERS, PLANTED, RECORDED, RIGHT, RUNS, Run
+from support.why_runs import CURES, RECORDED, RIGHT, RUNS, Run
 
 from course.core import ROOT
 from course.diagnostics import WhyAnswer
@@ -27,19 +27,16 @@ def test_every_run_is_recorded() -> None:
     assert {path.name for path in RECORDED.iterdir()} == {run.file for run in RUNS}
 
 
-@pytest.mark.parametrize("run", [*PLANTED, *OTHERS, *CURES], ids=lambda run: run.name)
+@pytest.mark.parametrize("run", [r for r in RUNS if r not in RIGHT], ids=lambda run: run.name)
 def test_the_cause_is_found(answer: object, run: Run) -> None:
     result: WhyAnswer = answer(run)
     assert why_runs.is_right(run, result), str(result)
-    cures = [cause.cure for cause in result.causes if cause.name == run.cause]
-    assert run.says in " ".join([str(result), *cures]).replace("\n   ", "")
 
 
 @pytest.mark.parametrize("run", RIGHT, ids=lambda run: run.name)
 def test_nothing_is_found_in_a_right_script(answer: object, run: Run) -> None:
     result: WhyAnswer = answer(run)
     assert result.causes[0].name == "computing"
-    assert run.says in " ".join(str(result).split())
     assert [finding for finding in result.findings if not finding.note] == []
 
 

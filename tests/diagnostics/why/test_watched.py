@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.launching import clean_environment
 from support.watching import watch_ranks
-from support.why_runs import PLANTED
+from support.why_runs import PLANTED, Run, is_right
 
 from course.core import CourseError
 from course.diagnostics.why.step_breakdown import StepBreakdown
@@ -111,11 +111,19 @@ def test_what_was_planted_is_seen(
     assert is_seen(Seen(reports))
 
 
+@pytest.mark.parametrize(
+    "run", [run for run in PLANTED if not run.recorded], ids=lambda run: run.name
+)
+def test_a_fact_needs_no_recording(answer: object, run: Run) -> None:
+    result = answer(Path(run.script).name, run.words, run.ranks)
+    assert is_right(run, result), str(result)
+
+
 @pytest.mark.parametrize("count", [2, 4])
 def test_a_fact_comes_first(answer: object, count: int) -> None:
     cause = answer("plain_ddp", "not sharded", count).causes[0]
     assert (cause.name, cause.rank, cause.share) == ("not sharded", None, 1 - 1 / count)
-    assert cause.place.startswith("plain_ddp.py")
+    assert cause.line.startswith("plain_ddp.py")
 
 
 def test_nothing_of_it_is_left_in_the_script(warm_ranks: None, tmp_path: Path) -> None:

@@ -16,11 +16,11 @@ class Accumulation(Cause):
 
     info = CauseInfo("accumulation", "gradients are averaged in passes that take no step", lab="04")
     aspect = "messages"
-    threshold = SHOWN_SHARE  # needless messages are a fact, however little time they take
+    least_share = SHOWN_SHARE  # needless messages are a fact, however little time they take
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Adds up the messages of all passes that no optimizer step follows."""
+        """Yield the cause if gradients are averaged in passes that no optimizer step follows."""
         if seconds := breakdown.transfer_s("early"):
             line = breakdown.line("collective", "tail", traffic="gradients")
             yield cls(breakdown, seconds / breakdown.net_s, line=line)

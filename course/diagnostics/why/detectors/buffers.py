@@ -7,7 +7,7 @@ from course.diagnostics.finding import CauseInfo
 from course.diagnostics.why.cause import Cause
 from course.diagnostics.why.step_breakdown import StepBreakdown
 
-OF_DDP = "Give DDP `forward_sync_buffers=False` (before torch 2.13 `broadcast_buffers=False`)"
+OF_DDP = "Pass `forward_sync_buffers=False` to DDP (before torch 2.13, `broadcast_buffers=False`)"
 
 
 class Buffers(Cause):
@@ -20,7 +20,7 @@ class Buffers(Cause):
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Measures how long these messages take."""
+        """Yield the cause if buffers are sent."""
         if seconds := breakdown.transfer_s("buffers"):
             line = breakdown.line("buffers")
             yield cls(breakdown, seconds / breakdown.net_s, line=line)
@@ -35,4 +35,4 @@ class Buffers(Cause):
         """Depends on what sends the buffers."""
         if not self.breakdown.ddp:
             return "Send them once, or only after they have changed; or make them smaller."
-        return f"{OF_DDP} where buffers do not change, or make them smaller."
+        return f"{OF_DDP} if the buffers do not change, or make them smaller."

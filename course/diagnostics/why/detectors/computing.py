@@ -23,7 +23,7 @@ class Computing(Cause):
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Always found, with the share of a step that is computing."""
+        """Yield the cause always, with the share of a step that is computing."""
         yield cls(breakdown, min(1.0, sum(map(breakdown.mean_own, COMPUTING)) / breakdown.net_s))
 
     @property

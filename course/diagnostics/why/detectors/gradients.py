@@ -26,7 +26,7 @@ class OfGradients(Cause):
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Measures this cause's part of the messages' time."""
+        """Yield the cause if a part of the messages' time is due to it."""
         seconds = getattr(parts(breakdown), cls.part)
         if seconds > 0:
             line = breakdown.line("collective", "tail", traffic="gradients")

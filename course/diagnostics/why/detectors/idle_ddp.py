@@ -17,7 +17,7 @@ class IdleDdp(Cause):
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Found if backward passes ran, but no forward pass of any rank would send gradients."""
+        """Yield the cause if backward passes ran, but no forward pass would send gradients."""
         models = [ddp for report in breakdown.reports for ddp in report.script.ddp]
         sends = any(ddp.forwards or ddp.ranks < 2 for ddp in models)
         if not models or sends or breakdown.averages or breakdown.script.sharded:

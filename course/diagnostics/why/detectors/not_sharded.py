@@ -22,7 +22,7 @@ class NotSharded(Cause):
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Compares the checksums of the samples that the ranks drew."""
+        """Yield the cause if the ranks' samples have the same checksums."""
         if breakdown.averages and sharding.draw_same_samples(breakdown):
             line = breakdown.line("input")
             yield cls(breakdown, 1 - 1 / breakdown.reports[0].world, line=line)
@@ -62,8 +62,8 @@ class NotSharded(Cause):
             )
         if loader.sampler == "DistributedSampler":
             return (
-                "The loader has a DistributedSampler, but on all ranks with the same share: leave "
-                "its `rank` and `num_replicas` out, or give it this rank's."
+                "The loader has a DistributedSampler, but on all ranks with the same share: omit "
+                "its `rank` and `num_replicas`, or pass this rank's."
             )
         if script.framework == "accelerate":
             return "Give the DataLoader to `accelerator.prepare`, which deals its batches."

@@ -7,6 +7,7 @@ from course.diagnostics.finding import CauseInfo
 from course.diagnostics.profiling.timeline import PARTS
 from course.diagnostics.why.cause import Cause
 from course.diagnostics.why.step_breakdown import StepBreakdown
+from course.diagnostics.why.thresholds import CROWDED_FAULT_SHARE, FAULT_SHARE
 
 ALIKE = (
     "Give all ranks the same work in each step: split the samples so that their batches are of "
@@ -19,11 +20,10 @@ class Straggler(Cause):
 
     info = CauseInfo("straggler", "one rank is later than the others, which wait for it", lab="08")
     aspect = "the ranks' pace"
-    needs_cores = True  # a rank without a core is late
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Found for one late rank, or for ranks that are late in turns and must meet anyway."""
+        """Yield the cause if one rank is late, or ranks that must meet anyway are late in turns."""
         late = breakdown.late
         if late:
             rank = breakdown.reports[late.index].rank
@@ -34,6 +34,11 @@ class Straggler(Cause):
             yield cls(
                 breakdown, in_turns.gain_s / breakdown.net_s, None, line, PARTS[in_turns.kind]
             )
+
+    @property
+    def least_share(self) -> float:
+        """On a crowded machine a large one, because a rank without a core is late."""
+        return CROWDED_FAULT_SHARE if self.breakdown.is_crowded else FAULT_SHARE
 
     @property
     def waits_for_workers(self) -> bool:
@@ -55,7 +60,7 @@ class Straggler(Cause):
         if self.step_part == "outside the step":
             place = f"at {self.line} " if self.line else ""
             return (
-                f"Look at what rank {self.rank} does {place}and the others do not: leave it out, "
+                f"Look at what rank {self.rank} does {place}and the others do not: remove it, "
                 "do it in fewer steps, or give each rank a part of it."
             )
         if self.step_part == "input":

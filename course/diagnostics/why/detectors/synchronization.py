@@ -19,7 +19,7 @@ class Synchronization(Cause):
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Adds up the time of these messages, and the waiting that only they cause."""
+        """Yield the cause if these messages take time, or cause waiting of their own."""
         seconds = breakdown.transfer_s(cls.info.name)
         if breakdown.late_in_turns and breakdown.meets_needlessly:
             seconds += breakdown.late_in_turns.gain_s
@@ -35,7 +35,7 @@ class Synchronization(Cause):
             seconds[slice_.name] += slice_.seconds
         call = max(seconds, key=seconds.__getitem__, default="")
         if "barrier" in call:
-            return "Leave the barrier out: the ranks meet anyway where they average gradients."
+            return "Remove the barrier: the ranks meet anyway when they average gradients."
         if "object" in call:
             return (
                 "Objects are pickled and sent in several messages: send a tensor of numbers, and "

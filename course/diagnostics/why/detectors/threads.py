@@ -31,7 +31,7 @@ class Threads(Cause):
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Compares the number of threads with the cores, and measures how long threads wait."""
+        """Yield the cause if there are more threads than cores, and threads waited for a core."""
         first = breakdown.reports[0]
         threads = first.threads * first.local
         waits = fmean(min(1.0, report.queued_s / report.watched_s) for report in breakdown.reports)

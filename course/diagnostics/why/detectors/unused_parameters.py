@@ -29,7 +29,7 @@ class UnusedParameters(OwnWork):
 
     @classmethod
     def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Found if DDP searches, and every parameter was used."""
+        """Yield the cause if DDP searches, and every parameter was used."""
         finds = any(ddp.finds_unused for ddp in breakdown.ddp)
         if finds and not any(pass_.unused for pass_ in breakdown.ddp_passes):
             yield from super().evidence(breakdown)
@@ -52,10 +52,10 @@ class UnusedParameters(OwnWork):
             how = OF_TRAINER
         elif framework == "accelerate":
             how = (
-                "Leave `find_unused_parameters=True` out of the DistributedDataParallelKwargs, "
-                "if all parameters are used in every step"
+                "Remove `find_unused_parameters=True` from the DistributedDataParallelKwargs if "
+                "every parameter is used in every step"
             )
         else:
-            how = "Leave `find_unused_parameters=True` out, if all are used in every step"
+            how = "Remove `find_unused_parameters=True` if every parameter is used in every step"
         static = any(ddp.static for ddp in self.breakdown.ddp)
-        return f"{how}." if static else f"{how}; else try `static_graph=True`."
+        return f"{how}." if static else f"{how}; otherwise try `static_graph=True`."

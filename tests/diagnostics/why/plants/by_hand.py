@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch.nn.functional import cross_entropy
 
 cause, folder = sys.argv[1:3]
-planted.threads(cause)
+planted.configure(cause)
 dist.init_process_group("gloo")
 world, rank = dist.get_world_size(), dist.get_rank()
 size = planted.batch_size(cause)

@@ -9,7 +9,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler
 
 cause, folder = sys.argv[1:3]
-planted.threads(cause)
+planted.configure(cause)
 dist.init_process_group("gloo")
 size = planted.batch_size(cause)
 passes = 4 if cause == "accumulation" else 1

@@ -122,6 +122,7 @@ def after_step(cause: str, model: nn.Module, folder: str) -> None:
             dist.all_gather_object(seen, {"loss": 0.5})
 
 
-def threads(cause: str) -> None:
-    """One thread for a rank, or far too many."""
+def configure(cause: str) -> None:
+    """Configure torch: one thread for a rank, or far too many; anomaly detection if planted."""
     torch.set_num_threads(8 if cause == "threads" else 1)
+    torch.autograd.set_detect_anomaly(cause == "anomaly detection")

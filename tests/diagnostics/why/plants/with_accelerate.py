@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 
 cause, folder = sys.argv[1:3]
-planted.threads(cause)
+planted.configure(cause)
 buckets = {"latency": 0.001, "no overlap": 1000}.get(cause, 25)
 unused = cause == "unused parameters"
 ddp = DistributedDataParallelKwargs(bucket_cap_mb=buckets, find_unused_parameters=unused)

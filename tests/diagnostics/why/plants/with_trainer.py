@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
 cause, folder = sys.argv[1:3]
-planted.threads(cause)
+planted.configure(cause)
 
 
 class Model(nn.Module):
