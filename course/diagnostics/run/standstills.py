@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from course.core import call_site
-from course.diagnostics.finding import Finding, ranks_in_words
+from course.core.words import ranks_in_words
+from course.diagnostics.finding import Finding
 from course.diagnostics.run import call_sites, causes, divergence, failures
 from course.diagnostics.watch.rank_states import RankState
 

@@ -2,7 +2,8 @@
 
 from collections import Counter
 
-from course.diagnostics.finding import Finding, ranks_in_words
+from course.core.words import ranks_in_words
+from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence

@@ -2,7 +2,7 @@
 
 import os
 
-from course.diagnostics.finding import ranks_in_words
+from course.core.words import ranks_in_words
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule

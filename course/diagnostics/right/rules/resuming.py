@@ -1,6 +1,7 @@
 """Rules on resuming: all ranks load the same weights, optimizer state and epoch."""
 
-from course.diagnostics.finding import Finding, ranks_in_words
+from course.core.words import ranks_in_words
+from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import LoadedFile, LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence, odd_rank

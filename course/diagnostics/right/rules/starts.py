@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from course.core import words
-from course.diagnostics.finding import Finding, ranks_in_words
+from course.core.words import ranks_in_words
+from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import DdpModel, InferenceModel
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import NO_STEP, Evidence, odd_rank

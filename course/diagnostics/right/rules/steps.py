@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from course.core import words
-from course.diagnostics.finding import Finding, ranks_in_words
+from course.core.words import ranks_in_words
+from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import OptimizerStep
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import NO_STEP, Evidence, odd_rank
