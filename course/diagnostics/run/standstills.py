@@ -1,17 +1,16 @@
 """Find why a run that stands still cannot go on."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from course.core import call_site
+from course.core import call_site, deadlocks
+from course.core.deadlocks import Sites, waiting, who_waits
 from course.core.words import ranks_in_words
 from course.diagnostics.finding import Finding
 from course.diagnostics.run import call_sites, causes, divergence, failures
 from course.diagnostics.watch.rank_states import RankState
 
 JOIN_CALL = "init_process_group"
-FORWARD = " This forward waits for all ranks: a rank that computes alone calls `ddp.module`."
-Sites = dict[int, call_site.CallSite | None]  # by rank
 
 
 def findings(ranks: Sequence[RankState]) -> list[Finding]:
@@ -29,7 +28,7 @@ def findings(ranks: Sequence[RankState]) -> list[Finding]:
     ):
         if cause := rule(ranks, sites):
             if cause.what not in (causes.TWO_THREADS.name, causes.NOT_JOINED.name):
-                waits_at = [site.at for site in _in_calls(sites).values()]
+                waits_at = [site.at for site in waiting(sites).values()]
                 cause = divergence.with_difference(cause, ranks, waits_at)
             return [cause, *_later_line(ranks, sites)]
     return []
@@ -43,11 +42,6 @@ def waiting_site(state: RankState) -> call_site.CallSite | None:
         file, _, line = last.where.rpartition(":")
         return call_site.CallSite(last.name, file, int(line or 0))
     return site
-
-
-def _in_calls(sites: Sites) -> dict[int, call_site.CallSite]:
-    """The ranks that wait in a call, and where."""
-    return {rank: site for rank, site in sites.items() if site and site.call}
 
 
 def _hidden_error(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
@@ -96,7 +90,7 @@ def _last_calls(ranks: Sequence[RankState]) -> str:
 
 
 def _not_joined(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    joining = {rank: site for rank, site in _in_calls(sites).items() if site.call == JOIN_CALL}
+    joining = {rank: site for rank, site in waiting(sites).items() if site.call == JOIN_CALL}
     if not joining:
         return None
     site = next(iter(joining.values()))
@@ -104,76 +98,56 @@ def _not_joined(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     missing = sorted(set(range(world)) - set(joining))
     names = ranks_in_words(missing) if missing else "others"
     return causes.NOT_JOINED.finding(
-        f"{_who_waits(joining)} for {names}: of {world} ranks, {len(joining)} have come.",
+        f"{who_waits(joining)} for {names}: of {world} ranks, {len(joining)} have come.",
         where=site.at,
         rank=missing[0] if len(missing) == 1 else None,
     )
 
 
 def _ended_rank(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    dead = [state for state in ranks if state.alive is False]
-    living = [state.rank for state in ranks if state.alive is not False]
-    waiting = {rank: site for rank, site in _in_calls(sites).items() if rank in living}
-    if not dead or not waiting:
+    dead = {state.rank: state for state in ranks if state.alive is False}
+    living = {rank: site for rank, site in waiting(sites).items() if rank not in dead}
+    says = deadlocks.ended_rank(living, dead)
+    if not says:
         return None
-    site = next(iter(waiting.values()))
-    if any(state.snapshot.error for state in dead):
-        failed = failures.findings(dead)[0]
-        return replace(failed, says=f"{_who_waits(waiting)}. {failed.says}")
-    names = ranks_in_words([state.rank for state in dead], True)
-    how = "has ended" if len(dead) == 1 else "have ended"
-    return causes.ENDED_RANK.finding(
-        f"{names} {how}. {_who_waits(waiting)}, and a collective ends when every rank has "
-        "called it.",
-        rank=dead[0].rank if len(dead) == 1 else None,
-        where=site.at,
-    )
+    if any(state.snapshot.error for state in dead.values()):
+        failed = failures.findings(list(dead.values()))[0]
+        return replace(failed, says=f"{who_waits(living)}. {failed.says}")
+    rank = min(dead) if len(dead) == 1 else None
+    return causes.ENDED_RANK.finding(says, rank=rank, where=next(iter(living.values())).at)
 
 
 def _different_calls(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    says = call_site.different_calls(list(sites.values()))
+    says = deadlocks.different_calls(sites)
     if not says:
         return None
-    waiting = list(_in_calls(sites).values())
-    return causes.DIFFERENT_CALLS.finding(f"{says}{_forward(waiting)}", where=waiting[-1].at)
+    return causes.DIFFERENT_CALLS.finding(says, where=list(waiting(sites).values())[-1].at)
 
 
 def _missing_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    waiting = _in_calls(sites)
-    absent = [rank for rank in sites if rank not in waiting]
-    if not waiting or not absent:
+    says = deadlocks.missing_call(sites)
+    if not says:
         return None
-    what = ", ".join(f"rank {rank} {sites[rank] or call_site.OUTSIDE}" for rank in absent[:3])
-    if collectives := call_site.collectives(waiting.values()):
-        says = (
-            f"{_who_waits(waiting)}. A collective ends when every rank has called it, and "
-            f"{ranks_in_words(absent)} did not call {' or '.join(collectives)}: {what}."
-            f"{_forward(waiting.values())}"
-        )
-    else:
-        says = f"{_who_waits(waiting)} for a partner: {what}."
-    first = sites[absent[0]] or next(iter(waiting.values()))
+    absent = [rank for rank in sites if rank not in waiting(sites)]
+    first = sites[absent[0]] or next(iter(waiting(sites).values()))
     rank = absent[0] if len(absent) == 1 else None
     return causes.MISSING_CALL.finding(says, rank=rank, where=first.at)
 
 
 def _same_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    waiting = _in_calls(sites)
-    if not waiting:
+    in_calls = waiting(sites)
+    if not in_calls:
         return None
+    says = f"{who_waits(sites)}, and no message comes."
     sizes = {state.rank: state.snapshot.pending[0] for state in ranks if state.snapshot.pending}
-    messages = ", ".join(f"rank {rank} {size}" for rank, size in list(sizes.items())[:4])
-    differ = f" Their messages differ: {messages}." if len(set(sizes.values())) > 1 else ""
-    cause = causes.UNMATCHED_MESSAGES if _are_messages(waiting) else causes.SAME_CALL
-    return cause.finding(
-        f"{_who_waits(waiting)}, and no message comes.{differ}",
-        where=next(iter(waiting.values())).at,
-    )
-
-
-def _are_messages(waiting: dict[int, call_site.CallSite]) -> bool:
-    """Whether all are messages between two ranks; a `wait` may be for a collective."""
-    return {site.call for site in waiting.values()} <= call_site.POINT_TO_POINT - {"wait"}
+    if len(set(sizes.values())) > 1:
+        messages = [f"rank {rank} {size}" for rank, size in list(sizes.items())[:4]]
+        says = f"{says} Their messages differ: {', '.join(messages)}."
+    elif question := deadlocks.root_question(sites):
+        says = f"{says} {question}"
+    only_messages = deadlocks.only_messages(sites)
+    cause = causes.UNMATCHED_MESSAGES if only_messages else causes.SAME_CALL
+    return cause.finding(says, where=next(iter(in_calls.values())).at)
 
 
 def _outside(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
@@ -203,22 +177,5 @@ def _later_line(ranks: Sequence[RankState], sites: Sites) -> list[Finding]:
     return [causes.LATER_LINE.finding(says, rank=on_gpus[0].rank, where=call.at, note=True)]
 
 
-def _forward(waiting: Iterable[call_site.CallSite]) -> str:
-    """What to do with a forward that only some ranks call, if one of these ranks waits in it."""
-    return FORWARD if any(site.call == "forward" for site in waiting) else ""
-
-
 def _stands(rank: int, site: call_site.CallSite | None) -> str:
     return f"rank {rank} {site.brief if site else call_site.OUTSIDE}"
-
-
-def _who_waits(waiting: dict[int, call_site.CallSite]) -> str:
-    """Ranks and the calls in which they wait: "Ranks 0 and 2 wait in barrier at train.py:30"."""
-    by_call: dict[str, list[int]] = {}
-    for rank, site in waiting.items():
-        by_call.setdefault(f"{site.call} at {site.at}", []).append(rank)
-    parts = [
-        f"{ranks_in_words(ranks)} {'waits' if len(ranks) == 1 else 'wait'} in {call}"
-        for call, ranks in by_call.items()
-    ]
-    return "; ".join(parts[:4]).replace("rank", "Rank", 1)

@@ -91,6 +91,11 @@ def test_all_in_the_same_call() -> None:
     assert "rank 0 broadcast of [[4]], rank 1 broadcast of [[8]]" in finding.says
 
 
+def test_all_in_the_same_call_are_asked_for_its_root() -> None:
+    finding = first(rank(0, waits("reduce", 9)), rank(1, waits("reduce", 9)))
+    assert finding.says.endswith("no message comes. Do all ranks name the same `dst` in reduce?")
+
+
 def test_no_rank_waits_for_another() -> None:
     assert first(rank(0, computes(3)), rank(1, computes(3))).what == "outside"
 
