@@ -44,7 +44,7 @@ class WatchedRun:
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="course-own-"))
         self._steps, self._may_stop, self._looks_at = steps, stop, looks_at
-        self._patience = Patience(self.folder, print, patience, spares=True)
+        self._patience = Patience(self.folder, print, patience, extends_limit=True)
         self._stop, self._over = threading.Event(), threading.Event()
         self._saw_enough = False
 

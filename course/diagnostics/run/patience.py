@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from course.diagnostics.run import standing
-from course.diagnostics.run.thresholds import LATE_S, MOVES_S, SPARED, STANDS_S, TIMES, TOLD_S
+from course.diagnostics.run.thresholds import LATE_S, MOVES_S, STANDS_S, TIMES, TOLD_S
 from course.diagnostics.watch.rank_states import RankReader, RankState
 from course.diagnostics.watch.thresholds import SNAPSHOT_S
 from course.launch import process_tree
@@ -16,9 +16,9 @@ SETTLE_S = 3.0  # for the whole run to end, once its first rank has ended
 class Patience:
     """Decides that a run must end: at its limit, or once it has stood still for `patience` seconds.
 
-    With `spares`, the limit is put off by the time in which a rank waited for a core. It is also
-    put off briefly while it is unclear whether the run stands still. `tell` shows a warning to the
-    user. `ranks` has the last states of the ranks. `own` is the folder of the ranks that this
+    With `extends_limit`, the limit is extended by the time in which a rank waited for a core. It is
+    also put off briefly while it is unclear whether the run stands still. `tell` shows a warning to
+    the user. `ranks` has the last states of the ranks. `own` is the folder of the ranks that this
     command started, as for `RankReader`.
     """
 
@@ -28,14 +28,14 @@ class Patience:
         tell: Callable[[str], None],
         patience: float,
         limit: float | None = None,
-        spares: bool = False,
+        extends_limit: bool = False,
         own: Path | None = None,
     ) -> None:
         self._reader = RankReader(folder, own)
         self._tell, self._patience = tell, patience
-        self.limit, self._spares = limit, spares
+        self.limit, self._extends_limit = limit, extends_limit
         self._began = time.monotonic()
-        self._read_at = self._fewer_since = self._spared_s = 0.0
+        self._read_at = self._fewer_since = self._extension = 0.0
         self._has_warned = False
         self._stood = self._longest_stand = 0.0  # seconds that it has stood still: now, and before
         self.ranks: list[RankState] = []
@@ -78,11 +78,10 @@ class Patience:
         late = self.seconds - limit
         if late < 0:
             return False
-        if self._spares:
+        if self._extends_limit:
             living = [rank.snapshot.pid for rank in self.ranks if rank.alive]
-            waited = map(process_tree.waited_for_a_core, living)
-            self._spared_s = max(self._spared_s, min(max(waited, default=0.0), SPARED * limit))
-            late -= self._spared_s
+            self._extension = max(self._extension, process_tree.extension(living, limit))
+            late -= self._extension
         is_clear = not self.ranks or stood < MOVES_S or stood >= self.stuck_after_s
         return late > (0 if is_clear else LATE_S)
 

@@ -7,5 +7,4 @@ MOVES_S = 1.0  # at a limit or an interrupt, a run that has stood for less is wo
 STANDS_S = 3.0  # at a limit or an interrupt, a run that has stood for less may be working
 TIMES = 2  # a run that has stood for less than this many times its longest pause may be working
 LATE_S = 30.0  # a limit is put off for this long at most, until it is clear whether the run works
-SPARED = 5  # for a busy machine, a limit is put off by at most this many times itself
 FEW = 4  # if one rank alone has made more calls than this, that is how the script works

@@ -7,8 +7,9 @@ from support.made_snapshots import computes, rank, waits
 
 from course.diagnostics.run import patience, standing
 from course.diagnostics.run.patience import Patience
-from course.diagnostics.run.thresholds import LATE_S, SPARED, STANDS_S, TOLD_S
+from course.diagnostics.run.thresholds import LATE_S, STANDS_S, TOLD_S
 from course.diagnostics.watch.rank_states import RankState
+from course.launch.process_tree import MAX_EXTENSION
 
 
 class Run:
@@ -80,16 +81,16 @@ def test_a_run_that_stands_for_as_long_as_the_user_is_told_of_it_stands(
     assert run.patience.stuck_after_s == TOLD_S
 
 
-def test_a_limit_spares_the_time_in_which_the_machine_was_busy(
+def test_a_limit_is_extended_by_the_time_in_which_the_machine_was_busy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = Run(monkeypatch, patience=600.0, limit=8.0, spares=True)
+    run = Run(monkeypatch, patience=600.0, limit=8.0, extends_limit=True)
     monkeypatch.setattr(patience.process_tree, "waited_for_a_core", lambda pid: 20.0)
     assert not run.goes_on(27)
     assert run.goes_on(2)
-    run = Run(monkeypatch, patience=600.0, limit=8.0, spares=True)
+    run = Run(monkeypatch, patience=600.0, limit=8.0, extends_limit=True)
     monkeypatch.setattr(patience.process_tree, "waited_for_a_core", lambda pid: 1e6)
-    assert run.goes_on(8 * (SPARED + 1) + 1)
+    assert run.goes_on(8 * (MAX_EXTENSION + 1) + 1)
 
 
 def test_ranks_that_are_being_ended_are_remembered_as_they_stood(
