@@ -5,6 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from course.diagnostics.run import standing
+from course.diagnostics.run.ending import (
+    ENOUGH,
+    INTERRUPTED,
+    ITSELF,
+    LIMIT,
+    STOOD,
+    RunEnding,
+    ending_of,
+)
 from course.diagnostics.run.thresholds import LATE_S, MOVES_S, STANDS_S, TIMES, TOLD_S
 from course.diagnostics.watch.rank_states import RankReader, RankState
 from course.diagnostics.watch.thresholds import SNAPSHOT_S
@@ -70,9 +79,22 @@ class Patience:
         self.over_limit = self.limit is not None and self._is_over_limit(self.limit, stood)
         return self.over_patience or self.over_limit
 
-    def read_last_states(self) -> None:
-        """Read the last states of the ranks of a run that has ended by itself."""
-        self.ranks = self._reader.ranks()
+    def how_ended(self, interrupted: bool, saw_enough: bool) -> str:
+        """How a run has ended that was watched until then, as one of the constants of `ending`."""
+        if interrupted:
+            return INTERRUPTED
+        if saw_enough:
+            return ENOUGH
+        if self.over_patience:
+            return STOOD
+        return LIMIT if self.over_limit else ITSELF
+
+    def ending(self, ended: str, code: int | None) -> RunEnding:
+        """Describe a run that has `ended` so, with exit `code`, by the last states of its ranks."""
+        if ended == ITSELF:
+            self.ranks = self._reader.ranks()
+        seconds = self.limit if ended == LIMIT and self.limit else self.seconds
+        return ending_of(self.ranks, ended, code, seconds, self.stuck_after_s)
 
     def _is_over_limit(self, limit: float, stood: float) -> bool:
         late = self.seconds - limit
