@@ -21,7 +21,7 @@ ENV = {"PYTHONFAULTHANDLER": ""}
 
 
 class WatchedRun:
-    """One run of a command, which is ended when its ranks stand still for `patience` seconds.
+    """One run of a command, which is ended when its ranks hang for `patience` seconds.
 
     That many `steps` of each rank are watched: their times or their numbers, as `looks_at` says.
     With `stop`, the run is ended once all ranks have reported. `folder` exists inside the `with`.

@@ -7,7 +7,7 @@ import pytest
 from course.core import CourseError
 from course.diagnostics import RunEnding, output
 from course.diagnostics.run import causes
-from course.diagnostics.run.ending import ITSELF, STOOD
+from course.diagnostics.run.ending import HUNG, ITSELF
 
 
 def too_few(_: Path) -> str:
@@ -20,7 +20,7 @@ def none(_: Path) -> None:
 
 @pytest.mark.parametrize(
     "ending",
-    [RunEnding(ITSELF, 1), RunEnding(STOOD, findings=[causes.OUTSIDE.finding("No rank moves.")])],
+    [RunEnding(ITSELF, 1), RunEnding(HUNG, findings=[causes.OUTSIDE.finding("No rank moves.")])],
 )
 def test_a_run_that_failed_or_hung_needs_no_answer(ending: RunEnding) -> None:
     for judge in (too_few, none):

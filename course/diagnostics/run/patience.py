@@ -4,13 +4,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from course.diagnostics.run import standing
+from course.diagnostics.run import progress
 from course.diagnostics.run.ending import (
-    ENOUGH,
+    HUNG,
     INTERRUPTED,
     ITSELF,
     LIMIT,
-    STOOD,
+    STOPPED,
     RunEnding,
     ending_of,
 )
@@ -23,10 +23,10 @@ SETTLE_S = 3.0  # for the whole run to end, once its first rank has ended
 
 
 class Patience:
-    """Decides that a run must end: at its limit, or once it has stood still for `patience` seconds.
+    """Decides that a run must end: at its limit, or once it has hung for `patience` seconds.
 
     With `extends_limit`, the limit is extended by the time in which a rank waited for a core. It is
-    also put off briefly while it is unclear whether the run stands still. `tell` shows a warning to
+    also put off briefly while it is unclear whether the run hangs. `tell` shows a warning to
     the user. `ranks` has the last states of the ranks. `own` is the folder of the ranks that this
     command started, as for `RankReader`.
     """
@@ -46,7 +46,7 @@ class Patience:
         self._began = time.monotonic()
         self._read_at = self._fewer_since = self._extension = 0.0
         self._has_warned = False
-        self._stood = self._longest_stand = 0.0  # seconds that it has stood still: now, and before
+        self._stalled_s = self._longest_pause_s = 0.0
         self.ranks: list[RankState] = []
         self.over_patience = self.over_limit = False
 
@@ -60,9 +60,9 @@ class Patience:
         return time.monotonic() - self._began
 
     @property
-    def stuck_after_s(self) -> float:
-        """Seconds of standing still after which the run is clearly stuck, judging by its past."""
-        return min(max(STANDS_S, TIMES * self._longest_stand), TOLD_S)
+    def hung_after_s(self) -> float:
+        """Seconds without progress after which the run clearly hangs, judging by its past."""
+        return min(max(STANDS_S, TIMES * self._longest_pause_s), TOLD_S)
 
     def is_over(self) -> bool:
         """Whether the run must be ended; the ranks' files are read at most twice a second."""
@@ -70,13 +70,13 @@ class Patience:
             return False
         self._read_at = time.monotonic()
         self._take(self._reader.ranks())
-        stood = standing.stood(self.ranks)
-        if stood < self._stood:  # the run went on
-            self._longest_stand = max(self._longest_stand, self._stood)
-        self._stood = stood
-        self._warn(stood)
-        self.over_patience = stood > self._patience
-        self.over_limit = self.limit is not None and self._is_over_limit(self.limit, stood)
+        stalled_s = progress.stalled_s(self.ranks)
+        if stalled_s < self._stalled_s:  # the run went on
+            self._longest_pause_s = max(self._longest_pause_s, self._stalled_s)
+        self._stalled_s = stalled_s
+        self._warn(stalled_s)
+        self.over_patience = stalled_s > self._patience
+        self.over_limit = self.limit is not None and self._is_over_limit(self.limit, stalled_s)
         return self.over_patience or self.over_limit
 
     def how_ended(self, interrupted: bool, saw_enough: bool) -> str:
@@ -84,9 +84,9 @@ class Patience:
         if interrupted:
             return INTERRUPTED
         if saw_enough:
-            return ENOUGH
+            return STOPPED
         if self.over_patience:
-            return STOOD
+            return HUNG
         return LIMIT if self.over_limit else ITSELF
 
     def ending(self, ended: str, code: int | None) -> RunEnding:
@@ -94,9 +94,9 @@ class Patience:
         if ended == ITSELF:
             self.ranks = self._reader.ranks()
         seconds = self.limit if ended == LIMIT and self.limit else self.seconds
-        return ending_of(self.ranks, ended, code, seconds, self.stuck_after_s)
+        return ending_of(self.ranks, ended, code, seconds, self.hung_after_s)
 
-    def _is_over_limit(self, limit: float, stood: float) -> bool:
+    def _is_over_limit(self, limit: float, stalled_s: float) -> bool:
         late = self.seconds - limit
         if late < 0:
             return False
@@ -104,16 +104,16 @@ class Patience:
             living = [rank.snapshot.pid for rank in self.ranks if rank.alive]
             self._extension = max(self._extension, process_tree.extension(living, limit))
             late -= self._extension
-        is_clear = not self.ranks or stood < MOVES_S or stood >= self.stuck_after_s
+        is_clear = not self.ranks or stalled_s < MOVES_S or stalled_s >= self.hung_after_s
         return late > (0 if is_clear else LATE_S)
 
-    def _warn(self, stood: float) -> None:
-        if self._patience > TOLD_S < stood and not self._has_warned:
+    def _warn(self, stalled_s: float) -> None:
+        if self._patience > TOLD_S < stalled_s and not self._has_warned:
             self._tell(
-                f"No rank has moved for {stood:.0f} s. The run is ended when none has for "
+                f"No rank has moved for {stalled_s:.0f} s. The run is ended when none has for "
                 f"{self._patience:.0f} s; an interrupt ends it now, and says where they stand."
             )
-        self._has_warned = stood > TOLD_S
+        self._has_warned = stalled_s > TOLD_S
 
     def _take(self, ranks: list[RankState]) -> None:
         """Take new states, except while ranks are being ended: what they did before that counts."""

@@ -1,4 +1,4 @@
-"""Find why a run that stands still cannot go on."""
+"""Find out why a run hangs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ JOIN_CALL = "init_process_group"
 
 
 def findings(ranks: Sequence[RankState]) -> list[Finding]:
-    """Find why a run stands still: its cause, then notes. No living rank may have moved lately."""
+    """Find out why a run hangs: its cause, then notes. No living rank may have moved lately."""
     sites = {state.rank: waiting_site(state) for state in ranks}
     for rule in (
         _hidden_error,
@@ -151,7 +151,7 @@ def _same_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 
 
 def _outside(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    states = [_stands(rank, site) for rank, site in sites.items()]
+    states = [_in_words(rank, site) for rank, site in sites.items()]
     first = next((site for site in sites.values() if site), None)
     return causes.OUTSIDE.finding(
         f"No rank waits for another rank: {'; '.join(states[:4])}.",
@@ -162,14 +162,14 @@ def _outside(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 def _later_line(ranks: Sequence[RankState], sites: Sites) -> list[Finding]:
     """A note for ranks on GPUs, where Python already stands at a line after the call that waits."""
     on_gpus = [state for state in ranks if state.snapshot.cuda]
-    stands = call_sites.of_rank(on_gpus[0]) if on_gpus else None
-    if not stands or stands.call:
+    here = call_sites.of_rank(on_gpus[0]) if on_gpus else None
+    if not here or here.call:
         return []
     call = sites[on_gpus[0].rank]
     if not call or not call.call:
         return []
     says = (
-        f"With NCCL a call returns before it is done: Python stands at {stands.at}, and the last "
+        f"With NCCL a call returns before it is done: Python stands at {here.at}, and the last "
         f"collective that it began before is {call.call} at {call.at}."
     )
     if on_gpus[0].snapshot.pending:
@@ -177,5 +177,5 @@ def _later_line(ranks: Sequence[RankState], sites: Sites) -> list[Finding]:
     return [causes.LATER_LINE.finding(says, rank=on_gpus[0].rank, where=call.at, note=True)]
 
 
-def _stands(rank: int, site: call_site.CallSite | None) -> str:
+def _in_words(rank: int, site: call_site.CallSite | None) -> str:
     return f"rank {rank} {site.brief if site else call_site.OUTSIDE}"
