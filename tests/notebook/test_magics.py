@@ -182,7 +182,7 @@ def test_time_limit(cell: RunCell, labs: Path) -> None:
 def test_a_run_without_a_limit_is_told_when_it_hangs(
     cell: RunCell, labs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("course.diagnostics.run.patience.TOLD_S", 2.0)
+    monkeypatch.setattr("course.diagnostics.run.patience.WARN_AFTER_S", 2.0)
     os.mkfifo("go")
     (labs / "src" / "slow.py").write_text("open('go').read()\n")
     warn = Patience._warn

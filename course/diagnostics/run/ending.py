@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from course.core import words
 from course.diagnostics.finding import Finding
 from course.diagnostics.run import causes, failures, hangs, progress
-from course.diagnostics.run.thresholds import MOVES_S
+from course.diagnostics.run.thresholds import WORKING_BELOW_S
 from course.diagnostics.watch.rank_states import RankState
 
 # How a run ended.
@@ -60,7 +60,7 @@ def ending_of(
     if not ranks:
         return RunEnding(ended, lead=f"{lead} No rank has been seen.")
     stalled_s = progress.stalled_s(ranks)
-    if ended != HUNG and stalled_s < MOVES_S:
+    if ended != HUNG and stalled_s < WORKING_BELOW_S:
         lead = f"{lead} The ranks were still working:"
         return RunEnding(ended, lead=lead, ranks=progress.working(ranks))
     if ended != HUNG and stalled_s < hung_after_s:

@@ -14,7 +14,13 @@ from course.diagnostics.run.ending import (
     RunEnding,
     ending_of,
 )
-from course.diagnostics.run.thresholds import LATE_S, MOVES_S, STANDS_S, TIMES, TOLD_S
+from course.diagnostics.run.thresholds import (
+    HUNG_AFTER_S,
+    MAX_DELAY_S,
+    PAUSE_FACTOR,
+    WARN_AFTER_S,
+    WORKING_BELOW_S,
+)
 from course.diagnostics.watch.rank_states import RankReader, RankState
 from course.diagnostics.watch.thresholds import SNAPSHOT_S
 from course.launch import process_tree
@@ -62,7 +68,7 @@ class Patience:
     @property
     def hung_after_s(self) -> float:
         """Seconds without progress after which the run clearly hangs, judging by its past."""
-        return min(max(STANDS_S, TIMES * self._longest_pause_s), TOLD_S)
+        return min(max(HUNG_AFTER_S, PAUSE_FACTOR * self._longest_pause_s), WARN_AFTER_S)
 
     def is_over(self) -> bool:
         """Whether the run must be ended; the ranks' files are read at most twice a second."""
@@ -104,16 +110,16 @@ class Patience:
             living = [rank.snapshot.pid for rank in self.ranks if rank.alive]
             self._extension = max(self._extension, process_tree.extension(living, limit))
             late -= self._extension
-        is_clear = not self.ranks or stalled_s < MOVES_S or stalled_s >= self.hung_after_s
-        return late > (0 if is_clear else LATE_S)
+        is_clear = not self.ranks or stalled_s < WORKING_BELOW_S or stalled_s >= self.hung_after_s
+        return late > (0 if is_clear else MAX_DELAY_S)
 
     def _warn(self, stalled_s: float) -> None:
-        if self._patience > TOLD_S < stalled_s and not self._has_warned:
+        if self._patience > WARN_AFTER_S < stalled_s and not self._has_warned:
             self._tell(
                 f"No rank has moved for {stalled_s:.0f} s. The run is ended when none has for "
                 f"{self._patience:.0f} s; an interrupt ends it now, and says where they stand."
             )
-        self._has_warned = stalled_s > TOLD_S
+        self._has_warned = stalled_s > WARN_AFTER_S
 
     def _take(self, ranks: list[RankState]) -> None:
         """Take new states, except while ranks are being ended: what they did before that counts."""

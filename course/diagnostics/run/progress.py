@@ -6,7 +6,7 @@ from course.core import call_site, words
 from course.core.deadlocks import waiting
 from course.diagnostics.run import call_sites
 from course.diagnostics.run.divergence import step
-from course.diagnostics.run.thresholds import SNAPSHOTS
+from course.diagnostics.run.thresholds import MIN_SNAPSHOTS
 from course.diagnostics.watch.rank_states import RankState
 from course.launch import brief
 
@@ -14,7 +14,7 @@ from course.launch import brief
 def stalled_s(ranks: Sequence[RankState]) -> float:
     """Seconds for which no living rank has moved; 0 until each has a few snapshots."""
     living = [state for state in ranks if state.alive is not False]
-    if not living or any(state.snapshot.count < SNAPSHOTS for state in living):
+    if not living or any(state.snapshot.count < MIN_SNAPSHOTS for state in living):
         return 0.0
     return min(map(rank_stalled_s, living))
 

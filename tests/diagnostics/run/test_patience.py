@@ -7,7 +7,7 @@ from support.made_snapshots import computes, rank, waits
 
 from course.diagnostics.run import patience, progress
 from course.diagnostics.run.patience import Patience
-from course.diagnostics.run.thresholds import LATE_S, STANDS_S, TOLD_S
+from course.diagnostics.run.thresholds import HUNG_AFTER_S, MAX_DELAY_S, WARN_AFTER_S
 from course.diagnostics.watch.rank_states import RankState
 from course.launch.process_tree import MAX_EXTENSION
 
@@ -61,7 +61,7 @@ def test_a_limit_waits_until_it_is_clear_whether_the_run_hangs(
     assert not run.goes_on(8.0)
     assert not run.goes_on(0.5, stalled_s=1.5)
     assert run.goes_on(2, stalled_s=2.0)
-    assert progress.stalled_s(run.patience.ranks) >= STANDS_S
+    assert progress.stalled_s(run.patience.ranks) >= HUNG_AFTER_S
 
 
 def test_a_run_with_long_pauses_must_hang_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +69,7 @@ def test_a_run_with_long_pauses_must_hang_for_longer(monkeypatch: pytest.MonkeyP
     run.goes_on(6, stalled_s=0.1)
     run.goes_on(1)
     assert run.patience.hung_after_s == pytest.approx(2 * 6, abs=1)
-    assert not run.goes_on(LATE_S - 20, stalled_s=0.5)
+    assert not run.goes_on(MAX_DELAY_S - 20, stalled_s=0.5)
 
 
 def test_a_run_with_long_pauses_clearly_hangs_once_the_user_is_warned(
@@ -78,7 +78,7 @@ def test_a_run_with_long_pauses_clearly_hangs_once_the_user_is_warned(
     run = Run(monkeypatch, patience=600.0)
     run.goes_on(50, stalled_s=0.1)
     run.goes_on(1)
-    assert run.patience.hung_after_s == TOLD_S
+    assert run.patience.hung_after_s == WARN_AFTER_S
 
 
 def test_a_limit_is_extended_by_the_time_in_which_the_machine_was_busy(

@@ -15,7 +15,7 @@ from support.ports import free_port
 
 from course.core import ROOT
 from course.diagnostics.run import progress
-from course.diagnostics.run.thresholds import STANDS_S
+from course.diagnostics.run.thresholds import HUNG_AFTER_S
 from course.diagnostics.watch.rank_states import RankReader, RankState
 
 PLANTS = Path(__file__).with_name("plants")
@@ -106,7 +106,9 @@ def test_an_interrupt_says_where_the_ranks_stand(tmp_path: Path) -> None:
     env = clean_environment()
     run = subprocess.Popen(command, stderr=subprocess.PIPE, env=env, cwd=tmp_path, text=True)
     reader = RankReader(tmp_path / "kept")
-    while not is_at_barrier(ranks := reader.ranks()) or progress.stalled_s(ranks) < 2 * STANDS_S:
+    while (
+        not is_at_barrier(ranks := reader.ranks()) or progress.stalled_s(ranks) < 2 * HUNG_AFTER_S
+    ):
         assert run.poll() is None, run.communicate()[1]
         time.sleep(0.5)
     run.send_signal(signal.SIGINT)
