@@ -195,7 +195,9 @@ def test_one_command_for_each_machine(tmp_path: Path) -> None:
     ("words", "says"),
     [
         ([], "No command was given; for example: "),
-        (["--", "no-such-program"], "no-such-program cannot be started: "),
+        (["--", "no-such-program"], "Cannot start no-such-program: it is not on PATH. Is the "),
+        (["--", "./no-such-program"], "Cannot start ./no-such-program: No such file or directory."),
+        (["--", "/dev/null"], "Cannot start /dev/null: Permission denied."),
         (["--rank", "train.py"], "nothing says which rank this is"),
         (["--patience", "soon", "--", "true"], "a number of seconds, not soon"),
         (["--json", "/dev/null/f", "--", "true"], "cannot be written to /dev/null/f: "),
