@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
-from course.core import call_site
+from course.core import call_site, words
 from course.core.call_site import CallSite
-from course.core.words import ranks_in_words
 
 FORWARD = " This forward waits for all ranks: a rank that computes alone calls `ddp.module`."
 ROOTS = {"broadcast": "src", "scatter": "src", "gather": "dst", "reduce": "dst"}
@@ -23,7 +22,7 @@ def who_waits(sites: Sites) -> str:
     for rank, site in waiting(sites).items():
         by_call.setdefault(f"{site.call} at {site.at}", []).append(rank)
     parts = [
-        f"{ranks_in_words(ranks)} {'waits' if len(ranks) == 1 else 'wait'} in {call}"
+        f"{words.ranks(ranks)} {'waits' if len(ranks) == 1 else 'wait'} in {call}"
         for call, ranks in by_call.items()
     ]
     return "; ".join(parts[:4]).replace("rank", "Rank", 1)
@@ -35,7 +34,7 @@ def ended_rank(sites: Sites, ended: Collection[int]) -> str:
         return ""
     have = "has" if len(ended) == 1 else "have"
     ends = ", and a collective ends when every rank has called it" if _collectives(sites) else ""
-    return f"{ranks_in_words(ended, True)} {have} ended. {who_waits(sites)}{ends}."
+    return f"{words.ranks(ended, True)} {have} ended. {who_waits(sites)}{ends}."
 
 
 def different_calls(sites: Sites) -> str:
@@ -61,7 +60,7 @@ def missing_call(sites: Sites) -> str:
     if collectives := _collectives(sites):
         return (
             f"{who_waits(sites)}. A collective ends when every rank has called it, and "
-            f"{ranks_in_words(absent)} did not call {' or '.join(collectives)}: "
+            f"{words.ranks(absent)} did not call {' or '.join(collectives)}: "
             f"{', '.join(where)}.{_forward(sites)}"
         )
     return f"{who_waits(sites)} for a partner: {', '.join(where)}."

@@ -81,7 +81,7 @@ def gib(count: float) -> str:
     return f"{significant(count / GIB, 3)} GiB"
 
 
-def ranks_in_words(ranks: Collection[int], capital: bool = False) -> str:
+def ranks(ranks: Collection[int], capital: bool = False) -> str:
     """Ranks in words: "rank 1", "ranks 1 and 3", "ranks 0 to 6"; of many, the first eight."""
     ranks = sorted(ranks)
     lead = "Rank" if capital else "rank"

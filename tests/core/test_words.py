@@ -97,5 +97,5 @@ def test_a_percentage_has_a_space_before_its_sign_wherever_python_writes_it():
     ],
 )
 def test_a_sentence_says_how_many_ranks_it_leaves_out(ranks: list[int], shown: str) -> None:
-    assert words.ranks_in_words(ranks) == shown
-    assert words.ranks_in_words(ranks, capital=True) == shown.capitalize()
+    assert words.ranks(ranks) == shown
+    assert words.ranks(ranks, capital=True) == shown.capitalize()

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from course.core import call_site, deadlocks
-from course.core.deadlocks import Sites, waiting, who_waits
-from course.core.words import ranks_in_words
+from course.core import call_site, deadlocks, words
 from course.diagnostics.finding import Finding
 from course.diagnostics.run import call_sites, causes, divergence, failures
 from course.diagnostics.watch.rank_states import RankState
@@ -28,7 +26,7 @@ def findings(ranks: Sequence[RankState]) -> list[Finding]:
     ):
         if cause := rule(ranks, sites):
             if cause.what not in (causes.TWO_THREADS.name, causes.NOT_JOINED.name):
-                waits_at = [site.at for site in waiting(sites).values()]
+                waits_at = [site.at for site in deadlocks.waiting(sites).values()]
                 cause = divergence.with_difference(cause, ranks, waits_at)
             return [cause, *_later_line(ranks, sites)]
     return []
@@ -44,7 +42,7 @@ def waiting_site(state: RankState) -> call_site.CallSite | None:
     return site
 
 
-def _hidden_error(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+def _hidden_error(ranks: Sequence[RankState], sites: deadlocks.Sites) -> Finding | None:
     """Find a rank that waits in a call while it handles an exception, if another is elsewhere."""
     for state in ranks:
         mine, thread = sites[state.rank], call_sites.thread_with_exception(state)
@@ -62,7 +60,7 @@ def _hidden_error(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     return None
 
 
-def _two_threads(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+def _two_threads(ranks: Sequence[RankState], sites: deadlocks.Sites) -> Finding | None:
     """Find a rank with two threads that wait in collectives of the same group."""
     for state in ranks:
         mine = sites[state.rank]
@@ -89,56 +87,59 @@ def _last_calls(ranks: Sequence[RankState]) -> str:
     return f" The last calls: {'; '.join(orders)}."
 
 
-def _not_joined(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    joining = {rank: site for rank, site in waiting(sites).items() if site.call == JOIN_CALL}
+def _not_joined(ranks: Sequence[RankState], sites: deadlocks.Sites) -> Finding | None:
+    joining = {
+        rank: site for rank, site in deadlocks.waiting(sites).items() if site.call == JOIN_CALL
+    }
     if not joining:
         return None
     site = next(iter(joining.values()))
     world = max(state.snapshot.world for state in ranks)
     missing = sorted(set(range(world)) - set(joining))
-    names = ranks_in_words(missing) if missing else "others"
+    names = words.ranks(missing) if missing else "others"
     return causes.NOT_JOINED.finding(
-        f"{who_waits(joining)} for {names}: of {world} ranks, {len(joining)} have come.",
+        f"{deadlocks.who_waits(joining)} for {names}: of {world} ranks, {len(joining)} have come.",
         where=site.at,
         rank=missing[0] if len(missing) == 1 else None,
     )
 
 
-def _ended_rank(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+def _ended_rank(ranks: Sequence[RankState], sites: deadlocks.Sites) -> Finding | None:
     dead = {state.rank: state for state in ranks if state.alive is False}
-    living = {rank: site for rank, site in waiting(sites).items() if rank not in dead}
+    living = {rank: site for rank, site in deadlocks.waiting(sites).items() if rank not in dead}
     says = deadlocks.ended_rank(living, dead)
     if not says:
         return None
     if any(state.snapshot.error for state in dead.values()):
         failed = failures.findings(list(dead.values()))[0]
-        return replace(failed, says=f"{who_waits(living)}. {failed.says}")
+        return replace(failed, says=f"{deadlocks.who_waits(living)}. {failed.says}")
     rank = min(dead) if len(dead) == 1 else None
     return causes.ENDED_RANK.finding(says, rank=rank, where=next(iter(living.values())).at)
 
 
-def _different_calls(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+def _different_calls(ranks: Sequence[RankState], sites: deadlocks.Sites) -> Finding | None:
     says = deadlocks.different_calls(sites)
     if not says:
         return None
-    return causes.DIFFERENT_CALLS.finding(says, where=list(waiting(sites).values())[-1].at)
+    *_, last = deadlocks.waiting(sites).values()
+    return causes.DIFFERENT_CALLS.finding(says, where=last.at)
 
 
-def _missing_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+def _missing_call(ranks: Sequence[RankState], sites: deadlocks.Sites) -> Finding | None:
     says = deadlocks.missing_call(sites)
     if not says:
         return None
-    absent = [rank for rank in sites if rank not in waiting(sites)]
-    first = sites[absent[0]] or next(iter(waiting(sites).values()))
+    absent = [rank for rank in sites if rank not in deadlocks.waiting(sites)]
+    first = sites[absent[0]] or next(iter(deadlocks.waiting(sites).values()))
     rank = absent[0] if len(absent) == 1 else None
     return causes.MISSING_CALL.finding(says, rank=rank, where=first.at)
 
 
-def _same_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    in_calls = waiting(sites)
+def _same_call(ranks: Sequence[RankState], sites: deadlocks.Sites) -> Finding | None:
+    in_calls = deadlocks.waiting(sites)
     if not in_calls:
         return None
-    says = f"{who_waits(sites)}, and no message comes."
+    says = f"{deadlocks.who_waits(sites)}, and no message comes."
     sizes = {state.rank: state.snapshot.pending[0] for state in ranks if state.snapshot.pending}
     if len(set(sizes.values())) > 1:
         messages = [f"rank {rank} {size}" for rank, size in list(sizes.items())[:4]]
@@ -150,7 +151,7 @@ def _same_call(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     return cause.finding(says, where=next(iter(in_calls.values())).at)
 
 
-def _outside(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
+def _outside(ranks: Sequence[RankState], sites: deadlocks.Sites) -> Finding | None:
     states = [_in_words(rank, site) for rank, site in sites.items()]
     first = next((site for site in sites.values() if site), None)
     return causes.OUTSIDE.finding(
@@ -159,7 +160,7 @@ def _outside(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
     )
 
 
-def _later_line(ranks: Sequence[RankState], sites: Sites) -> list[Finding]:
+def _later_line(ranks: Sequence[RankState], sites: deadlocks.Sites) -> list[Finding]:
     """A note for ranks on GPUs, where Python already stands at a line after the call that waits."""
     on_gpus = [state for state in ranks if state.snapshot.cuda]
     here = call_sites.of_rank(on_gpus[0]) if on_gpus else None

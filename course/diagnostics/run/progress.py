@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from course.core import call_site, words
-from course.core.deadlocks import waiting
+from course.core import call_site, deadlocks, words
 from course.diagnostics.run import call_sites
 from course.diagnostics.run.divergence import step
 from course.diagnostics.run.thresholds import MIN_SNAPSHOTS
@@ -40,7 +39,7 @@ def waits_in(ranks: Sequence[RankState]) -> dict[int, str]:
     """The call in which each rank waits, by rank; ranks that wait in none are left out."""
     living = [state for state in ranks if state.alive is not False]
     sites = {state.rank: call_sites.of_rank(state) for state in living}
-    return {rank: site.call for rank, site in waiting(sites).items()}
+    return {rank: site.call for rank, site in deadlocks.waiting(sites).items()}
 
 
 def _state(state: RankState) -> str:
