@@ -1,8 +1,8 @@
-"""Where a thread is, read from the frames of its stack, and whether ranks wait in vain."""
+"""Where a thread is, read from the frames of its stack."""
 
 import linecache
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,23 +85,3 @@ def innermost_call(stack: Sequence[Frame]) -> tuple[str, int]:
         elif user_files.is_users(file):
             return call, depth
     return call, len(stack)
-
-
-def collectives(sites: Iterable[CallSite | None]) -> list[str]:
-    """The collectives in which these threads wait; a message, such as a `send`, is none."""
-    return sorted({site.call for site in sites if site and site.call} - POINT_TO_POINT)
-
-
-def different_calls(sites: Sequence[CallSite | None]) -> str:
-    """A sentence if every rank waits, but in calls that cannot meet; "" if not.
-
-    Messages are no such calls: a `send` meets a `recv`.
-    """
-    waiting = [site for site in sites if site and site.call]
-    calls = list(dict.fromkeys(f"{site.call} at {site.at}" for site in waiting))
-    if len(waiting) < len(sites) or len(calls) < 2 or not collectives(sites):
-        return ""
-    return (
-        f"The ranks wait in different calls ({'; '.join(calls[:4])}): each waits for the others "
-        "forever."
-    )

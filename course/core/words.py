@@ -1,8 +1,10 @@
 """Write counts, times and sizes for a reader."""
 
 import math
+from collections.abc import Collection
 
 MIB, GIB = 2**20, 2**30
+SHOWN_RANKS = 8  # the most that a sentence lists
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -77,3 +79,18 @@ def size(count: float, digits: int = 2) -> str:
 def gib(count: float) -> str:
     """A number of bytes in GiB whatever its size, to compare at a glance: '79.6 GiB', '0.5 GiB'."""
     return f"{significant(count / GIB, 3)} GiB"
+
+
+def ranks(ranks: Collection[int], capital: bool = False) -> str:
+    """Ranks in words: "rank 1", "ranks 1 and 3", "ranks 0 to 6"; of many, the first eight."""
+    ranks = sorted(ranks)
+    lead = "Rank" if capital else "rank"
+    if len(ranks) == 1:
+        return f"{lead} {ranks[0]}"
+    if len(ranks) > 2 and ranks == list(range(ranks[0], ranks[-1] + 1)):
+        return f"{lead}s {ranks[0]} to {ranks[-1]}"
+    if len(ranks) > SHOWN_RANKS:
+        *shown, last = *ranks[:SHOWN_RANKS], f"{len(ranks) - SHOWN_RANKS} more"
+    else:
+        *shown, last = ranks
+    return f"{lead}s {', '.join(map(str, shown))} and {last}"

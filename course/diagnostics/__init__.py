@@ -33,9 +33,8 @@ _NAMES = {
     "Finding": "finding",
     "fit_answer": "fit.answer",
     "reports": "answers.why_answer",
-    "right_of_run": "answers.right_answer",
+    "right_answer": "answers.right_answer",
     "why_answer": "answers.why_answer",
-    "why_of_run": "answers.why_answer",
 }
 # Whole modules that are public.
 _MODULES = {"options": "answers.options", "output": "answers.output", "terminal": "terminal"}
@@ -52,10 +51,9 @@ __all__ = [
     "options",
     "output",
     "reports",
-    "right_of_run",
+    "right_answer",
     "terminal",
     "why_answer",
-    "why_of_run",
 ]
 
 

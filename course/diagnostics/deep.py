@@ -17,7 +17,7 @@ from course.diagnostics.numerics import reader
 from course.diagnostics.numerics.training import COMMAND, TrainingReport
 from course.diagnostics.right import against_one, verdict
 from course.diagnostics.right.against_one import DeepOutcome
-from course.diagnostics.run.ending import ENOUGH, INTERRUPTED, ITSELF, RunEnding
+from course.diagnostics.run.ending import INTERRUPTED, ITSELF, STOPPED, RunEnding
 from course.diagnostics.terminal_run import TerminalRun, exit_code
 from course.diagnostics.watch import report_files
 from course.diagnostics.watch.command import say
@@ -56,7 +56,7 @@ def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[RunEnding, DeepA
         path.mkdir()
     ending = _run(args, several, {BATCHES: str(batches)})
     command = _command(batches)
-    if ending.findings or ending.code or ending.ended not in (ITSELF, ENOUGH):
+    if ending.findings or ending.code or ending.ended not in (ITSELF, STOPPED):
         return ending, None
     ranks = [reader.read(path) for path in sorted(several.glob("rank*.json"))]
     verdict.require_all_reports(ranks)
@@ -112,9 +112,9 @@ def _alone(env: dict[str, str]) -> dict[str, str]:
 
 def _outcome(ranks: list[TrainingReport], folder: Path, ending: RunEnding) -> DeepOutcome:
     reports = [reader.read(path) for path in folder.glob("rank*.json")]
-    if ending.code or ending.ended not in (ITSELF, ENOUGH):
+    if ending.code or ending.ended not in (ITSELF, STOPPED):
         return against_one.not_compared(
-            "the script fails on one process, or stands still, with the batches of all ranks"
+            "the script fails on one process, or hangs, with the batches of all ranks"
         )
     if not reports:
         return against_one.not_compared("the script joins no group on one process")

@@ -1,10 +1,7 @@
-"""The forms that all tools share: a cause that can be named, a finding in a run, ranks in words."""
+"""The forms that all tools share: a cause that can be named, and a finding in a run."""
 
-from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
-
-SHOWN_RANKS = 8  # the most that a sentence lists
 
 
 @dataclass(frozen=True)
@@ -50,18 +47,3 @@ class CauseInfo:
         An empty `cure` or `lab` stands for the usual one.
         """
         return Finding(self.name, says, cure or self.cure, lab or self.lab, **fields)
-
-
-def ranks_in_words(ranks: Collection[int], capital: bool = False) -> str:
-    """Ranks in words: "rank 1", "ranks 1 and 3", "ranks 0 to 6"; of many, the first eight."""
-    ranks = sorted(ranks)
-    lead = "Rank" if capital else "rank"
-    if len(ranks) == 1:
-        return f"{lead} {ranks[0]}"
-    if len(ranks) > 2 and ranks == list(range(ranks[0], ranks[-1] + 1)):
-        return f"{lead}s {ranks[0]} to {ranks[-1]}"
-    if len(ranks) > SHOWN_RANKS:
-        *shown, last = *ranks[:SHOWN_RANKS], f"{len(ranks) - SHOWN_RANKS} more"
-    else:
-        *shown, last = ranks
-    return f"{lead}s {', '.join(map(str, shown))} and {last}"

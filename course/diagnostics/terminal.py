@@ -4,14 +4,12 @@ import argparse
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from course.core import CourseError
 from course.diagnostics import deep, terminal_run
 from course.diagnostics.answers import options, output
 from course.diagnostics.answers.right_answer import RightAnswer, right_answer
 from course.diagnostics.answers.why_answer import WhyAnswer, why_answer
-from course.diagnostics.run.ending import ITSELF, RunEnding
 from course.diagnostics.terminal_run import TerminalRun, exit_code
 from course.diagnostics.watch import report_files
 from course.diagnostics.watch.command import say
@@ -75,8 +73,10 @@ def _ask(question: Question, args: argparse.Namespace) -> int:
         ending = watched.finish()
         answer = None
         if watched.judges:
-            answer = None if question.keeps_recording else early.answer
-            answer = answer or _last_answer(question, folder, ending) or early.answer
+            answer = early.answer
+            if answer is None or question.keeps_recording:
+                last = output.last_answer(question.tool, question.answer, folder, ending)
+                answer = last or answer
         if (
             answer
             and not ending.findings
@@ -137,22 +137,6 @@ class EarlyAnswer:
 
     def _may_print(self, answer: Answer) -> bool:
         return not self._stop and (not self._quiet or _has_faults(answer))
-
-
-def _last_answer(question: Question, folder: Path, ending: RunEnding) -> Answer | None:
-    """The answer at the end; raises `CourseError` if the run went well but cannot be judged."""
-    try:
-        answer = question.answer(folder)
-    except CourseError:
-        if ending.code or ending.findings:
-            return None
-        raise
-    if answer is None and ending.ended == ITSELF and not ending.code:
-        raise CourseError(
-            f"No rank reported anything: `{question.tool}` watches Python scripts that use torch. "
-            "Does the command start Python with -I, -E or -S?"
-        )
-    return answer
 
 
 def fit(argv: Sequence[str]) -> int:

@@ -12,15 +12,7 @@ from pathlib import Path
 from course.core import CourseError
 from course.diagnostics import shared
 from course.diagnostics.answers import output
-from course.diagnostics.run.ending import (
-    ENOUGH,
-    INTERRUPTED,
-    ITSELF,
-    LIMIT,
-    STOOD,
-    RunEnding,
-    ending_of,
-)
+from course.diagnostics.run.ending import INTERRUPTED, ITSELF, STOPPED, RunEnding
 from course.diagnostics.run.patience import Patience
 from course.diagnostics.shared import SharedFolder
 from course.diagnostics.watch.command import WatchedCommand, environment, say
@@ -111,26 +103,16 @@ class TerminalRun:
         return any(state.alive is not False for state in self._patience.ranks if not state.mine)
 
     def _ending(self, command: WatchedCommand) -> RunEnding:
-        patience = self._patience
-        if command.interrupted:
-            ended = INTERRUPTED
-        elif self._saw_enough:
-            ended = ENOUGH
-        elif patience.over_patience or patience.over_limit:
-            ended = STOOD if patience.over_patience else LIMIT
-        elif command.code is None:  # another command has ended the run
-            return RunEnding(ENOUGH, self.shared_folder.end if self.shared_folder else None)
-        else:
-            ended = ITSELF
-            patience.read_last_states()
-        seconds = self._args.limit if ended == LIMIT else patience.seconds
-        return ending_of(patience.ranks, ended, command.code, seconds, patience.stuck_after_s)
+        ended = self._patience.how_ended(command.interrupted, self._saw_enough)
+        if ended == ITSELF and command.code is None:  # another command has ended the run
+            return RunEnding(STOPPED, self.shared_folder.end if self.shared_folder else None)
+        return self._patience.ending(ended, command.code)
 
     def _report(self, ending: RunEnding) -> None:
         if text := output.ending(ending):
             say(f"\n{text}")
         elif not self._args.quiet and ending.ended == ITSELF and not self._steps:
-            say("\nNo rank stood still, and none failed.")
+            say("\nNo rank hung, and none failed.")
 
     def _say(self, text: str) -> None:
         if self.judges:
@@ -139,7 +121,7 @@ class TerminalRun:
 
 def exit_code(ending: RunEnding, faults: bool = False) -> int:
     """The tool's exit code; `faults` says whether it found any besides those of `ending`."""
-    if ending.ended in (ITSELF, ENOUGH) and ending.code:
+    if ending.ended in (ITSELF, STOPPED) and ending.code:
         return ending.code
     if ending.faults or faults:
         return FOUND

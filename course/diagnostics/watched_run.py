@@ -7,15 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from course.core import Interrupted
-from course.diagnostics.run.ending import (
-    ENOUGH,
-    INTERRUPTED,
-    ITSELF,
-    LIMIT,
-    STOOD,
-    RunEnding,
-    ending_of,
-)
+from course.diagnostics.run.ending import ITSELF, LIMIT, RunEnding
 from course.diagnostics.run.patience import Patience
 from course.diagnostics.run.thresholds import PATIENCE_S
 from course.diagnostics.watch import report_files
@@ -29,7 +21,7 @@ ENV = {"PYTHONFAULTHANDLER": ""}
 
 
 class WatchedRun:
-    """One run of a command, which is ended when its ranks stand still for `patience` seconds.
+    """One run of a command, which is ended when its ranks hang for `patience` seconds.
 
     That many `steps` of each rank are watched: their times or their numbers, as `looks_at` says.
     With `stop`, the run is ended once all ranks have reported. `folder` exists inside the `with`.
@@ -44,7 +36,7 @@ class WatchedRun:
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="course-own-"))
         self._steps, self._may_stop, self._looks_at = steps, stop, looks_at
-        self._patience = Patience(self.folder, print, patience, spares=True)
+        self._patience = Patience(self.folder, print, patience, extends_limit=True)
         self._stop, self._over = threading.Event(), threading.Event()
         self._saw_enough = False
 
@@ -90,18 +82,13 @@ class WatchedRun:
         limit ended it.
         """
         self._over.set()
-        patience, seconds = self._patience, run.wall_s
-        if run.reason == Reason.INTERRUPTED and self._stop.is_set():
-            ended = ENOUGH if self._saw_enough else STOOD
-            if patience.over_limit and not patience.over_patience:
-                ended, seconds, run.reason = LIMIT, patience.limit or 0.0, Reason.LIMIT
-        elif run.reason == Reason.INTERRUPTED:
-            ended = INTERRUPTED
-        else:
-            ended = ITSELF
-            patience.read_last_states()
-        code = 0 if run.ok else run.launcher_code or 1
-        ending = ending_of(patience.ranks, ended, code, seconds, patience.stuck_after_s)
+        ended = ITSELF
+        if run.reason == Reason.INTERRUPTED:
+            by_user = not self._stop.is_set()
+            ended = self._patience.how_ended(by_user, self._saw_enough)
+        if ended == LIMIT:
+            run.reason = Reason.LIMIT
+        ending = self._patience.ending(ended, 0 if run.ok else run.launcher_code or 1)
         run.waits_in = ending.waits_in
         return ending
 

@@ -16,7 +16,6 @@ from course.core import Interrupted
 from course.launch import out_of_memory, preflight, run_folder
 from course.launch.channel import Channel
 from course.launch.messages import (
-    PATIENCE,
     Done,
     Event,
     Interrupt,
@@ -28,6 +27,7 @@ from course.launch.messages import (
     SupervisorStarted,
 )
 from course.launch.place import Here, Place
+from course.launch.process_tree import MAX_EXTENSION
 from course.launch.run import Run
 
 OVERDUE_S = 30.0  # after the time limit, a supervisor must have ended the run, busy machine or not
@@ -154,7 +154,7 @@ class _Launch:
         """The time by which the supervisor must have ended the run, even on a busy machine."""
         limit = self._request.limit or math.inf
         if self._request.patient:
-            limit += PATIENCE * limit
+            limit += MAX_EXTENSION * limit
         return time.monotonic() + limit + OVERDUE_S
 
     def _exceeds_memory(self) -> bool:

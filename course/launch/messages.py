@@ -20,8 +20,6 @@ from typing import Any, get_args
 from course.core import from_plain
 from course.launch.netns import Host
 
-PATIENCE = 5  # a patient limit is extended by at most this many times its length
-
 
 class Reason(StrEnum):
     """How a run ended; `Run.reason` before that is RUNNING."""

@@ -17,6 +17,7 @@ from pathlib import Path
 import psutil
 
 KILL_S = 2.0  # for killed processes to be gone
+MAX_EXTENSION = 5  # a patient limit is extended by at most this many times its length
 
 
 def adopt_orphans() -> None:
@@ -121,6 +122,12 @@ def waited_for_a_core(pid: int) -> float:
         with contextlib.suppress(OSError, IndexError):
             waited += int(Path(path).read_text().split()[1])
     return waited / 1e9
+
+
+def extension(pids: Iterable[int], limit: float) -> float:
+    """Seconds by which to extend a patient limit: the longest wait of a process for a core."""
+    waited = max(map(waited_for_a_core, pids), default=0.0)
+    return min(waited, MAX_EXTENSION * limit)
 
 
 def kill_tree(top: psutil.Process) -> None:

@@ -8,11 +8,10 @@ aborts a rank.
 import re
 from pathlib import Path
 
-from course.core import call_site, user_files
+from course.core import call_site, deadlocks, user_files
 from course.launch.run import ABORTED, Run
 
 GIVEN = Path(user_files.COURSE, "given")  # its functions may wait where no script is on the stack
-ROOTS = {"broadcast": "src", "scatter": "src", "gather": "dst", "reduce": "dst"}
 
 
 def call_sites(run: Run, src: Path | None = None) -> dict[int, call_site.CallSite | None]:
@@ -72,22 +71,12 @@ def _without_a_site(run: Run, rank: int, has_stacks: bool) -> str:
     return f"had ended with exit code {run.exit_codes.get(rank)}"
 
 
-def _diagnosis(run: Run, sites: dict[int, call_site.CallSite | None]) -> list[str]:
-    there = [rank for rank in sorted(run.processes) if rank not in run.unresponsive]
-    called = {rank: site.call for rank, site in sites.items() if site and site.call}
-    collectives = call_site.collectives(sites.values())
-    if not collectives:
-        return []
-    absent: dict[str, list[str]] = {}
-    for rank in there:
-        if rank not in called:
-            how = f"did not call {' or '.join(collectives)}" if rank in sites else "had ended"
-            absent.setdefault(how, []).append(f"rank {rank}")
-    if absent:
-        whys = [f"{', '.join(names)} {how}" for how, names in absent.items()]
-        return [f"A collective needs every rank, and {' and '.join(whys)}."]
-    (call, *others) = set(called.values())
-    if call in ROOTS and not others and len(run.processes) > 1:
-        return [f"All ranks wait in {call}. Do they name the same `{ROOTS[call]}`?"]
-    different = call_site.different_calls([sites[rank] for rank in there])
-    return [different] if different else []
+def _diagnosis(run: Run, sites: deadlocks.Sites) -> list[str]:
+    ended = [rank for rank in run.processes if rank not in sites and rank not in run.unresponsive]
+    sentence = (
+        deadlocks.ended_rank(sites, ended)
+        or deadlocks.different_calls(sites)
+        or deadlocks.missing_call(sites)
+        or deadlocks.root_question(sites)
+    )
+    return [sentence] if sentence else []

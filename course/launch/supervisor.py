@@ -23,7 +23,6 @@ import psutil
 from course.launch import channel, netns, process_tree
 from course.launch.channel import Channel
 from course.launch.messages import (
-    PATIENCE,
     Event,
     Interrupt,
     Message,
@@ -157,11 +156,9 @@ class Supervisor:
 
     def _extend_limit(self) -> None:
         """Extend the limit by the longest time for which a process has waited for a core."""
-        below = psutil.Process().children(recursive=True)
-        waited = max(
-            (process_tree.waited_for_a_core(process.pid) for process in below), default=0.0
-        )
-        self._extension = max(self._extension, min(waited, PATIENCE * self._request.limit))
+        pids = [process.pid for process in psutil.Process().children(recursive=True)]
+        extension = process_tree.extension(pids, self._request.limit)
+        self._extension = max(self._extension, extension)
         self._phases.set_limit(self._began + self._request.limit + self._extension)
 
     def _on_client(self) -> None:

@@ -34,8 +34,8 @@ from course.diagnostics import (
     fit_answer,
     options,
     output,
-    right_of_run,
-    why_of_run,
+    right_answer,
+    why_answer,
 )
 from course.exercises import exercise
 from course.launch import Reason, Run, warm_up
@@ -93,7 +93,7 @@ class CourseMagics(Magics):
 
         None if the script has an open TODO.
         """
-        answer = _launch_and_judge("why", options.why(_split(line), magic=True), why_of_run)
+        answer = _launch_and_judge("why", options.why(_split(line), magic=True), why_answer)
         if answer:
             print(answer)
         return answer
@@ -110,7 +110,7 @@ class CourseMagics(Magics):
                 "--deep starts the script a second time, as the terminal has started it. In a "
                 f"cell, type: !python -m course right --deep -- {shlex.join(args.command)}"
             )
-        return _launch_and_judge("right", args, right_of_run, looks_at=NUMERICS)
+        return _launch_and_judge("right", args, right_answer, looks_at=NUMERICS)
 
     @line_magic
     def fit(self, line: str):
@@ -222,12 +222,13 @@ def _launch(words: list[str], limit: float | None = None) -> Run:
 
 
 def _launch_and_judge(
-    tool: str, args: Namespace, judge: Callable[[Run, Path], Judgement | None], **watching: str
+    tool: str, args: Namespace, judge: Callable[[Path], Judgement | None], **watching: str
 ) -> Judgement | None:
     """Launch a command, watch its ranks, and judge the run; None if it met an open TODO."""
     with WatchedRun(args.steps, args.stop, **watching) as session:
         run = session.run(args.command, Live(display=CurvesDisplay(), explain=session.ending))
-        answer, ending = judge(run, session.folder), session.ending(run)
+        ending = session.ending(run)
+        answer = output.last_answer(tool, judge, session.folder, ending)
     if answer and args.json:
         plain = answer.plain()
         more = ending.plain() | ({"why": plain} if tool == "why" else plain)

@@ -229,7 +229,7 @@ def test_a_check_ends_though_its_supervisor_is_stopped(attack, hostile, isolated
     attack(hostile.write_in_own_folder, isolated=isolated)
     before = below()
     monkeypatch.setattr(client, "OVERDUE_S", 5.0)
-    monkeypatch.setattr(client, "PATIENCE", 0)
+    monkeypatch.setattr(client, "MAX_EXTENSION", 0)
     with pytest.raises(Rejected, match=LOST.partition(":")[0]):
         attack(hostile.stop_supervisor, isolated=isolated, limit=3)
     until(lambda: below() <= before)

@@ -179,16 +179,16 @@ def test_time_limit(cell: RunCell, labs: Path) -> None:
     assert "No rank has moved for" in shown and stood in shown
 
 
-def test_a_run_without_a_limit_is_told_when_it_stands(
+def test_a_run_without_a_limit_is_told_when_it_hangs(
     cell: RunCell, labs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("course.diagnostics.run.patience.TOLD_S", 2.0)
+    monkeypatch.setattr("course.diagnostics.run.patience.WARN_AFTER_S", 2.0)
     os.mkfifo("go")
     (labs / "src" / "slow.py").write_text("open('go').read()\n")
     warn = Patience._warn
 
-    def warn_and_go_on(self: Patience, stood: float) -> None:
-        warn(self, stood)
+    def warn_and_go_on(self: Patience, stalled_s: float) -> None:
+        warn(self, stalled_s)
         if self._has_warned:
             with contextlib.suppress(OSError):  # the script has gone on already
                 os.close(os.open("go", os.O_WRONLY | os.O_NONBLOCK))

@@ -49,7 +49,7 @@ def rank(
     alive = not overrides.pop("dead", False)
     stacks = overrides.pop("stacks", "")
     threads = overrides.pop("threads", [ThreadStack("MainThread", frames)])
-    fields = {"count": 100, "stood": 60.0, "idle": 60.0, "threads": threads} | overrides
+    fields = {"count": 100, "unmoved": 60.0, "idle": 60.0, "threads": threads} | overrides
     collectives = [
         CollectiveCall(n, n, before, name, 4, "float32[1]", "0", "", f"train.py:{line}")
         for n, (name, line, before) in enumerate(calls, 1)

@@ -5,17 +5,14 @@ import platform
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from course.core import CourseError, write_atomically
 from course.diagnostics.answers.paragraph import paragraph
 from course.diagnostics.finding import Finding
-from course.diagnostics.run.ending import RunEnding
+from course.diagnostics.run.ending import ITSELF, RunEnding
 
-if TYPE_CHECKING:
-    from course.launch import Run
-
-Judgement = TypeVar("Judgement")
+Answer = TypeVar("Answer")
 SCHEMA = 1  # the version of the JSON, which "For programs" in diagnostics/run/how.md describes
 
 
@@ -39,17 +36,26 @@ def _paragraph(finding: Finding) -> str:
     return "\n".join(map(paragraph, sentences))
 
 
-def judge_unless_failed(run: "Run", judge: Callable[[], Judgement]) -> Judgement | None:
-    """What `judge` returns; None if the run failed before enough of it was seen.
+def last_answer(
+    tool: str, judge: Callable[[Path], Answer | None], folder: Path, run_ending: RunEnding
+) -> Answer | None:
+    """The answer at the end of a run, which `judge` gives for the reports in a folder.
 
-    Raises `CourseError` if the run went well but cannot be judged.
+    None if the run failed or hung before enough of it was seen. Raises `CourseError` if it went
+    well but cannot be judged.
     """
     try:
-        return judge()
+        answer = judge(folder)
     except CourseError:
-        if run.ok:
-            raise
-        return None
+        if run_ending.code or run_ending.findings:
+            return None
+        raise
+    if answer is None and run_ending.ended == ITSELF and not run_ending.code:
+        raise CourseError(
+            f"No rank reported anything: `{tool}` watches Python scripts that use torch. "
+            "Does the command start Python with -I, -E or -S?"
+        )
+    return answer
 
 
 def write(path: Path, tool: str, command: Sequence[str], findings: Sequence[Finding],

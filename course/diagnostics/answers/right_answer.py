@@ -3,7 +3,6 @@
 import html
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from course.core import words
 from course.diagnostics.answers import output
@@ -13,9 +12,6 @@ from course.diagnostics.numerics import reader
 from course.diagnostics.numerics.training import TrainingReport
 from course.diagnostics.right import verdict
 from course.diagnostics.right.table import DIFFERS, MUST_DIFFER, NOT_SEEN, Row
-
-if TYPE_CHECKING:
-    from course.launch import Run
 
 NAME, STATE = 36, 10  # the widths of the table's first two columns, in characters
 
@@ -27,14 +23,6 @@ def right_answer(folder: Path) -> "RightAnswer | None":
     """
     ranks = [reader.read(path) for path in sorted(folder.glob("rank*.json"))]
     return RightAnswer(ranks) if ranks else None
-
-
-def right_of_run(run: "Run", folder: Path) -> "RightAnswer | None":
-    """Judge a run that has ended; None if it failed before enough of it was seen.
-
-    Raises `CourseError` if it went well but cannot be judged.
-    """
-    return output.judge_unless_failed(run, lambda: right_answer(folder))
 
 
 class RightAnswer:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course.core import words
-from course.diagnostics.answers import output, text
+from course.diagnostics.answers import text
 from course.diagnostics.finding import Finding
 from course.diagnostics.profiling import timeline
 from course.diagnostics.profiling.timeline import RankReport
@@ -15,7 +15,6 @@ from course.diagnostics.why.diagnosis import diagnose
 
 if TYPE_CHECKING:
     from course.drawing import Picture
-    from course.launch import Run
 
 
 def reports(folder: Path) -> list[RankReport]:
@@ -33,14 +32,6 @@ def why_answer(folder: Path) -> "WhyAnswer | None":
     """
     rank_reports = reports(folder)
     return WhyAnswer(rank_reports) if rank_reports else None
-
-
-def why_of_run(run: "Run", folder: Path) -> "WhyAnswer | None":
-    """Diagnose a run that has ended; None if it failed before enough of it was seen.
-
-    Raises `CourseError` if it went well but cannot be judged.
-    """
-    return output.judge_unless_failed(run, lambda: WhyAnswer(reports(folder)))
 
 
 class WhyAnswer:

@@ -2,7 +2,7 @@
 
 from course.diagnostics.finding import CauseInfo
 
-# Why a run stands still.
+# Why a run hangs.
 HIDDEN_ERROR = CauseInfo(
     "hidden error",
     "a rank waits in a collective while an exception is on its way",

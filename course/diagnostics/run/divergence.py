@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from course.core import words
 from course.diagnostics.finding import Finding
-from course.diagnostics.run.thresholds import FEW
+from course.diagnostics.run.thresholds import MAX_EXTRA_CALLS
 from course.diagnostics.watch.calls import CollectiveCall
 from course.diagnostics.watch.rank_states import RankState
 
@@ -45,7 +45,7 @@ def _first_difference(ranks: Sequence[RankState]) -> tuple[str, int] | None:
 def _in_collectives(ranks: Sequence[RankState]) -> tuple[str, int] | None:
     by_order = [{call.order: call for call in state.calls if call.order} for state in ranks]
     called = [calls for calls in by_order if calls]
-    if not called or (len(called) < len(by_order) and max(map(len, called)) > FEW):
+    if not called or (len(called) < len(by_order) and max(map(len, called)) > MAX_EXTRA_CALLS):
         return None
     first, last = max(map(min, called)), max(map(max, called))
     agreed = 0

@@ -5,21 +5,21 @@ from dataclasses import dataclass, field
 
 from course.core import words
 from course.diagnostics.finding import Finding
-from course.diagnostics.run import causes, failures, standing, standstills
-from course.diagnostics.run.thresholds import MOVES_S
+from course.diagnostics.run import causes, failures, hangs, progress
+from course.diagnostics.run.thresholds import WORKING_BELOW_S
 from course.diagnostics.watch.rank_states import RankState
 
 # How a run ended.
-ITSELF, STOOD, LIMIT, INTERRUPTED = "by itself", "stood still", "limit", "interrupted"
-ENOUGH = "stopped"  # enough was seen, or another command has ended the run
+ITSELF, HUNG, LIMIT, INTERRUPTED = "by itself", "hang", "limit", "interrupted"
+STOPPED = "stopped"  # enough was seen, or another command has ended the run
 
 
 @dataclass(frozen=True)
 class RunEnding:
     """How a run `ended`, with its exit `code`, which is None if the course ended it.
 
-    `lead` is a sentence on that, and `ranks` has a line of text for each rank. If the ranks stood
-    still, `waits_in` has the call in which each rank waited.
+    `lead` is a sentence on that, and `ranks` has a line of text for each rank. If the run
+    hangs, `waits_in` has the call in which each rank waited.
     """
 
     ended: str
@@ -41,40 +41,42 @@ class RunEnding:
 
 
 def ending_of(
-    ranks: Sequence[RankState], ended: str, code: int | None, seconds: float, stuck_after_s: float
+    ranks: Sequence[RankState], ended: str, code: int | None, seconds: float, hung_after_s: float
 ) -> RunEnding:
     """Describe a run that has ended with exit `code`, or is being ended after `seconds`.
 
-    `ended` is one of the constants above. Ranks that have not moved for `stuck_after_s` seconds are
-    taken to stand still.
+    `ended` is one of the constants above. Ranks that have not moved for `hung_after_s` seconds are
+    taken to hang.
     """
     if ended == ITSELF:
         return _by_itself(ranks, code or 0)
-    if ended == ENOUGH:
+    if ended == STOPPED:
         return RunEnding(ended)
     lead = {
-        STOOD: "The run was ended.",
+        HUNG: "The run was ended.",
         LIMIT: f"The limit of {seconds:g} s ended the run.",
         INTERRUPTED: f"Interrupted after {words.duration(seconds)}.",
     }[ended]
     if not ranks:
         return RunEnding(ended, lead=f"{lead} No rank has been seen.")
-    stood = standing.stood(ranks)
-    if ended != STOOD and stood < MOVES_S:
+    stalled_s = progress.stalled_s(ranks)
+    if ended != HUNG and stalled_s < WORKING_BELOW_S:
         lead = f"{lead} The ranks were still working:"
-        return RunEnding(ended, lead=lead, ranks=standing.working(ranks))
-    if ended != STOOD and stood < stuck_after_s:
-        lead = f"{lead} It is too early to say whether the ranks stand still:"
-        return RunEnding(ended, lead=lead, ranks=standing.working(ranks))
-    lead = f"{lead} No rank has moved for {words.duration(round(stood))}. Where the ranks stood:"
-    lines, calls = standing.lines(ranks), standing.waits_in(ranks)
-    findings = _standstill_findings(ranks)
+        return RunEnding(ended, lead=lead, ranks=progress.working(ranks))
+    if ended != HUNG and stalled_s < hung_after_s:
+        lead = f"{lead} It is too early to say whether the ranks hang:"
+        return RunEnding(ended, lead=lead, ranks=progress.working(ranks))
+    lead = (
+        f"{lead} No rank has moved for {words.duration(round(stalled_s))}. Where the ranks stood:"
+    )
+    lines, calls = progress.lines(ranks), progress.waits_in(ranks)
+    findings = _hang_findings(ranks)
     return RunEnding(ended, lead=lead, ranks=lines, findings=findings, waits_in=calls)
 
 
-def _standstill_findings(ranks: Sequence[RankState]) -> list[Finding]:
+def _hang_findings(ranks: Sequence[RankState]) -> list[Finding]:
     """Find why the ranks wait; add a note if ranks of other machines cannot be seen."""
-    findings = standstills.findings(ranks)
+    findings = hangs.findings(ranks)
     world = max(state.snapshot.world for state in ranks)
     joining = any(finding.what == causes.NOT_JOINED.name for finding in findings)
     if world > len(ranks) and findings and not joining:
@@ -87,5 +89,5 @@ def _by_itself(ranks: Sequence[RankState], code: int) -> RunEnding:
     if not code:
         return RunEnding(ITSELF, 0)
     findings = failures.findings(ranks)
-    several = standing.lines(ranks) if len(ranks) > 1 else []
+    several = progress.lines(ranks) if len(ranks) > 1 else []
     return RunEnding(ITSELF, code, f"The run failed with exit code {code}.", several, findings)

@@ -4,8 +4,23 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from course.diagnostics.run import standing
-from course.diagnostics.run.thresholds import LATE_S, MOVES_S, SPARED, STANDS_S, TIMES, TOLD_S
+from course.diagnostics.run import progress
+from course.diagnostics.run.ending import (
+    HUNG,
+    INTERRUPTED,
+    ITSELF,
+    LIMIT,
+    STOPPED,
+    RunEnding,
+    ending_of,
+)
+from course.diagnostics.run.thresholds import (
+    HUNG_AFTER_S,
+    MAX_DELAY_S,
+    PAUSE_FACTOR,
+    WARN_AFTER_S,
+    WORKING_BELOW_S,
+)
 from course.diagnostics.watch.rank_states import RankReader, RankState
 from course.diagnostics.watch.thresholds import SNAPSHOT_S
 from course.launch import process_tree
@@ -14,11 +29,11 @@ SETTLE_S = 3.0  # for the whole run to end, once its first rank has ended
 
 
 class Patience:
-    """Decides that a run must end: at its limit, or once it has stood still for `patience` seconds.
+    """Decides that a run must end: at its limit, or once it has hung for `patience` seconds.
 
-    With `spares`, the limit is put off by the time in which a rank waited for a core. It is also
-    put off briefly while it is unclear whether the run stands still. `tell` shows a warning to the
-    user. `ranks` has the last states of the ranks. `own` is the folder of the ranks that this
+    With `extends_limit`, the limit is extended by the time in which a rank waited for a core. It is
+    also put off briefly while it is unclear whether the run hangs. `tell` shows a warning to
+    the user. `ranks` has the last states of the ranks. `own` is the folder of the ranks that this
     command started, as for `RankReader`.
     """
 
@@ -28,16 +43,16 @@ class Patience:
         tell: Callable[[str], None],
         patience: float,
         limit: float | None = None,
-        spares: bool = False,
+        extends_limit: bool = False,
         own: Path | None = None,
     ) -> None:
         self._reader = RankReader(folder, own)
         self._tell, self._patience = tell, patience
-        self.limit, self._spares = limit, spares
+        self.limit, self._extends_limit = limit, extends_limit
         self._began = time.monotonic()
-        self._read_at = self._fewer_since = self._spared_s = 0.0
+        self._read_at = self._fewer_since = self._extension = 0.0
         self._has_warned = False
-        self._stood = self._longest_stand = 0.0  # seconds that it has stood still: now, and before
+        self._stalled_s = self._longest_pause_s = 0.0
         self.ranks: list[RankState] = []
         self.over_patience = self.over_limit = False
 
@@ -51,9 +66,9 @@ class Patience:
         return time.monotonic() - self._began
 
     @property
-    def stuck_after_s(self) -> float:
-        """Seconds of standing still after which the run is clearly stuck, judging by its past."""
-        return min(max(STANDS_S, TIMES * self._longest_stand), TOLD_S)
+    def hung_after_s(self) -> float:
+        """Seconds without progress after which the run clearly hangs, judging by its past."""
+        return min(max(HUNG_AFTER_S, PAUSE_FACTOR * self._longest_pause_s), WARN_AFTER_S)
 
     def is_over(self) -> bool:
         """Whether the run must be ended; the ranks' files are read at most twice a second."""
@@ -61,38 +76,50 @@ class Patience:
             return False
         self._read_at = time.monotonic()
         self._take(self._reader.ranks())
-        stood = standing.stood(self.ranks)
-        if stood < self._stood:  # the run went on
-            self._longest_stand = max(self._longest_stand, self._stood)
-        self._stood = stood
-        self._warn(stood)
-        self.over_patience = stood > self._patience
-        self.over_limit = self.limit is not None and self._is_over_limit(self.limit, stood)
+        stalled_s = progress.stalled_s(self.ranks)
+        if stalled_s < self._stalled_s:  # the run went on
+            self._longest_pause_s = max(self._longest_pause_s, self._stalled_s)
+        self._stalled_s = stalled_s
+        self._warn(stalled_s)
+        self.over_patience = stalled_s > self._patience
+        self.over_limit = self.limit is not None and self._is_over_limit(self.limit, stalled_s)
         return self.over_patience or self.over_limit
 
-    def read_last_states(self) -> None:
-        """Read the last states of the ranks of a run that has ended by itself."""
-        self.ranks = self._reader.ranks()
+    def how_ended(self, interrupted: bool, saw_enough: bool) -> str:
+        """How a run has ended that was watched until then, as one of the constants of `ending`."""
+        if interrupted:
+            return INTERRUPTED
+        if saw_enough:
+            return STOPPED
+        if self.over_patience:
+            return HUNG
+        return LIMIT if self.over_limit else ITSELF
 
-    def _is_over_limit(self, limit: float, stood: float) -> bool:
+    def ending(self, ended: str, code: int | None) -> RunEnding:
+        """Describe a run that has `ended` so, with exit `code`, by the last states of its ranks."""
+        if ended == ITSELF:
+            self.ranks = self._reader.ranks()
+        seconds = self.limit if ended == LIMIT and self.limit else self.seconds
+        return ending_of(self.ranks, ended, code, seconds, self.hung_after_s)
+
+    def _is_over_limit(self, limit: float, stalled_s: float) -> bool:
         late = self.seconds - limit
         if late < 0:
             return False
-        if self._spares:
+        if self._extends_limit:
             living = [rank.snapshot.pid for rank in self.ranks if rank.alive]
-            waited = map(process_tree.waited_for_a_core, living)
-            self._spared_s = max(self._spared_s, min(max(waited, default=0.0), SPARED * limit))
-            late -= self._spared_s
-        is_clear = not self.ranks or stood < MOVES_S or stood >= self.stuck_after_s
-        return late > (0 if is_clear else LATE_S)
+            self._extension = max(self._extension, process_tree.extension(living, limit))
+            late -= self._extension
+        is_clear = not self.ranks or stalled_s < WORKING_BELOW_S or stalled_s >= self.hung_after_s
+        return late > (0 if is_clear else MAX_DELAY_S)
 
-    def _warn(self, stood: float) -> None:
-        if self._patience > TOLD_S < stood and not self._has_warned:
+    def _warn(self, stalled_s: float) -> None:
+        if self._patience > WARN_AFTER_S < stalled_s and not self._has_warned:
             self._tell(
-                f"No rank has moved for {stood:.0f} s. The run is ended when none has for "
+                f"No rank has moved for {stalled_s:.0f} s. The run is ended when none has for "
                 f"{self._patience:.0f} s; an interrupt ends it now, and says where they stand."
             )
-        self._has_warned = stood > TOLD_S
+        self._has_warned = stalled_s > WARN_AFTER_S
 
     def _take(self, ranks: list[RankState]) -> None:
         """Take new states, except while ranks are being ended: what they did before that counts."""

@@ -6,6 +6,7 @@ The processes that it starts write what they observe to a folder.
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -74,7 +75,12 @@ class WatchedCommand:
         try:
             self._process = subprocess.Popen(list(words), env={**os.environ, **env})
         except OSError as error:
-            raise CourseError(f"{words[0]} cannot be started: {error.strerror}.") from None
+            why, first = f"{error.strerror}.", words[0]
+            if isinstance(error, FileNotFoundError) and not (
+                os.sep in first or shutil.which(first)
+            ):
+                why = "it is not on PATH. Is the environment activated?"
+            raise CourseError(f"Cannot start {first}: {why}") from None
 
     @property
     def code(self) -> int | None:

@@ -93,7 +93,7 @@ class RankReader:
                 self._idle[snapshot.pid] = now
             self._cpu[snapshot.pid] = now, cpu
             silent = time.time() - snapshot.at
-            snapshot.stood += silent
+            snapshot.unmoved += silent
             snapshot.idle = min(
                 snapshot.idle + silent, now - self._idle.get(snapshot.pid, now - silent)
             )

@@ -55,7 +55,7 @@ class ThreadStack:
 class Snapshot:
     """The state of a process at one moment; times in seconds.
 
-    The main thread has not moved for `stood` seconds: it is in the same calls, and has begun
+    The main thread has not moved for `unmoved` seconds: it is in the same calls, and has begun
     neither a collective nor a backward pass. The process last computed, read or wrote `idle`
     seconds ago. `count` is the number of snapshots so far. `ended` is true once the script is over,
     and `error` is the exception that ended it. `unused` has the names of the parameters that got no
@@ -70,7 +70,7 @@ class Snapshot:
     main: str = ""  # the main thread's identifier, as the fault handler writes it
     count: int = 0
     at: float = 0.0
-    stood: float = 0.0
+    unmoved: float = 0.0
     idle: float = 0.0
     cuda: bool = False
     threads: list[ThreadStack] = field(default_factory=list)
@@ -156,10 +156,10 @@ class SnapshotWriter:
             snapshot = self.snapshot
             snapshot.count += 1
             snapshot.at = time.time()
-            snapshot.stood, snapshot.idle = now - self._moved_at, now - self._worked_at
+            snapshot.unmoved, snapshot.idle = now - self._moved_at, now - self._worked_at
             snapshot.threads = list(self._threads(frames))
             # Reading torch's pending collectives is slow, so it is done only if the rank is stuck.
-            snapshot.pending = _pending_collectives() if snapshot.stood > 2.0 else []
+            snapshot.pending = _pending_collectives() if snapshot.unmoved > 2.0 else []
             self._note_rank()
             self._write()
 

@@ -39,6 +39,6 @@ def test_the_ranks_of_two_machines_are_judged_together(start_nodes, tmp_path: Pa
     assert [command.returncode for command in commands] == [3, 3], answers
     assert "rank 3 waits in barrier" in answers[0] and "rank 3 waits" not in answers[1]
     report = json.loads((tmp_path / "found.json").read_text())
-    assert (report["ended"], len(report["ranks"])) == ("stood still", 4)
+    assert (report["ended"], len(report["ranks"])) == ("hang", 4)
     assert report["findings"][0]["what"] == "different calls"
     assert [path.name for path in tmp_path.iterdir()] == ["found.json"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from course.diagnostics import NUMERICS, RightAnswer, WatchedRun, right_of_run
+from course.diagnostics import NUMERICS, RightAnswer, WatchedRun, right_answer
 
 PLANTS = Path(__file__).with_name("plants")
 
@@ -21,7 +21,7 @@ def judge(warm_ranks: None) -> Judge:
         with WatchedRun(20, looks_at=NUMERICS) as watched_run:
             run = watched_run.run([*ranks, str(script), *words])
             assert run.ok, run.text(run.first_failed)
-            answer = right_of_run(run, watched_run.folder)
+            answer = right_answer(watched_run.folder)
         assert answer is not None
         return answer
 

@@ -12,7 +12,7 @@ from course.diagnostics import RunEnding, WatchedRun
 from course.launch import Run
 
 PLANTS = Path(__file__).with_name("plants")
-STANDS_S = 4.0  # the patience with a run that will never go on
+PATIENCE_S = 4.0  # the patience with a run that will never go on
 
 Judge = Callable[..., tuple[Run, RunEnding]]
 Typed = Callable[..., subprocess.CompletedProcess]
@@ -24,7 +24,7 @@ def judge(warm_ranks: None) -> Judge:
 
     def ask(make: str, fault: str, count: int = 2, **how: float) -> tuple[Run, RunEnding]:
         ranks = ["torchrun", "--standalone", "--nproc-per-node", str(count)]
-        with WatchedRun(patience=how.get("patience", STANDS_S)) as watched_run:
+        with WatchedRun(patience=how.get("patience", PATIENCE_S)) as watched_run:
             run = watched_run.run(
                 [*ranks, str(PLANTS / f"{make}.py"), fault], limit=how.get("limit")
             )

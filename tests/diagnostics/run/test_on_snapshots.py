@@ -1,17 +1,17 @@
-"""What `run` finds in made-up snapshots of ranks that stand still or have failed."""
+"""What `run` finds in made-up snapshots of runs that hang or have failed."""
 
 import pytest
 from support.made_snapshots import SCRIPT, backward, computes, forward, rank, waits
 
-from course.diagnostics.run import ending, failures, standing, standstills
-from course.diagnostics.run.ending import INTERRUPTED, LIMIT, STOOD
+from course.diagnostics.run import ending, failures, hangs, progress
+from course.diagnostics.run.ending import HUNG, INTERRUPTED, LIMIT
 from course.diagnostics.watch.rank_states import RankState
 from course.diagnostics.watch.snapshots import ThreadStack
 
 
 def first(*ranks: RankState) -> object:
     """The first finding."""
-    return standstills.findings(ranks)[0]
+    return hangs.findings(ranks)[0]
 
 
 def test_a_rank_that_did_not_call() -> None:
@@ -91,6 +91,11 @@ def test_all_in_the_same_call() -> None:
     assert "rank 0 broadcast of [[4]], rank 1 broadcast of [[8]]" in finding.says
 
 
+def test_all_in_the_same_call_are_asked_for_its_root() -> None:
+    finding = first(rank(0, waits("reduce", 9)), rank(1, waits("reduce", 9)))
+    assert finding.says.endswith("no message comes. Do all ranks name the same `dst` in reduce?")
+
+
 def test_no_rank_waits_for_another() -> None:
     assert first(rank(0, computes(3)), rank(1, computes(3))).what == "outside"
 
@@ -135,7 +140,7 @@ def test_ranks_whose_calls_never_agree_are_not_compared() -> None:
 def test_on_gpus_the_last_call_counts_and_is_said() -> None:
     ranks = [rank(0, computes(20), cuda=True, calls=[("all_reduce", 12, 4)], passes=4)]
     ranks += [rank(1, computes(31), cuda=True, calls=[("barrier", 15, 4)], passes=4)]
-    findings = standstills.findings(ranks)
+    findings = hangs.findings(ranks)
     assert findings[0].what == "different calls" and "barrier at train.py:15" in findings[0].says
     assert findings[1].note and findings[1].what == "later line"
     assert "Python stands at train.py:20" in findings[1].says
@@ -148,46 +153,46 @@ def test_the_calls_in_which_living_ranks_wait_are_known() -> None:
 
 @pytest.mark.parametrize("ended", [LIMIT, INTERRUPTED])
 def test_ranks_that_have_just_moved_are_not_accused(ended: str) -> None:
-    ranks = [rank(0, waits("backward", 30), stood=0.3), rank(1, computes(41), stood=0.2)]
+    ranks = [rank(0, waits("backward", 30), unmoved=0.3), rank(1, computes(41), unmoved=0.2)]
     outcome = ending.ending_of(ranks, ended, None, 8.0, 3.0)
     assert "still working" in outcome.lead and outcome.findings == [] and outcome.waits_in == {}
 
 
 def test_a_rank_that_computes_at_one_line_works() -> None:
     ranks = [rank(0, waits("barrier", 30)), rank(1, computes(41), idle=0.5)]
-    assert standing.stood(ranks) == 0.5
+    assert progress.stalled_s(ranks) == 0.5
     ranks[1].snapshot.idle = 50.0
-    assert standing.stood(ranks) == 50.0
+    assert progress.stalled_s(ranks) == 50.0
 
 
 def test_a_rank_that_computes_backward_on_cpus_works() -> None:
     ranks = [rank(0, backward(30), idle=0.5), rank(1, backward(30), idle=70.0)]
-    assert standing.stood(ranks) == 0.5
+    assert progress.stalled_s(ranks) == 0.5
 
 
-def test_a_stand_is_only_clear_after_longer_than_those_before() -> None:
-    ranks = [rank(0, waits("barrier", 30), stood=4.0), rank(1, computes(41), stood=4.0)]
+def test_a_hang_is_only_clear_after_longer_than_the_pauses_before() -> None:
+    ranks = [rank(0, waits("barrier", 30), unmoved=4.0), rank(1, computes(41), unmoved=4.0)]
     assert ending.ending_of(ranks, LIMIT, None, 8.0, 9.0).findings == []
     assert ending.ending_of(ranks, LIMIT, None, 8.0, 3.0).findings != []
 
 
 def test_ranks_of_another_machine_are_said_to_be_unseen() -> None:
     ranks = [rank(n, waits("barrier", 30), 4) for n in range(2)]
-    findings = ending.ending_of(ranks, STOOD, None, 400.0, 3.0).findings
+    findings = ending.ending_of(ranks, HUNG, None, 400.0, 3.0).findings
     assert findings[-1].note and findings[-1].what == "unseen ranks"
     assert "Only 2 of 4 ranks are seen" in findings[-1].says
 
 
 def test_lines_name_the_file_that_was_run() -> None:
     seen = rank(0, waits("barrier", 30))
-    assert standing.lines([seen]) == ["  rank 0 waits in barrier at train.py:30"]
+    assert progress.lines([seen]) == ["  rank 0 waits in barrier at train.py:30"]
     assert SCRIPT.endswith("train.py")
 
 
 def test_a_rank_that_was_interrupted_has_not_failed() -> None:
     error = ThreadStack("", [], "KeyboardInterrupt", "train.py:12")
     seen = rank(0, [], dead=True, ended=True, threads=[], error=error)
-    assert standing.lines([seen]) == ["  rank 0 was interrupted at train.py:12"]
+    assert progress.lines([seen]) == ["  rank 0 was interrupted at train.py:12"]
 
 
 def test_a_rank_that_exits_after_another_was_killed_is_not_the_first() -> None:

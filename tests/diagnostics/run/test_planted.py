@@ -7,12 +7,12 @@ import pytest
 from support.patience import PATIENCE_S
 
 from course.diagnostics.run import causes
-from course.diagnostics.run.ending import ITSELF, STOOD
+from course.diagnostics.run.ending import HUNG, ITSELF
 
 PLANTS = Path(__file__).with_name("plants")
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
-# Runs that stand still: the script, its fault, the number of ranks; then the cause that is named,
+# Runs that hang: the script, its fault, the number of ranks; then the cause that is named,
 # its rank, and a part of its line.
 STANDING = [
     ("by_hand", "branch", 2, "different calls", None, "dist.barrier()"),
@@ -52,7 +52,7 @@ def test_a_run_that_stands_is_ended_and_says_why(
     judge: object, make: str, fault: str, count: int, what: str, rank: int | None, line: str
 ) -> None:
     _, verdict = judge(make, fault, count)
-    assert verdict.ended == STOOD
+    assert verdict.ended == HUNG
     finding = verdict.findings[0]
     assert (finding.what, finding.rank) == (what, rank), finding.says
     assert line in text_of(finding.where)

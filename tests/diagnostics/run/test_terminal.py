@@ -14,8 +14,8 @@ from support.launching import clean_environment
 from support.ports import free_port
 
 from course.core import ROOT
-from course.diagnostics.run import standing
-from course.diagnostics.run.thresholds import STANDS_S
+from course.diagnostics.run import progress
+from course.diagnostics.run.thresholds import HUNG_AFTER_S
 from course.diagnostics.watch.rank_states import RankReader, RankState
 
 PLANTS = Path(__file__).with_name("plants")
@@ -88,7 +88,7 @@ def test_a_hang_is_explained_to_people_and_programs(typed: object, tmp_path: Pat
     assert "The run was ended. No rank has moved for" in done.stderr
     assert "\n".join(answer) in done.stderr
     report = json.loads((tmp_path / "f.json").read_text())
-    assert (report["schema"], report["tool"], report["ended"]) == (1, "run", "stood still")
+    assert (report["schema"], report["tool"], report["ended"]) == (1, "run", "hang")
     assert report["exit_code"] is None and report["command"][-1] == "train.py"
     assert report["findings"][0]["what"] == "hidden error" and report["findings"][0]["lab"]
     assert set(report["versions"]) == {"course", "torch", "python"}
@@ -106,7 +106,9 @@ def test_an_interrupt_says_where_the_ranks_stand(tmp_path: Path) -> None:
     env = clean_environment()
     run = subprocess.Popen(command, stderr=subprocess.PIPE, env=env, cwd=tmp_path, text=True)
     reader = RankReader(tmp_path / "kept")
-    while not is_at_barrier(ranks := reader.ranks()) or standing.stood(ranks) < 2 * STANDS_S:
+    while (
+        not is_at_barrier(ranks := reader.ranks()) or progress.stalled_s(ranks) < 2 * HUNG_AFTER_S
+    ):
         assert run.poll() is None, run.communicate()[1]
         time.sleep(0.5)
     run.send_signal(signal.SIGINT)
@@ -193,7 +195,9 @@ def test_one_command_for_each_machine(tmp_path: Path) -> None:
     ("words", "says"),
     [
         ([], "No command was given; for example: "),
-        (["--", "no-such-program"], "no-such-program cannot be started: "),
+        (["--", "no-such-program"], "Cannot start no-such-program: it is not on PATH. Is the "),
+        (["--", "./no-such-program"], "Cannot start ./no-such-program: No such file or directory."),
+        (["--", "/dev/null"], "Cannot start /dev/null: Permission denied."),
         (["--rank", "train.py"], "nothing says which rank this is"),
         (["--patience", "soon", "--", "true"], "a number of seconds, not soon"),
         (["--json", "/dev/null/f", "--", "true"], "cannot be written to /dev/null/f: "),

@@ -59,7 +59,7 @@ def test_a_rank_that_keeps_pythons_lock_is_asked(
     tmp_path: Path, process: subprocess.Popen, asked: list
 ) -> None:
     (state,) = states(tmp_path, process.pid, creation_ticks(process.pid))
-    assert state.alive and state.snapshot.stood > STALE_S
+    assert state.alive and state.snapshot.unmoved > STALE_S
     assert asked == [(process.pid, ASK)]
 
 

@@ -2,7 +2,8 @@
 
 from collections import Counter
 
-from course.diagnostics.finding import Finding, ranks_in_words
+from course.core import words
+from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
@@ -97,7 +98,7 @@ def _same_noise(evidence: Evidence) -> Finding | None:
     (number, kind, _), ranks = next(iter(shared.items()))
     return causes.SAME_DATA.finding(
         f"Worker {number} of the loader begins with the same random state ({kind}) on "
-        f"{ranks_in_words(ranks)}, and the data set draws from it: the random augmentations of the "
+        f"{words.ranks(ranks)}, and the data set draws from it: the random augmentations of the "
         "ranks are equal, though their samples differ.",
         "After the model is built, seed with seed + rank, or give the DataLoader a generator of the"
         " rank's own.",

@@ -2,7 +2,7 @@
 
 import os
 
-from course.diagnostics.finding import ranks_in_words
+from course.core import words
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN, Result, Row, Rule
@@ -24,11 +24,11 @@ def files(evidence: Evidence) -> Result:
     name = os.path.basename(path)
     where = next(iter(ranks.values()))
     finding = causes.SAME_FILE.finding(
-        f"{ranks_in_words(ranks, True)} all write {name} (at {where}): the last one wins, and two "
+        f"{words.ranks(ranks, True)} all write {name} (at {where}): the last one wins, and two "
         "at once may mix what they write.",
         where=where,
     )
-    return [Row(table.FILES, DIFFERS, f"{name} by {ranks_in_words(ranks)}"), finding]
+    return [Row(table.FILES, DIFFERS, f"{name} by {words.ranks(ranks)}"), finding]
 
 
 def noise(evidence: Evidence) -> Result:

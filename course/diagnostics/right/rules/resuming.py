@@ -1,6 +1,7 @@
 """Rules on resuming: all ranks load the same weights, optimizer state and epoch."""
 
-from course.diagnostics.finding import Finding, ranks_in_words
+from course.core import words
+from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import LoadedFile, LoaderPass
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import Evidence, odd_rank
@@ -35,8 +36,8 @@ def _some_ranks(evidence: Evidence) -> Finding | None:
         others = [rank for rank in evidence.ranks if rank not in ranks]
         where = next(filter(None, lines))
         return causes.RESUME.finding(
-            f"The optimizer's state is loaded on {ranks_in_words(ranks)} (at {where}), and "
-            f"{ranks_in_words(others)} begin{'s' if len(others) == 1 else ''} without: DDP sends "
+            f"The optimizer's state is loaded on {words.ranks(ranks)} (at {where}), and "
+            f"{words.ranks(others)} begin{'s' if len(others) == 1 else ''} without: DDP sends "
             "weights, and no state of an optimizer, so equal gradients make different weights.",
             "Load the checkpoint on all ranks.",
             rank=odd_rank([bool(line) for line in lines], evidence.ranks),

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from course.core import words
-from course.diagnostics.finding import Finding, ranks_in_words
+from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import DdpModel, InferenceModel
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import NO_STEP, Evidence, odd_rank
@@ -91,7 +91,7 @@ def _changed_by_some(names: list[str], line: str, ranks: list[int]) -> Finding:
     """Find that only some ranks executed a line that changes weights."""
     return causes.START.finding(
         f"The weights differ before the first step of an optimizer ({shorten(names)}), since only "
-        f"{ranks_in_words(ranks)} changed them at {line}. Equal gradients then train different "
+        f"{words.ranks(ranks)} changed them at {line}. Equal gradients then train different "
         "models.",
         "Change weights on all ranks alike, or send them from one rank to all with dist.broadcast.",
         rank=ranks[0] if len(ranks) == 1 else None,

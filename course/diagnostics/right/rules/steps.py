@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from course.core import words
-from course.diagnostics.finding import Finding, ranks_in_words
+from course.diagnostics.finding import Finding
 from course.diagnostics.numerics.training import OptimizerStep
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import NO_STEP, Evidence, odd_rank
@@ -117,7 +117,7 @@ def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: 
     if line:
         return causes.DRIFT.finding(
             f"The weights are no longer equal in step {number} ({names}), since only "
-            f"{ranks_in_words(ranks)} changed them before it, at {line}.",
+            f"{words.ranks(ranks)} changed them before it, at {line}.",
             "Change weights on all ranks alike, or send them from one rank to all with "
             "dist.broadcast.",
             rank=ranks[0] if len(ranks) == 1 else None,

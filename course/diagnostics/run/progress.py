@@ -1,33 +1,33 @@
-"""Decide whether a run goes on, stands still, or only seems to."""
+"""Decide whether a run goes on, hangs, or only seems to."""
 
 from collections.abc import Sequence
 
-from course.core import call_site, words
+from course.core import call_site, deadlocks, words
 from course.diagnostics.run import call_sites
 from course.diagnostics.run.divergence import step
-from course.diagnostics.run.thresholds import SNAPSHOTS
+from course.diagnostics.run.thresholds import MIN_SNAPSHOTS
 from course.diagnostics.watch.rank_states import RankState
 from course.launch import brief
 
 
-def stood(ranks: Sequence[RankState]) -> float:
+def stalled_s(ranks: Sequence[RankState]) -> float:
     """Seconds for which no living rank has moved; 0 until each has a few snapshots."""
     living = [state for state in ranks if state.alive is not False]
-    if not living or any(state.snapshot.count < SNAPSHOTS for state in living):
+    if not living or any(state.snapshot.count < MIN_SNAPSHOTS for state in living):
         return 0.0
-    return min(map(rank_stood, living))
+    return min(map(rank_stalled_s, living))
 
 
-def rank_stood(state: RankState) -> float:
-    """Seconds for which one rank has stood still.
+def rank_stalled_s(state: RankState) -> float:
+    """Seconds for which one rank has neither moved nor worked.
 
-    A rank that waits for others stands still, even if waiting keeps a core busy. Any other rank
+    A rank that waits for others does not work, even if waiting keeps a core busy. Any other rank
     that computes, reads or writes is at work, even if it stays at one line.
     """
     snapshot, site = state.snapshot, call_sites.of_rank(state)
     if site and site.call and (site.call != "backward" or snapshot.cuda):
-        return snapshot.stood
-    return min(snapshot.stood, snapshot.idle)
+        return snapshot.unmoved
+    return min(snapshot.unmoved, snapshot.idle)
 
 
 def lines(ranks: Sequence[RankState]) -> list[str]:
@@ -39,7 +39,7 @@ def waits_in(ranks: Sequence[RankState]) -> dict[int, str]:
     """The call in which each rank waits, by rank; ranks that wait in none are left out."""
     living = [state for state in ranks if state.alive is not False]
     sites = {state.rank: call_sites.of_rank(state) for state in living}
-    return {rank: site.call for rank, site in sites.items() if site and site.call}
+    return {rank: site.call for rank, site in deadlocks.waiting(sites).items()}
 
 
 def _state(state: RankState) -> str:
@@ -70,12 +70,11 @@ def working(ranks: Sequence[RankState]) -> list[str]:
     by_rank = []
     for state in ranks:
         passes = f"step {step(state.passes)}, " if state.passes else ""
-        moved = rank_stood(state)
-        ago = "now" if moved < 1 else f"{words.duration(moved)} ago"
+        stalled = rank_stalled_s(state)
+        ago = "now" if stalled < 1 else f"{words.duration(stalled)} ago"
         site = call_sites.of_rank(state)
-        stands = site or call_site.OUTSIDE
         if state.alive is False:
             by_rank.append(f"  rank {state.rank} {_state(state)}")
         else:
-            by_rank.append(f"  rank {state.rank} {stands} ({passes}moved {ago})")
+            by_rank.append(f"  rank {state.rank} {site or call_site.OUTSIDE} ({passes}moved {ago})")
     return by_rank
