@@ -16,6 +16,7 @@ from course.diagnostics.watch.command import say
 from course.diagnostics.watch.process import NUMERICS, PROFILING
 
 Answer = WhyAnswer | RightAnswer
+FAR = 1000  # backward passes, after whose output an answer has scrolled far up
 
 
 def run(argv: Sequence[str]) -> int:
@@ -32,8 +33,8 @@ def run(argv: Sequence[str]) -> int:
 def why(argv: Sequence[str]) -> int:
     """Run the command `why`, and return its exit code.
 
-    The answer is printed as soon as all ranks have reported, and once more at the end if much
-    output has come in between.
+    The answer is printed as soon as all ranks have reported, and once more at the end of a long
+    run.
     """
     return _ask(Question("why", PROFILING, why_answer), options.why(argv))
 
@@ -83,7 +84,8 @@ def _ask(question: Question, args: argparse.Namespace) -> int:
             and early.is_new(answer, watched.passes)
             and (not args.quiet or _has_faults(answer))
         ):
-            say(f"\n{answer}")  # after a failure or a hang, its finding is the last word
+            # After a failure or a hang, its finding is the last word.
+            say(f"\n{early.lead}{answer}")
     if args.json and watched.judges:
         findings = [*ending.findings, *(answer.findings if answer else [])]
         fields = ending.plain() | _json_fields(question, answer.plain() if answer else {})
@@ -129,11 +131,15 @@ class EarlyAnswer:
     def is_new(self, answer: Answer, passes: int) -> bool:
         """Whether to print an answer: it is new, or the printed one has scrolled far up.
 
-        The script's own output comes in between. That is taken to be much once the run has made
-        twice as many backward passes as when the answer was printed.
+        The script's own output comes in between; after `FAR` backward passes, it is taken to be
+        much.
         """
-        is_far_above = not self._question.keeps_recording and passes >= 2 * self._printed_at
-        return is_far_above or self._printed != str(answer)
+        return self._printed != str(answer) or passes - self._printed_at >= FAR
+
+    @property
+    def lead(self) -> str:
+        """The first line of the answer at the end, if it replaces one that was printed before."""
+        return "At the end of the run:\n" if self._printed else ""
 
     def _may_print(self, answer: Answer) -> bool:
         return not self._stop and (not self._quiet or _has_faults(answer))

@@ -34,7 +34,7 @@ def run(argv: Sequence[str]) -> argparse.Namespace:
     parser = _parser(
         "run",
         "[options] -- torchrun ... train.py ...",
-        "Run your own training as the terminal would. It is ended when its ranks stand still; "
+        "Run your own training as the terminal would. It is ended when it hangs; "
         "then, and when it fails, this says which rank, which line, and why.",
         _cause_list("what it can name", run_causes.ALL),
     )

@@ -3,11 +3,10 @@
 import json
 import platform
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TypeVar
 
-from course.core import CourseError, write_atomically
+from course.core import CourseError, installed, write_atomically
 from course.diagnostics.answers.paragraph import paragraph
 from course.diagnostics.finding import Finding
 from course.diagnostics.run.ending import ITSELF, RunEnding
@@ -68,8 +67,8 @@ def write(path: Path, tool: str, command: Sequence[str], findings: Sequence[Find
         "schema": SCHEMA,
         "tool": tool,
         "command": list(command),
-        "versions": {"course": _version("multi-gpu-course"), "torch": _version("torch"),
-                     "python": platform.python_version()},
+        "versions": {"course": installed.version(installed.PACKAGE),
+                     "torch": installed.version("torch"), "python": platform.python_version()},
         "findings": [finding.plain() for finding in findings],
         **more,
     }  # fmt: skip
@@ -79,10 +78,3 @@ def write(path: Path, tool: str, command: Sequence[str], findings: Sequence[Find
         raise CourseError(
             f"The answer as JSON cannot be written to {path}: {error.strerror}."
         ) from None
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

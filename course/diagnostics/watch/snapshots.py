@@ -22,7 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from course.core import user_files
+from course.core import from_plain, user_files
 from course.diagnostics.watch import identity, usage
 from course.diagnostics.watch.calls import C10D, Calls
 from course.diagnostics.watch.thresholds import BUSY_CORE, READS, SNAPSHOT_S
@@ -293,6 +293,4 @@ def read(path: Path) -> Snapshot | None:
         raw = json.loads(path.read_text())
     except (OSError, ValueError):
         return None
-    raw["threads"] = [ThreadStack(**entry) for entry in raw["threads"]]
-    raw["error"] = ThreadStack(**raw["error"]) if raw["error"] else None
-    return Snapshot(**raw)
+    return from_plain(Snapshot, raw)
