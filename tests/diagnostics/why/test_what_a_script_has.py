@@ -13,6 +13,7 @@ SMALL = [average(1, 60_000) for _ in range(60)]
 SCATTERED = message("reduce_scatter_tensor", 60, 40 * MIB, "train.py:7", within="backward")
 GATHERED = message("all_gather_into_tensor", 60, 40 * MIB, "train.py:7", within="forward")
 AVERAGED = [*computed(), average(40)]
+SYNCED = did("buffers", 40, name="broadcast", within="forward")
 SAME = {"rows": [list(range(8))] * 2, "tail": 2.0}
 LARGE = {"tail": 60.0, "overlap": 30.0}
 DDP = Ddp(ranks=2, forwards=10)
@@ -50,8 +51,10 @@ CURES: list[tuple[str, list, dict, dict[str, Any], str]] = [
      "Objects are pickled"),
     ("synchronization", [*WORK, message("all_reduce", 40, 4, "train.py:11", "python")], {}, {},
      "reduce them once in many steps"),
-    ("buffers", [did("buffers", 40), *WORK], {}, {"ddp": [DDP]}, "`forward_sync_buffers=False`"),
-    ("buffers", [did("buffers", 40), *WORK], {}, {}, "Send them once"),
+    ("buffers", [SYNCED, *WORK], {}, {"ddp": [DDP]}, "`forward_sync_buffers=False`"),
+    ("buffers", [SYNCED, *WORK], {}, {}, "Send them once"),
+    ("buffers", [did("buffers", 40, name="all_reduce"), *WORK], {}, {"ddp": [DDP]},
+     "Send them once"),
     ("unused parameters", [did("search", 20), *WORK], {},
      {"ddp": [Ddp(True, 0, 2, forwards=10)], "framework": "Trainer"},
      "`ddp_find_unused_parameters=False`"),
