@@ -1,6 +1,7 @@
 """Divide the time that messages of gradients take by what makes them long."""
 
 from dataclasses import dataclass
+from itertools import chain
 
 from course.diagnostics.profiling.timeline import ASYNC, Slice
 from course.diagnostics.why.step_breakdown import StepBreakdown
@@ -53,11 +54,12 @@ def search_s(breakdown: StepBreakdown) -> float:
 def is_of_split_layers(breakdown: StepBreakdown) -> bool:
     """Whether most of the messages' time belongs to layers that are split between ranks.
 
-    Such a layer sends its sum in forward, and usually as much again in backward.
+    Such a layer sends its sum in forward, and usually as much again in backward. A message after
+    the last backward pass of a step is no such sum, even if a model was called before it: it may
+    carry gradients, perhaps those of `torch.func.grad`, whose passes are not seen.
     """
-    messages = breakdown.collectives("gradients")
-    sums = sum(slice_.seconds for slice_ in messages if is_sum_in_forward(slice_))
-    return 2 * sums > sum(slice_.seconds for slice_ in messages) / 2
+    whole = sum(slice_.seconds for slice_ in breakdown.collectives("gradients"))
+    return 2 * sum(map(_sums_in_forward_s, chain.from_iterable(breakdown.sliced))) > whole / 2
 
 
 def gathers(breakdown: StepBreakdown) -> list[Slice]:
@@ -68,6 +70,17 @@ def gathers(breakdown: StepBreakdown) -> list[Slice]:
         for slice_ in messages
         if slice_.name.startswith("all_gather") and slice_.nbytes >= SMALL_BYTES
     ]
+
+
+def _sums_in_forward_s(slices: list[Slice]) -> float:
+    """The seconds of a rank's step in messages of forward that a backward pass follows."""
+    passes = max((slice_.passes_begun for slice_ in slices), default=0)
+    return sum(
+        slice_.seconds
+        for slice_ in slices
+        if slice_.kind == "collective" and is_sum_in_forward(slice_)
+        if slice_.passes_begun < passes
+    )
 
 
 def _small_share(breakdown: StepBreakdown) -> float:

@@ -229,6 +229,17 @@ def test_the_cure_knows_layers_that_are_split_from_gradients() -> None:
     assert "16-bit gradients" in str(answer) and "Lab 05b" in str(answer)
 
 
+def test_gradients_of_passes_that_are_not_seen_are_not_of_split_layers() -> None:
+    """Those of `torch.func.grad`, and those that are averaged after another call of the model."""
+    summed = message("all_reduce", 10, 60_000, "train.py:7", within="forward")
+    for begin in ([did("forward", 20, "train.py:6")], computed()):
+        cause = first(same(*begin, *[summed] * 4, STEP))
+        assert cause.name == "latency"
+        assert "not gradients" not in cause.cure and cause.lab == "03b"
+    assert "or use DDP" in cause.cure
+    assert "DDP" not in first(same(did("forward", 20), *[summed] * 4, STEP)).cure
+
+
 AVERAGING = average(30)
 SMALL = [average(1, 60_000) for _ in range(60)]
 MEETS = message("barrier", 40, 0, "train.py:11", within="python")

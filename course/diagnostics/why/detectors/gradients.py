@@ -77,7 +77,8 @@ class Latency(OfSize):
                 f"there are few already, {FEWER}."
             )
         if not self.breakdown.ddp_passes:
-            return f"Send many together, in one large buffer, or use DDP. Else {FEWER}."
+            ddp = ", or use DDP" if any(self.breakdown.slices(["backward"])) else ""
+            return f"Send many together, in one large buffer{ddp}. Else {FEWER}."
         cap = max((ddp.bucket_cap_bytes for ddp in self.breakdown.ddp), default=0)
         if cap and cap < USUAL_CAP:
             return (
