@@ -1,5 +1,6 @@
 """Divide the time that messages of gradients take by what makes them long."""
 
+import math
 from dataclasses import dataclass
 from itertools import chain
 
@@ -7,6 +8,8 @@ from course.diagnostics.profiling.timeline import ASYNC, Slice
 from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.thresholds import OVERLAP_SHARE, SMALL_BYTES
 from course.diagnostics.why.traffic import is_sum_in_forward
+
+USUAL_CAP = 25 << 20  # the size of DDP's buckets by default, in bytes
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,20 @@ def is_of_split_layers(breakdown: StepBreakdown) -> bool:
     """
     whole = sum(slice_.seconds for slice_ in breakdown.collectives("gradients"))
     return 2 * sum(map(_sums_in_forward_s, chain.from_iterable(breakdown.sliced))) > whole / 2
+
+
+def few_messages(breakdown: StepBreakdown) -> bool:
+    """Whether each message carries half of the gradients' bytes or more, perhaps in 16 bits."""
+    least = min((slice_.nbytes for slice_ in breakdown.collectives("gradients")), default=0)
+    return 2 * least >= max(1, *(report.gradients for report in breakdown.reports))
+
+
+def has_many_buckets(breakdown: StepBreakdown) -> bool:
+    """Whether DDP has more buckets than it would have with the usual size, and a smaller first."""
+    return any(
+        len(pass_.buckets) > 1 + math.ceil(sum(pass_.buckets) / USUAL_CAP)
+        for pass_ in breakdown.ddp_passes
+    )
 
 
 def gathers(breakdown: StepBreakdown) -> list[Slice]:

@@ -24,6 +24,10 @@ CURES: list[tuple[str, list, dict, dict[str, Any], str]] = [
     ("latency", WORK, {"tail": 60.0, "buckets": (4096,) * 60},
      {"ddp": [Ddp(ranks=2, forwards=10, bucket_cap_bytes=4096)]},
      "`bucket_cap_mb` at its usual 25"),
+    ("latency", WORK, {"tail": 60.0, "buckets": (4096,)},
+     {"ddp": [Ddp(ranks=2, forwards=10, bucket_cap_bytes=MIB)]}, "few messages already"),
+    ("latency", [*computed(), average(40, 60_000), STEP],
+     {"settings": {"gradients": 60_000}}, {}, "few messages already"),
     ("latency", [*computed(), *SMALL, STEP], {}, {"sharded": "fully_shard"}, "on larger blocks"),
     ("bandwidth", WORK, LARGE, {"ddp": [DDP]}, "`bf16_compress_hook`"),
     ("bandwidth", WORK, LARGE, {"ddp": [Ddp(ranks=2, forwards=10, hook="bf16_compress_hook")]},
@@ -80,7 +84,8 @@ CURES: list[tuple[str, list, dict, dict[str, Any], str]] = [
 def test_the_cure_is_for_this_script(
     cause: str, slices: list, given: dict, has: dict, says: str
 ) -> None:
-    answer = WhyAnswer(same(*slices, **given, settings=script(*has.get("ddp", []), **_rest(has))))
+    settings = given.get("settings", {}) | script(*has.get("ddp", []), **_rest(has))
+    answer = WhyAnswer(same(*slices, **given | {"settings": settings}))
     match = next(candidate for candidate in answer.causes if candidate.name == cause)
     assert says in match.cure
     assert match.cure.endswith(".") and match.says.endswith(".")
