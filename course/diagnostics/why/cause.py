@@ -127,9 +127,9 @@ class Cause:
     @property
     def location(self) -> str:
         """The part of the step in which the cause lies, and the user's line."""
-        part = self.step_part
-        if part and not part.startswith("outside"):
-            part = f"in {part}"
+        part = f"in {self.step_part}" if self.step_part else ""
+        if self.step_part == "outside the step":
+            part = "between steps"
         return ", ".join(filter(None, [part, f"at {self.line}" if self.line else ""]))
 
     @property
