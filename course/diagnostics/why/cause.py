@@ -19,8 +19,6 @@ from course.diagnostics.why.thresholds import (
     SOLE_RANK_SHARE,
 )
 
-RARER = "That is rare already: do it more rarely still if the script allows it."
-
 
 @dataclass(frozen=True, eq=False)
 class Cause:
@@ -216,6 +214,11 @@ class OfTraffic(Cause):
     def is_rare(self) -> bool:
         """Whether most steps do without these messages."""
         return fmean(map(bool, self.messages)) <= RARE_SHARE
+
+    @property
+    def rarer(self) -> str:
+        """The cure for messages that are rare."""
+        return f"It happens only {self.often}: let it happen in fewer if the script allows that."
 
     @property
     def is_fault(self) -> bool:

@@ -186,7 +186,7 @@ def test_what_is_sent_once_in_an_epoch_is_a_note_that_says_how_often(name: str, 
     computing, cause = answer.causes
     assert (computing.name, cause.line) == ("computing", "train.py:11")
     assert cause.share == pytest.approx(40 / 55)
-    assert "in 4 of 20 steps" in cause.says and cause.cure.startswith("That is rare already")
+    assert "in 4 of 20 steps" in cause.says and "happens only in 4 of 20 steps" in cause.cure
     assert answer.findings[0].note
 
 

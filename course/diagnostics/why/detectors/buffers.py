@@ -1,7 +1,7 @@
 """Detect the broadcast of a model's buffers."""
 
 from course.diagnostics.finding import CauseInfo
-from course.diagnostics.why.cause import RARER, OfTraffic
+from course.diagnostics.why.cause import OfTraffic
 from course.diagnostics.why.step_breakdown import StepBreakdown
 
 OF_DDP = "Pass `forward_sync_buffers=False` to DDP (before torch 2.13, `broadcast_buffers=False`)"
@@ -38,7 +38,7 @@ class Buffers(OfTraffic):
     def cure(self) -> str:
         """Depends on what sends the buffers, and on how often."""
         if self.is_rare:
-            return RARER
+            return self.rarer
         if not self.by_ddp:
             return "Send them once, or only after they have changed; or make them smaller."
         return f"{OF_DDP} if the buffers do not change, or make them smaller."

@@ -4,7 +4,7 @@ from collections import defaultdict
 from itertools import chain
 
 from course.diagnostics.finding import CauseInfo
-from course.diagnostics.why.cause import RARER, OfTraffic
+from course.diagnostics.why.cause import OfTraffic
 from course.diagnostics.why.step_breakdown import StepBreakdown
 
 
@@ -28,12 +28,12 @@ class Synchronization(OfTraffic):
     @property
     def cure(self) -> str:
         """Depends on the call that takes most time, and on how often the ranks meet."""
+        if self.is_rare:
+            return self.rarer
         seconds: defaultdict[str, float] = defaultdict(float)
         for slice_ in chain.from_iterable(self.messages):
             seconds[slice_.name] += slice_.seconds
         call = max(seconds, key=seconds.__getitem__, default="")
-        if self.is_rare:
-            return RARER
         if "barrier" in call:
             return "Remove the barrier: the ranks meet anyway when they average gradients."
         if "object" in call:
