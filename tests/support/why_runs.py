@@ -62,7 +62,7 @@ PLANTED = [
     Run("why/plants/plain_ddp", "healthy", "computing"),
     Run("why/plants/plain_ddp", "straggler in forward", "straggler", 1, "forward"),
     Run("why/plants/plain_ddp", "straggler in backward", "straggler", 1, "backward"),
-    Run("why/plants/with_trainer", "straggler outside", "straggler", 1, "outside the step"),
+    Run("why/plants/with_trainer", "straggler outside", "straggler", 1, "between steps"),
     Run("why/plants/with_accelerate", "input", "input", None, "with_accelerate.py"),
     Run("why/plants/with_accelerate", "not sharded", "not sharded", None, "with_accelerate.py"),
     Run("why/plants/plain_ddp", "python", "python", None, "planted.py"),

@@ -57,13 +57,14 @@ def _causes(diagnosis: Diagnosis) -> list[str]:
     elif first:
         lines.append(first.says)
     if first:
-        lines.append(_cure(first))
+        lines.append(f"Cure: {_advice(first)}")
     if costs := [cause for cause in rest if cause.share]:
         lines.append(f"Also seen: {'; '.join(map(_in_short, costs))}.")
         if isinstance(first, Computing):
-            lines.append(_cure(costs[0]))
+            which = f" for {costs[0].name}" if len(costs) > 1 else ""
+            lines.append(f"Cure{which}: {_advice(costs[0])}")
     for cause in (cause for cause in rest if not cause.share):
-        lines += [f"Also seen: {cause.says}", _cure(cause)]
+        lines += [f"Also seen: {cause.says}", f"Cure: {_advice(cause)}"]
     if diagnosis.fine:
         lines.append(
             f"Below {percent(SHOWN_SHARE)} of a step, so fine: {', '.join(diagnosis.fine)}."
@@ -73,6 +74,9 @@ def _causes(diagnosis: Diagnosis) -> list[str]:
 
 def _about_computing(computing: Computing, rest: list[Cause]) -> str:
     if any(cause.share for cause in rest):
+        if computing.share < MOSTLY and any(_is_large(cause) for cause in rest):
+            where = " on a crowded machine" if computing.breakdown.is_crowded else ""
+            return f"No fault is certain{where}. The other costs follow."
         if computing.share < MOSTLY:
             return "No fault is seen to cost much. The other costs follow."
         return "The ranks compute most of the time; what else costs something follows."
@@ -82,9 +86,14 @@ def _about_computing(computing: Computing, rest: list[Cause]) -> str:
     return "No single cause costs much."
 
 
-def _cure(cause: Cause) -> str:
-    lab = f" Lab {cause.lab} teaches it." if cause.lab else ""
-    return f"Cure: {cause.cure}{lab}"
+def _is_large(cause: Cause) -> bool:
+    """Whether a cause that is no fault has a fault's share, and is not the price of a gain."""
+    return cause.share >= FAULT_SHARE and not cause.is_tradeoff
+
+
+def _advice(cause: Cause) -> str:
+    """The cure of a cause, and the lab that teaches it."""
+    return f"{cause.cure} Lab {cause.lab} teaches it." if cause.lab else cause.cure
 
 
 def _in_short(cause: Cause) -> str:

@@ -2,16 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import fmean
 from typing import ClassVar, Self
 
 from course.core import words
 from course.diagnostics.finding import CauseInfo, Finding
+from course.diagnostics.profiling.timeline import WAITS, Slice
 from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.step_times import length, without_work
 from course.diagnostics.why.thresholds import (
     CROWDED_FAULT_SHARE,
     FAULT_S,
     FAULT_SHARE,
+    RARE_SHARE,
     SHOWN_SHARE,
     SOLE_RANK_SHARE,
 )
@@ -122,9 +125,9 @@ class Cause:
     @property
     def location(self) -> str:
         """The part of the step in which the cause lies, and the user's line."""
-        part = self.step_part
-        if part and not part.startswith("outside"):
-            part = f"in {part}"
+        part = f"in {self.step_part}" if self.step_part else ""
+        if self.step_part == "outside the step":
+            part = "between steps"
         return ", ".join(filter(None, [part, f"at {self.line}" if self.line else ""]))
 
     @property
@@ -170,6 +173,57 @@ class Cause:
             "lab": self.lab,
             "cure": self.cure,
         }
+
+
+class OfTraffic(Cause):
+    """A cause that is one traffic of messages, by its name; the script may send them rarely."""
+
+    @classmethod
+    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
+        """Yield the cause if these messages take time."""
+        if seconds := cls.gain_s(breakdown):
+            line = breakdown.line("collective", "buffers", traffic=cls.info.name)
+            yield cls(breakdown, seconds / breakdown.net_s, line=line)
+
+    @classmethod
+    def gain_s(cls, breakdown: StepBreakdown) -> float:
+        """Seconds per step that are saved without these messages."""
+        return breakdown.transfer_s(cls.info.name)
+
+    @property
+    def messages(self) -> list[list[Slice]]:
+        """The waits for these messages at its line, or at no known line, by step."""
+        return [
+            [
+                slice_
+                for slices in step
+                for slice_ in slices
+                if slice_.kind in WAITS and slice_.where in (self.line, "")
+                if self.breakdown.traffic(slice_) == self.name
+            ]
+            for step in self.breakdown.sliced
+        ]
+
+    @property
+    def often(self) -> str:
+        """In how many steps they are sent, such as 'in 2 of 16 steps'."""
+        count, steps = sum(map(bool, self.messages)), len(self.breakdown.sliced)
+        return "in each step" if count == steps else f"in {count} of {words.plural(steps, 'step')}"
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether most steps do without these messages."""
+        return fmean(map(bool, self.messages)) <= RARE_SHARE
+
+    @property
+    def rarer(self) -> str:
+        """The cure for messages that are rare."""
+        return f"It happens only {self.often}: let it happen in fewer if the script allows that."
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether it costs enough, and is in most steps."""
+        return super().is_fault and not self.is_rare
 
 
 class OwnWork(Cause):

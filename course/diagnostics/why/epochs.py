@@ -20,7 +20,7 @@ def starts_epoch(reports: list[RankReport]) -> list[bool]:
 def weights(reports: list[RankReport]) -> list[float]:
     """The weight of each step in a mean.
 
-    If only one epoch began and its length is unknown, its first step has the weight 0.
+    If the length of an epoch is unknown, its first step has the weight 0.
     """
     starts = starts_epoch(reports)
     first, others = starts.count(True), starts.count(False)
@@ -34,9 +34,13 @@ def weights(reports: list[RankReport]) -> list[float]:
 def steps_per_epoch(reports: list[RankReport]) -> float:
     """The number of steps of an epoch, from the distance of its beginnings or the loader's length.
 
-    It is 0 if neither is known.
+    It is 0 if neither is known, or if the epochs of ranks that load differ in length.
     """
-    first = [n for n, is_first in enumerate(starts_epoch(reports)) if is_first]
+    starts = starts_epoch(reports)
+    loading = [report for report in reports if any(step.draws for step in report.steps)]
+    if any(starts_epoch([report])[: len(starts)] != starts for report in loading):
+        return 0.0
+    first = [n for n, is_first in enumerate(starts) if is_first]
     if len(first) > 1:
         return fmean(later - earlier for earlier, later in pairwise(first))
     loader, draws = reports[0].script.loader, sum(step.draws for step in reports[0].steps)

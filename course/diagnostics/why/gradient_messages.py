@@ -1,11 +1,15 @@
 """Divide the time that messages of gradients take by what makes them long."""
 
+import math
 from dataclasses import dataclass
+from itertools import chain
 
 from course.diagnostics.profiling.timeline import ASYNC, Slice
 from course.diagnostics.why.step_breakdown import StepBreakdown
 from course.diagnostics.why.thresholds import OVERLAP_SHARE, SMALL_BYTES
 from course.diagnostics.why.traffic import is_sum_in_forward
+
+USUAL_CAP = 25 << 20  # the size of DDP's buckets by default, in bytes
 
 
 @dataclass(frozen=True)
@@ -53,11 +57,26 @@ def search_s(breakdown: StepBreakdown) -> float:
 def is_of_split_layers(breakdown: StepBreakdown) -> bool:
     """Whether most of the messages' time belongs to layers that are split between ranks.
 
-    Such a layer sends its sum in forward, and usually as much again in backward.
+    Such a layer sends its sum in forward, and usually as much again in backward. A message after
+    the last backward pass of a step is no such sum, even if a model was called before it: it may
+    carry gradients, perhaps those of `torch.func.grad`, whose passes are not seen.
     """
-    messages = breakdown.collectives("gradients")
-    sums = sum(slice_.seconds for slice_ in messages if is_sum_in_forward(slice_))
-    return 2 * sums > sum(slice_.seconds for slice_ in messages) / 2
+    whole = sum(slice_.seconds for slice_ in breakdown.collectives("gradients"))
+    return 2 * sum(map(_sums_in_forward_s, chain.from_iterable(breakdown.sliced))) > whole / 2
+
+
+def few_messages(breakdown: StepBreakdown) -> bool:
+    """Whether each message carries half of the gradients' bytes or more, perhaps in 16 bits."""
+    least = min((slice_.nbytes for slice_ in breakdown.collectives("gradients")), default=0)
+    return 2 * least >= max(1, *(report.gradients for report in breakdown.reports))
+
+
+def has_many_buckets(breakdown: StepBreakdown) -> bool:
+    """Whether DDP has more buckets than it would have with the usual size, and a smaller first."""
+    return any(
+        len(pass_.buckets) > 1 + math.ceil(sum(pass_.buckets) / USUAL_CAP)
+        for pass_ in breakdown.ddp_passes
+    )
 
 
 def gathers(breakdown: StepBreakdown) -> list[Slice]:
@@ -68,6 +87,17 @@ def gathers(breakdown: StepBreakdown) -> list[Slice]:
         for slice_ in messages
         if slice_.name.startswith("all_gather") and slice_.nbytes >= SMALL_BYTES
     ]
+
+
+def _sums_in_forward_s(slices: list[Slice]) -> float:
+    """The seconds of a rank's step in messages of forward that a backward pass follows."""
+    passes = max((slice_.passes_begun for slice_ in slices), default=0)
+    return sum(
+        slice_.seconds
+        for slice_ in slices
+        if slice_.kind == "collective" and is_sum_in_forward(slice_)
+        if slice_.passes_begun < passes
+    )
 
 
 def _small_share(breakdown: StepBreakdown) -> float:

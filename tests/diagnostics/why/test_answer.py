@@ -28,6 +28,19 @@ def test_what_costs_little_comes_after_computing_and_has_its_cure() -> None:
     assert "Nothing is wrong" in text(WhyAnswer(same(*WORK, tail=2.0)))
 
 
+def test_of_several_small_costs_the_answer_says_which_one_it_cures() -> None:
+    small = [did("python", 9, "train.py:3"), did("input", 8, "train.py:4")]
+    says = text(WhyAnswer(same(*small, *WORK, tail=2.0)))
+    assert "Also seen: python: 11 % of a step, at train.py:3; input: 10 % of a step" in says
+    assert "Cure for python: Do it once in many steps" in says
+
+
+def test_a_rank_that_is_late_outside_its_passes_is_late_between_steps() -> None:
+    answer = WhyAnswer(ranks(WORK, [did("python", 60, "train.py:3"), *WORK], tail=[62.0, 2.0]))
+    assert "straggler, rank 1: 48 % of a step, between steps, at train.py:3." in text(answer)
+    assert answer.causes[0].plain()["where"] == "outside the step"
+
+
 def test_less_than_a_millisecond_is_never_the_first_cause() -> None:
     tiny = [did("forward", 1), did("backward", 1), did("optimizer", 0.1), did("python", 0.9)]
     answer = WhyAnswer(same(*tiny))

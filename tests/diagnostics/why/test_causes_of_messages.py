@@ -19,7 +19,7 @@ from support.made_steps import (
 )
 
 from course.diagnostics import WhyAnswer
-from course.diagnostics.profiling.timeline import ASYNC
+from course.diagnostics.profiling.timeline import ASYNC, Ddp
 
 
 def test_messages_begin_when_backward_is_over() -> None:
@@ -174,10 +174,40 @@ def test_a_reduced_loss_is_synchronization_wherever_it_is_reduced() -> None:
     assert first(same(early, *computed(), STEP, tail=2.0)).name == "synchronization"
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("barrier", "collective"), ("all_reduce", "collective"), ("all_reduce", "buffers")],
+)
+def test_what_is_sent_once_in_an_epoch_is_a_note_that_says_how_often(name: str, kind: str) -> None:
+    epoch_end = did(kind, 200, "train.py:11", name=name, nbytes=4, within="python")
+    work = [*computed(8, 5), STEP]
+    steps = [step([*work, epoch_end] if n % 5 == 4 else work, float(n)) for n in range(20)]
+    answer = WhyAnswer([rank(number, steps, 2) for number in range(2)])
+    computing, cause = answer.causes
+    assert (computing.name, cause.line) == ("computing", "train.py:11")
+    assert cause.share == pytest.approx(40 / 55)
+    assert "in 4 of 20 steps" in cause.says and "happens only in 4 of 20 steps" in cause.cure
+    assert answer.findings[0].note
+
+
+def test_the_line_of_a_meeting_is_in_each_step_and_so_is_its_cure() -> None:
+    rare = message("all_reduce", 50, 4, "train.py:11", within="python")
+    often = message("barrier", 20, 0, "train.py:12", within="python")
+    work = [*computed(8, 5), STEP, often]
+    steps = [step([*work, rare] if n % 5 == 4 else work, float(n)) for n in range(20)]
+    cause = first([rank(number, steps, 2) for number in range(2)])
+    assert (cause.name, cause.line) == ("synchronization", "train.py:12")
+    assert "makes the ranks meet in each step" in cause.says and "barrier" in cause.cure
+
+
 def test_buffers_are_broadcast() -> None:
-    table = did("buffers", 40, "train.py:7", name="broadcast", nbytes=50 * MIB)
-    cause = first(same(table, *computed(), STEP, tail=2.0))
+    table = did("buffers", 40, "train.py:7", name="broadcast", nbytes=50 * MIB, within="forward")
+    reports = same(table, *computed(), STEP, tail=2.0, settings=script(Ddp(ranks=2, forwards=10)))
+    cause = first(reports)
     assert (cause.name, cause.line) == ("buffers", "train.py:7")
+    assert "Rank 0's buffers are sent to all before each forward pass" in cause.says
+    by_hand = first(same(table, *computed(), STEP, tail=2.0))
+    assert "The script itself sends the model's buffers in each step" in by_hand.says
 
 
 def test_who_waits_in_a_broadcast_of_buffers_does_not_accuse_it() -> None:
@@ -197,6 +227,17 @@ def test_the_cure_knows_layers_that_are_split_from_gradients() -> None:
     answer = WhyAnswer(same(summed, *computed(), back, average(300), STEP))
     assert answer.causes[0].name == "bandwidth"
     assert "16-bit gradients" in str(answer) and "Lab 05b" in str(answer)
+
+
+def test_gradients_of_passes_that_are_not_seen_are_not_of_split_layers() -> None:
+    """Those of `torch.func.grad`, and those that are averaged after another call of the model."""
+    summed = message("all_reduce", 10, 60_000, "train.py:7", within="forward")
+    for begin in ([did("forward", 20, "train.py:6")], computed()):
+        cause = first(same(*begin, *[summed] * 4, STEP))
+        assert cause.name == "latency"
+        assert "not gradients" not in cause.cure and cause.lab == "03b"
+    assert "or use DDP" in cause.cure
+    assert "DDP" not in first(same(did("forward", 20), *[summed] * 4, STEP)).cure
 
 
 AVERAGING = average(30)

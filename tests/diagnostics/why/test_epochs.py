@@ -1,5 +1,7 @@
 """The first step of an epoch gets the weight that it has in the whole training."""
 
+from dataclasses import replace
+
 import pytest
 from support.made_steps import STEP, computed, did, loader, same, script
 
@@ -60,6 +62,17 @@ def test_where_an_epochs_length_is_not_known_its_only_beginning_does_not_count()
     breakdown = StepBreakdown(begun(20, made=loader(stream=True)))
     assert breakdown.net_s == pytest.approx(0.064)
     assert epoch_starts.compare(breakdown) is None
+
+
+def test_of_epochs_that_differ_in_length_nothing_is_said() -> None:
+    """As inside DDP's `join`: one rank begins an epoch every 5 steps, and the other every 3."""
+    reports = [begun(every, made=loader(batches=every))[0] for every in (5, 3)]
+    reports[1].rank = 1
+    answer = WhyAnswer(reports)
+    assert epochs.steps_per_epoch(reports) == 0
+    assert answer.diagnosis.epoch_start is None and "epoch" not in str(answer)
+    reports[1].steps = [replace(step, draws=0, starts_epoch=False) for step in reports[0].steps]
+    assert epochs.steps_per_epoch(reports) == 5  # the other rank loads nothing
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ SMALL = [average(1, 60_000) for _ in range(60)]
 SCATTERED = message("reduce_scatter_tensor", 60, 40 * MIB, "train.py:7", within="backward")
 GATHERED = message("all_gather_into_tensor", 60, 40 * MIB, "train.py:7", within="forward")
 AVERAGED = [*computed(), average(40)]
+SYNCED = did("buffers", 40, name="broadcast", within="forward")
 SAME = {"rows": [list(range(8))] * 2, "tail": 2.0}
 LARGE = {"tail": 60.0, "overlap": 30.0}
 DDP = Ddp(ranks=2, forwards=10)
@@ -23,6 +24,10 @@ CURES: list[tuple[str, list, dict, dict[str, Any], str]] = [
     ("latency", WORK, {"tail": 60.0, "buckets": (4096,) * 60},
      {"ddp": [Ddp(ranks=2, forwards=10, bucket_cap_bytes=4096)]},
      "`bucket_cap_mb` at its usual 25"),
+    ("latency", WORK, {"tail": 60.0, "buckets": (4096,)},
+     {"ddp": [Ddp(ranks=2, forwards=10, bucket_cap_bytes=MIB)]}, "few messages already"),
+    ("latency", [*computed(), average(40, 60_000), STEP],
+     {"settings": {"gradients": 60_000}}, {}, "few messages already"),
     ("latency", [*computed(), *SMALL, STEP], {}, {"sharded": "fully_shard"}, "on larger blocks"),
     ("bandwidth", WORK, LARGE, {"ddp": [DDP]}, "`bf16_compress_hook`"),
     ("bandwidth", WORK, LARGE, {"ddp": [Ddp(ranks=2, forwards=10, hook="bf16_compress_hook")]},
@@ -50,8 +55,10 @@ CURES: list[tuple[str, list, dict, dict[str, Any], str]] = [
      "Objects are pickled"),
     ("synchronization", [*WORK, message("all_reduce", 40, 4, "train.py:11", "python")], {}, {},
      "reduce them once in many steps"),
-    ("buffers", [did("buffers", 40), *WORK], {}, {"ddp": [DDP]}, "`forward_sync_buffers=False`"),
-    ("buffers", [did("buffers", 40), *WORK], {}, {}, "Send them once"),
+    ("buffers", [SYNCED, *WORK], {}, {"ddp": [DDP]}, "`forward_sync_buffers=False`"),
+    ("buffers", [SYNCED, *WORK], {}, {}, "Send them once"),
+    ("buffers", [did("buffers", 40, name="all_reduce"), *WORK], {}, {"ddp": [DDP]},
+     "Send them once"),
     ("unused parameters", [did("search", 20), *WORK], {},
      {"ddp": [Ddp(True, 0, 2, forwards=10)], "framework": "Trainer"},
      "`ddp_find_unused_parameters=False`"),
@@ -77,7 +84,8 @@ CURES: list[tuple[str, list, dict, dict[str, Any], str]] = [
 def test_the_cure_is_for_this_script(
     cause: str, slices: list, given: dict, has: dict, says: str
 ) -> None:
-    answer = WhyAnswer(same(*slices, **given, settings=script(*has.get("ddp", []), **_rest(has))))
+    settings = given.get("settings", {}) | script(*has.get("ddp", []), **_rest(has))
+    answer = WhyAnswer(same(*slices, **given | {"settings": settings}))
     match = next(candidate for candidate in answer.causes if candidate.name == cause)
     assert says in match.cure
     assert match.cure.endswith(".") and match.says.endswith(".")

@@ -6,10 +6,16 @@ from typing import ClassVar, Self
 from course.core import words
 from course.diagnostics.finding import CauseInfo
 from course.diagnostics.why.cause import Cause
-from course.diagnostics.why.gradient_messages import gathers, is_of_split_layers, parts
+from course.diagnostics.why.gradient_messages import (
+    USUAL_CAP,
+    few_messages,
+    gathers,
+    has_many_buckets,
+    is_of_split_layers,
+    parts,
+)
 from course.diagnostics.why.step_breakdown import StepBreakdown
 
-USUAL_CAP = 25 << 20  # the size of DDP's buckets by default, in bytes
 TRADEOFF = "That is the price of the memory that sharded weights save."
 KEEPS = {
     "fully_shard": "`reshard_after_forward=False` of fully_shard",
@@ -77,9 +83,12 @@ class Latency(OfSize):
                 f"there are few already, {FEWER}."
             )
         if not self.breakdown.ddp_passes:
-            return f"Send many together, in one large buffer, or use DDP. Else {FEWER}."
+            if few_messages(self.breakdown):
+                return f"The gradients are sent in few messages already, all small: {FEWER}."
+            ddp = ", or use DDP" if any(self.breakdown.slices(["backward"])) else ""
+            return f"Send many together, in one large buffer{ddp}. Else {FEWER}."
         cap = max((ddp.bucket_cap_bytes for ddp in self.breakdown.ddp), default=0)
-        if cap and cap < USUAL_CAP:
+        if 0 < cap < USUAL_CAP and has_many_buckets(self.breakdown):
             return (
                 f"Send many together: DDP's buckets hold at most {words.size(cap)} here. Leave "
                 "`bucket_cap_mb` at its usual 25."

@@ -1,37 +1,37 @@
 """Detect messages of the script itself that make the ranks wait for one another."""
 
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import Self
+from itertools import chain
 
 from course.diagnostics.finding import CauseInfo
-from course.diagnostics.why.cause import Cause
+from course.diagnostics.why.cause import OfTraffic
 from course.diagnostics.why.step_breakdown import StepBreakdown
 
 
-class Synchronization(Cause):
+class Synchronization(OfTraffic):
     """The script sends barriers, objects, or numbers such as a loss or a flag."""
 
-    info = CauseInfo(
-        "synchronization", "the script itself makes the ranks meet in each step", lab="02"
-    )
+    info = CauseInfo("synchronization", "the script itself makes the ranks meet", lab="02")
     aspect = "synchronization"
 
     @classmethod
-    def evidence(cls, breakdown: StepBreakdown) -> Iterator[Self]:
-        """Yield the cause if these messages take time, or cause waiting of their own."""
-        seconds = breakdown.transfer_s(cls.info.name)
-        if breakdown.late_in_turns and breakdown.meets_needlessly:
-            seconds += breakdown.late_in_turns.gain_s
-        if seconds:
-            line = breakdown.line("collective", traffic=cls.info.name)
-            yield cls(breakdown, seconds / breakdown.net_s, line=line)
+    def gain_s(cls, breakdown: StepBreakdown) -> float:
+        """Seconds per step of these messages, and of waiting that they alone cause."""
+        lateness = breakdown.late_in_turns if breakdown.meets_needlessly else None
+        return super().gain_s(breakdown) + (lateness.gain_s if lateness else 0.0)
+
+    @property
+    def seen(self) -> str:
+        """Half a sentence on how often the ranks meet."""
+        return f"{self.info.summary} {self.often}"
 
     @property
     def cure(self) -> str:
-        """Depends on the call that takes most time."""
+        """Depends on the call that takes most time, and on how often the ranks meet."""
+        if self.is_rare:
+            return self.rarer
         seconds: defaultdict[str, float] = defaultdict(float)
-        for slice_ in self.breakdown.collectives(self.name):
+        for slice_ in chain.from_iterable(self.messages):
             seconds[slice_.name] += slice_.seconds
         call = max(seconds, key=seconds.__getitem__, default="")
         if "barrier" in call:
