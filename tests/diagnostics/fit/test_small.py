@@ -112,7 +112,7 @@ def test_a_script_that_fails_on_real_tensors_too_says_both(script: Path) -> None
 
 
 def test_an_error_of_the_rehearsal_alone_is_not_one_of_the_script(script: Path) -> None:
-    chooses = "import pickle; pickle.dumps(x)"
+    chooses = "import pickle; x = pickle.loads(pickle.dumps(x))"
     script.write_text(TRAINS.format(samples=64, batch=8, chooses=chooses))
     (note,) = rehearsed(script).notes
     assert "cannot follow the script at train.py:8: " in note and "real tensors" in note
