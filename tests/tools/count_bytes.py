@@ -98,7 +98,7 @@ def main(counts: str, *commands: str) -> None:
     for script, *words in scripts:
         for ranks in map(int, counts.split(",")):
             request = {"script": script, "words": words, "ranks": ranks}
-            (rehearsed,) = rehearsal.answers([request])
+            (rehearsed,) = rehearsal.Rehearsals().answers([request])
             both = {"rehearsed": rehearsed, "real": on_real_ranks(request)}
             print(json.dumps({"script": script, "ranks": ranks, **both}), flush=True)
 

@@ -43,10 +43,21 @@ def install(ranks: int, ledger: Ledger) -> None:
     _install_loader()
     moves.install(ledger)
     _install_lists(ledger)
-    for home in (torch, checkpoint):  # a rehearsal must not overwrite the user's files
-        insides.replace(home, "save", do_nothing)
+    insides.replace(torch, "save", _only_storages(torch.save))
+    insides.replace(checkpoint, "save", do_nothing)
     insides.replace(torch.multiprocessing, "spawn", _spawn)
     insides.replace(torch.Tensor, "pin_memory", _pin_memory)
+
+
+def _only_storages(save: interceptor.Function) -> interceptor.Function:
+    """Let `torch.save` overwrite none of the user's files; `pickle` saves storages in memory."""
+
+    @wraps(save)
+    def save_storage(obj: Any, *args: Any, **kwargs: Any) -> None:
+        if isinstance(obj, (torch.UntypedStorage, torch.TypedStorage)):
+            save(obj, *args, **kwargs)
+
+    return save_storage
 
 
 def _spawn(

@@ -26,12 +26,11 @@ from course.diagnostics.fit.changes import Changes
 from course.diagnostics.fit.ledger import Args, Kwargs, Ledger
 from course.diagnostics.fit.phases import PhaseHooks, StopScript
 from course.diagnostics.fit.record import Plain
-from course.diagnostics.fit.torch_insides import NOT_FOLLOWED, DynamicOutputShapeException
+from course.diagnostics.fit.torch_insides import DynamicOutputShapeException
 from course.diagnostics.watch.lines import Lines
 from course.hardware import quotas
 from course.launch import process_tree
 
-NO_DATA = ("data is not allocated", "no storage", "meta tensor", "FakeTensor")
 NO_MEMORY = "can't allocate memory"  # in the error of torch's allocator for CPUs
 SHARE = 0.75  # of the free memory that real tensors may take
 
@@ -40,23 +39,38 @@ def main(script: str = "") -> None:
     """Answer lists of requests until there are no more; `script` is "" for a module."""
     if script:
         libraries.load(script)
+    rehearsals = Rehearsals()
     for line in sys.stdin:
-        print(json.dumps(answers(json.loads(line))), flush=True)
+        print(json.dumps(rehearsals.answers(json.loads(line))), flush=True)
 
 
-def answers(requests: list[Plain]) -> list[Plain]:
-    """Answer each request; those that torch cannot follow, one after another on real tensors."""
+class Rehearsals:
+    """Answers requests for one script, on real tensors where it fails on those without memory."""
 
-    def answer_alone(request: Plain) -> Plain:
-        (answer,) = _forked([request])
+    def __init__(self) -> None:
+        self._works: dict[str, bool] = {}  # on real tensors, by the line that failed without
+
+    def answers(self, requests: list[Plain]) -> list[Plain]:
+        """Answer each request; those that failed, one after another on real tensors.
+
+        A changed script is tried on them only if the script itself fails at the same line, and only
+        on tensors without memory.
+        """
+        pairs = zip(requests, _forked(requests), strict=True)
+        return [self._checked(request, answer) for request, answer in pairs]
+
+    def _checked(self, request: Plain, answer: Plain) -> Plain:
+        line, _ = answer.get("error") or (None, "")
+        if line is None or not self._works.get(line, not request.get("changes")):
+            return answer
+        answer = small.answer_by_real_steps(request, answer, _answer_alone)
+        self._works.setdefault(line, "failed" not in answer)
         return answer
 
-    return [
-        small.answer_by_real_steps(request, answer, answer_alone)
-        if answer.get("not_followed")
-        else answer
-        for request, answer in zip(requests, _forked(requests), strict=True)
-    ]
+
+def _answer_alone(request: Plain) -> Plain:
+    (answer,) = _forked([request])
+    return answer
 
 
 def _forked(requests: list[Plain]) -> list[Plain]:
@@ -144,13 +158,15 @@ def rehearse(request: Plain, ranks_are_real: bool = False) -> Plain:
     except StopScript:
         pass
     except (Exception, SystemExit) as raised:
-        error = raised if not hooks.has_taken_steps else None
+        ends_well = isinstance(raised, SystemExit) and not raised.code
+        error = None if ends_well or hooks.has_taken_steps else raised
         traceback.print_exc()
-    failed = (_why_ended(error, lines) if error else "") or _why_no_training(hooks)
+    where = (_line(error, lines), _reason(error)) if error else None
+    failed = _sentence(*where, is_real) if where else _why_no_training(hooks)
     if failed:
         return {
             "failed": failed,
-            "not_followed": error is not None and _is_not_followed(error),
+            "error": where,
             "lacks_memory": error is not None and _lacks_memory(error),
             "batch": changes.batch_size,
             "layers": changes.layers(),
@@ -190,34 +206,31 @@ def _why_no_training(hooks: PhaseHooks) -> str:
     return ""
 
 
-def _why_ended(error: BaseException, lines: Lines) -> str:
-    """Say in one sentence why a script ended before it had taken its steps."""
-    if isinstance(error, SystemExit) and not error.code:
-        return ""
+def _sentence(line: str, reason: str, is_real: bool) -> str:
+    begin = "The script fails" if is_real else "The rehearsal cannot follow the script"
+    return f"{begin}{line and f' at {line}'}: {reason}."
+
+
+def _line(error: BaseException, lines: Lines) -> str:
+    """The innermost line of the script in the traceback of an error; "" if there is none."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    where = next(filter(None, (lines.of(frame) for frame in reversed(frames))), "")
-    at = f" at {where}" if where else ""
-    if isinstance(error, SystemExit):
-        return f"The script ends itself{at}, with exit code {error.code}."
+    return next(filter(None, (lines.of(frame) for frame in reversed(frames))), "")
+
+
+def _reason(error: BaseException) -> str:
+    """Why a script ended before it had taken its steps, in words."""
     text = " ".join(str(error).split())[:200].rstrip(".")
+    if isinstance(error, SystemExit):
+        return f"it ends itself with exit code {text}"
     if isinstance(error, DynamicOutputShapeException):
-        text = f"the shape of what {text} returns depends on data"
-    elif _lacks_memory(error):
-        text = "it needs more memory than is free here"
-    else:
-        text = f"{type(error).__name__}: {text}"
-    if _is_not_followed(error):
-        return f"The rehearsal cannot follow the script{at}: {text}."
-    return f"The script fails{at}: {text}."
+        return f"the shape of what {text} returns depends on data"
+    if _lacks_memory(error):
+        return "it needs more memory than is free here"
+    return f"{type(error).__name__}: {text}"
 
 
 def _lacks_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or NO_MEMORY in str(error)
-
-
-def _is_not_followed(error: BaseException) -> bool:
-    """Whether a script failed because its tensors have no memory."""
-    return isinstance(error, NOT_FOLLOWED) or any(phrase in str(error) for phrase in NO_DATA)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ Ask = Callable[[Plain], Plain]  # carries out one request
 
 
 def answer_by_real_steps(request: Plain, failed: Plain, ask: Ask) -> Plain:
-    """Answer a request that could not be followed by taking real steps, which may fail as well."""
+    """Answer a request whose rehearsal failed by taking real steps, which may fail as well."""
     real = request | {"real": True}
     answer = _with_record(real, failed["batch"], ask)
     if answer.get("lacks_memory") and failed["layers"]:
@@ -35,6 +35,8 @@ def answer_by_real_steps(request: Plain, failed: Plain, ask: Ask) -> Plain:
     elif "record" in answer:
         answer["account"] = add_up(answer.pop("record"))
     if "failed" in answer:
+        if answer.get("error") == failed["error"]:
+            return answer
         too = f"On real tensors it fails, too: {answer['failed']}"
         return failed | {"failed": f"{failed['failed']} {too} {INSTEAD}"}
     changes = request.get("changes", {})

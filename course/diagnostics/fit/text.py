@@ -16,12 +16,13 @@ COUNTED = {
     "other": "counted; batches, and what the script makes outside its passes",
 }
 LOST = "worked out by the rules of torch's allocator, at most 1 % of the peak too much"
+TINY = 0.01  # tensors that take less than this fraction of the memory are not what decides
 HOST = "counted; weights, gradients and optimizer there, at their most"
 
 
 def text(answer: FitResult) -> str:
     """The whole answer: the table, and a paragraph for each sentence."""
-    lines = [*map(_verdict, answer.runs), "", *_table(answer)]
+    lines = [*map(_verdict, answer.runs), *_tiny(answer), "", *_table(answer)]
     sentences = [*_advice(answer), *_costs(answer), *_caveats(answer)]
     return "\n".join([*lines, *map(paragraph, sentences)])
 
@@ -43,6 +44,13 @@ def _verdict(run: RehearsedRun) -> str:
     if run.fits:
         return f"fits          {gpus} of {size}: {gib(run.peak)} each, room left {gib(room)}"
     return f"does not fit  {gpus} of {size}: {gib(run.peak)} each, missing {gib(room)}"
+
+
+def _tiny(answer: FitResult) -> list[str]:
+    """A line that says so if tensors take hardly any of the memory."""
+    if any(run.rehearsal.account.reserved >= TINY * run.peak for run in answer.runs):
+        return []
+    return ["Tensors take less than 1 % of it. The rest is what CUDA and its libraries need."]
 
 
 def _table(answer: FitResult) -> list[str]:

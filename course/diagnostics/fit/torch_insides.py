@@ -15,12 +15,6 @@ FakeTensorMode = insides.inside(_FAKE, "FakeTensorMode")
 in_kernel_invocation = insides.inside(_FAKE, "in_kernel_invocation_manager")
 unset_fake_temporarily = insides.inside(_FAKE, "unset_fake_temporarily")
 DynamicOutputShapeException = insides.inside(_FAKE, "DynamicOutputShapeException")
-NOT_FOLLOWED = (
-    DynamicOutputShapeException,
-    insides.inside(_FAKE, "DataDependentOutputException"),
-    insides.inside(_FAKE, "UnsupportedFakeTensorException"),
-    insides.inside(_FAKE, "UnsupportedOperatorException"),
-)
 FakeStore = insides.inside(
     insides.module("torch.testing._internal.distributed.fake_pg"), "FakeStore"
 )

@@ -113,6 +113,9 @@ class Values:
         for name in ("tolist", "numpy", "__array__"):
             setattr(Tensor, name, with_values(getattr(Tensor, name)))
         insides.replace(Tensor, "__format__", _formatted(Tensor.__format__))
+        insides.replace(Tensor, "__deepcopy__", _deep_copied(Tensor.__deepcopy__))
+        storage = torch.UntypedStorage
+        insides.replace(storage, "copy_", _copied_for_real(storage.copy_))
         insides.replace(torch.utils, "swap_tensors", _swapped(torch.utils.swap_tensors))
         lists.look_once_at_each_form()
 
@@ -136,6 +139,27 @@ def _formatted(real: Any) -> Any:
         return real(self, spec)
 
     return formatted
+
+
+def _deep_copied(real: Any) -> Any:
+    """Wrap the deep copy of a tensor, which would also copy the mode that a fake one belongs to."""
+
+    def deep_copied(self: Tensor, memo: dict[int, Any]) -> Tensor:
+        if isinstance(self, FakeTensor):
+            memo[id(self.fake_mode)] = self.fake_mode
+        return real(self, memo)
+
+    return deep_copied
+
+
+def _copied_for_real(real: Any) -> Any:
+    """Wrap the copy of a storage, whose memory is real even while new tensors are fake."""
+
+    def copy_(self: torch.UntypedStorage, *args: Any, **kwargs: Any) -> Any:
+        with unset_fake_temporarily(), without_dispatch():
+            return real(self, *args, **kwargs)
+
+    return copy_
 
 
 def _swapped(real: Any) -> Any:

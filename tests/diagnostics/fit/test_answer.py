@@ -146,6 +146,14 @@ def test_small_sizes_are_in_mib_and_nothing_is_zero() -> None:
     assert other.split()[1:3] == ["<", "0.01"]
 
 
+@pytest.mark.parametrize(("mib", "is_tiny"), [(2, True), (200, False)])
+def test_a_tiny_model_is_told_that_cuda_takes_nearly_all(mib: int, is_tiny: bool) -> None:
+    made = Made().rehearse(2)
+    account = replace(made.account, reserved=mib * 2**20)
+    run = RehearsedRun(replace(made, account=account), 80 * GIB)
+    assert ("Tensors take less than 1 %" in str(answer.FitAnswer([run]))) is is_tiny
+
+
 def test_words_and_picture_name_each_run() -> None:
     result = answer.advise(Made(), [1, 8], [5 * GIB, 80 * GIB])
     text = str(result)

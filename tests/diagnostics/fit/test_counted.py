@@ -25,7 +25,7 @@ CURES = OWN / "cures.py"
 EACH_TIME = [OWN / "no_sync.py", OWN / "hsdp.py"]
 OTHERS = [
     *(OWN / f"{name}.py" for name in (
-        "adapters", "bert_trainer", "by_configuration", "convolutions", "decoder",
+        "adapters", "bert_trainer", "by_configuration", "convolutions", "copies", "decoder",
         "fixed_embedding", "keeps_whole", "on_gpus", "selects", "tied", "unique_words",
     )),
     *(ZOO / f"{name}.py" for name in (

@@ -9,7 +9,7 @@ import pytest
 from support.launching import clean_environment
 
 from course.core import ROOT, CourseError
-from course.diagnostics.fit import layers, small
+from course.diagnostics.fit import layers, rehearsal, small
 from course.diagnostics.fit.account import add_up
 from course.diagnostics.fit.client import Rehearsal, open_client
 from course.diagnostics.fit.command import Script
@@ -72,9 +72,9 @@ def script(tmp_path: Path) -> Path:
     return tmp_path / "train.py"
 
 
-def rehearsed(script: Path, **changes: object) -> Rehearsal:
+def rehearsed(script: Path) -> Rehearsal:
     with open_client(Script(str(script), [])) as opened:
-        return opened.rehearse(1, **changes)
+        return opened.rehearse(1)
 
 
 @pytest.mark.parametrize("batch", [8, 64])
@@ -96,7 +96,8 @@ def test_it_counts_what_a_script_that_can_be_followed_holds(script: Path, batch:
 
 def test_advice_is_tried_on_real_tensors_too(script: Path) -> None:
     script.write_text(TRAINS.format(samples=256, batch=64, chooses=CHOOSES))
-    before, halved = rehearsed(script), rehearsed(script, batch=32, passes=2)
+    with open_client(Script(str(script), [])) as opened:
+        before, halved = opened.rehearse(1), opened.rehearse(1, batch=32, passes=2)
     assert halved.applied_changes == ["batch"]
     assert halved.account.by["activations"] < 0.6 * before.account.by["activations"]
 
@@ -108,6 +109,40 @@ def test_a_script_that_fails_on_real_tensors_too_says_both(script: Path) -> None
         rehearsed(script)
     assert "cannot follow the script at train.py:8" in str(error.value)
     assert "On real tensors it fails, too: The script fails at train.py:11:" in str(error.value)
+
+
+def test_an_error_of_the_rehearsal_alone_is_not_one_of_the_script(script: Path) -> None:
+    chooses = "import pickle; x = pickle.loads(pickle.dumps(x))"
+    script.write_text(TRAINS.format(samples=64, batch=8, chooses=chooses))
+    (note,) = rehearsed(script).notes
+    assert "cannot follow the script at train.py:8: " in note and "real tensors" in note
+
+
+def test_an_error_that_real_tensors_share_is_one_of_the_script(script: Path) -> None:
+    script.write_text(TRAINS.format(samples=64, batch=8, chooses="1 / 0"))
+    with pytest.raises(CourseError) as error:
+        rehearsed(script)
+    assert (
+        str(error.value) == "The script fails at train.py:8: ZeroDivisionError: division by zero."
+    )
+
+
+def test_a_change_is_tried_on_real_tensors_only_where_the_script_itself_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried = []
+
+    def answer(request: dict, failed: dict, ask: object) -> dict:
+        tried.append(request)
+        return {}
+
+    monkeypatch.setattr(small, "answer_by_real_steps", answer)
+    failed = {"failed": "It fails.", "error": ["train.py:8", "why"]}
+    monkeypatch.setattr(rehearsal, "_forked", lambda requests: [failed] * len(requests))
+    rehearsals, changed = rehearsal.Rehearsals(), {"changes": {"shard": True}}
+    for request in (changed, {}, changed):
+        rehearsals.answers([request])
+    assert tried == [{}, changed]
 
 
 DEEP = """
