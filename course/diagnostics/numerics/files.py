@@ -41,7 +41,8 @@ class Files:
             "safetensors.torch",
             lambda module: hooks.around(self._save_safetensors, ("save_file",), module),
         )
-        sys.addaudithook(self._on_audit_event)  # it cannot be removed, and costs little
+        # It cannot be removed, and costs little.
+        sys.addaudithook(self._fence.guard(self._on_audit_event))
 
     def remove(self) -> None:
         """Stop noting files."""
@@ -54,7 +55,7 @@ class Files:
         if not isinstance(path, (str, bytes, os.PathLike)) or not flags & os.O_TRUNC:
             return
         with self._fence.around("files"):
-            nearest = islice(frames.outwards(sys._getframe(1)), MAX_FRAMES)
+            nearest = islice(frames.outwards(sys._getframe(2)), MAX_FRAMES)  # past the guard
             frame = next((frame for frame in nearest if self._lines.is_own(frame.f_code)), None)
             if frame is not None:
                 self._note(path, self._lines.of(frame))

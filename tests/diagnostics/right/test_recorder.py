@@ -3,10 +3,14 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from course.diagnostics.numerics import reader
+from course.diagnostics.numerics.fence import Fence
+from course.diagnostics.numerics.guarded_hooks import GuardedHooks
+from course.diagnostics.watch.hook_set import Args, Function, Kwargs
 
 # Trains, and prints each loss and the sum of a weight to the last bit.
 TRAINS = """
@@ -58,6 +62,46 @@ def fails(*args, **kwargs):
 tensor_samples.concatenate = tensor_samples.values = fails
 loss_graph.reductions = module_state.modes = fails
 """
+# Every method of these classes fails, and every hook with it.
+BREAKS_HOOKS = """
+import inspect
+from course.diagnostics.numerics import (
+    clipping, collectives, files, loaders, model_calls, observer, optimizers, recorder, registry,
+    schedules, user_hooks, weight_changes,
+)
+def fails(*args, **kwargs):
+    raise RuntimeError("a hook that fails")
+for owner in (
+    clipping.Clipping, collectives.Collectives, files.Files, loaders.Loaders,
+    model_calls.ModelCalls, optimizers.OptimizerProbe, recorder.NumericsRecorder,
+    registry.OptimizerRegistry, schedules.Schedules, user_hooks.UserHooks,
+    weight_changes.WeightChanges,
+):
+    for name, method in list(vars(owner).items()):
+        hooks = name in ("__init__", "install", "_hook", "_start_search")
+        if inspect.isfunction(method) and not hooks:
+            setattr(owner, name, fails)
+"""
+# Computes a gradient and a Jacobian by torch.func, in each step of an ordinary loop.
+TRANSFORMS = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(6):
+    weights = dict(model.named_parameters())
+    def loss(weights, rows):
+        return torch.func.functional_call(model, weights, (rows,)).square().mean()
+    model(torch.randn(8, 4)).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    rows = torch.randn(8, 4)
+    print(torch.func.grad(loss)(weights, rows)["0.bias"].sum().item().hex())
+    print(torch.func.jacrev(model)(rows).sum().item().hex())
+    per_row = torch.func.vmap(torch.func.grad(loss), (None, 0), randomness="different")
+    print(per_row(weights, rows)["0.bias"].sum().item().hex())
+"""
 
 
 def printed(tmp_path: Path, *parts: str) -> str:
@@ -81,6 +125,43 @@ def test_the_numbers_are_the_same_bit_for_bit_with_and_without_a_broken_watcher(
     assert printed(tmp_path, WATCHES, BREAKS, TRAINS) == alone
     seen = reader.read(tmp_path / "rank0.json")
     assert "RuntimeError: a look that fails" in seen.unseen.values()
+    assert printed(tmp_path, BREAKS_HOOKS, WATCHES, TRAINS) == alone
+    seen = reader.read(tmp_path / "rank0.json")
+    assert seen.unseen["hooks"] == "RuntimeError: a hook that fails" and not seen.optimizers
+
+
+@pytest.mark.slow
+def test_a_model_inside_a_transform_of_torch_func_is_not_watched(tmp_path: Path) -> None:
+    alone = printed(tmp_path, TRANSFORMS)
+    assert printed(tmp_path, WATCHES, TRANSFORMS) == alone
+    seen = reader.read(tmp_path / "rank0.json")
+    assert not seen.unseen
+    assert [len(step.passes[0].samples) for step in seen.optimizers[0].watched] == [8] * 5
+
+
+def test_only_the_scripts_own_errors_leave_a_hook() -> None:
+    def halve(number: int) -> float:
+        if number < 0:
+            raise ValueError("of the script")
+        return number / 2
+
+    def fails_before(name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        raise RuntimeError("before the call")
+
+    def fails_after(name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        try:
+            return real(*args, **kwargs)
+        finally:
+            raise RuntimeError("after the call")
+
+    for ours in (fails_before, fails_after):
+        unseen: dict[str, str] = {}
+        home, hooks = SimpleNamespace(halve=halve), GuardedHooks(Fence(unseen))
+        hooks.around(ours, ("halve",), home)
+        assert home.halve(4) == 2
+        with pytest.raises(ValueError, match="of the script"):
+            home.halve(-1)
+        assert unseen == {"hooks": f"RuntimeError: {ours.__name__[6:]} the call"}
 
 
 @pytest.mark.slow
