@@ -16,7 +16,8 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
 from course.core import insides
-from course.diagnostics.numerics import module_state, tensor_samples
+from course.diagnostics.numerics import module_state
+from course.diagnostics.numerics.buffers import Buffers, floating
 from course.diagnostics.numerics.context import RankContext
 from course.diagnostics.numerics.training import BackwardPass, DdpModel, InferenceModel
 from course.diagnostics.watch import samples
@@ -53,6 +54,7 @@ class ModelCalls:
     ) -> None:
         self._report, self._lines, self._fence = context
         self._steps, self._on_inference, self._closed = steps, on_inference, False
+        self.buffers = Buffers(context, steps)
         self.roots: dict[int, Root] = {}
         self.names: dict[int, str] = {}
         self.made_lines: dict[int, str] = {}
@@ -189,7 +191,7 @@ class ModelCalls:
                 root.parameters[id(parameter)] = name
                 self.names.setdefault(id(parameter), name)
             self._report.tensor_parallel |= module_state.is_split(module)
-            root.buffers = [buffer for buffer in module.buffers() if buffer.is_floating_point()]
+            root.buffers = floating(module)
         module.register_forward_pre_hook(self._hook(self._note_inference))
         module.register_forward_pre_hook(self._hook(self._before), prepend=True, with_kwargs=True)
         module.register_forward_hook(self._hook(self._after), always_call=True)
@@ -243,11 +245,7 @@ class ModelCalls:
             backward_pass.modes = module_state.modes(module, root.modules)
             backward_pass.precision = module_state.precision(module)
             with self._fence.around("buffers"):
-                if root.buffers and not getattr(module, "broadcast_buffers", False):
-                    marks = [tensor_samples.values(buffer, 8) for buffer in root.buffers]
-                    backward_pass.buffers = zlib.crc32(
-                        tensor_samples.concatenate(marks).cpu().numpy().tobytes()
-                    )
+                backward_pass.buffers = self.buffers.at_pass(module, root.buffers)
         ddp = isinstance(module, DistributedDataParallel)
         backward_pass.syncs |= ddp and bool(module.require_backward_grad_sync)
         if not ddp and id(module) in self._inside_ddp:
@@ -261,6 +259,8 @@ class ModelCalls:
     def _without_gradients(self, module: nn.Module) -> None:
         if not module.training:
             self._report.evaluated = True
+            with self._fence.around("buffers"):
+                self.buffers.note_evaluation(module)
         if (
             id(module) not in self.others
             and (named := module_state.named(module))

@@ -49,7 +49,7 @@ class NumericsRecorder:
         self._count, self._full, self.is_full = count, full, False
         self._loaders = loaders = Loaders(context, folder)
         self._models = ModelCalls(context, self._count_steps, loaders.note_inference)
-        self._files = Files(context, loaders.note_report)
+        self._files = Files(context, loaders.note_report, self._models.buffers.note_save)
         self._collectives = Collectives(context, self._phase, lambda: loaders.evaluation)
         self._gradients = GradientProbes(self._fence.guard(self._on_gradient))
         self._unoptimized = UnoptimizedSearch(self.report, self._models)

@@ -194,6 +194,16 @@ class InferenceModel:
 
 
 @dataclass
+class BufferUse:
+    """An evaluation or a save of a trained model whose buffers DDP does not send."""
+
+    line: str
+    steps: int  # steps of all optimizers before it
+    checksum: int  # of the buffers
+    is_saved: bool
+
+
+@dataclass
 class DdpModel:
     """A model that DDP wraps."""
 
@@ -259,6 +269,7 @@ class TrainingReport:
     unoptimized: list[UnoptimizedParameter] = field(default_factory=list)
     others: list[InferenceModel] = field(default_factory=list)
     written: list[WrittenFile] = field(default_factory=list)
+    buffer_uses: list[BufferUse] = field(default_factory=list)
     loads: list[LoadedFile] = field(default_factory=list)
     changes: list[WeightChange] = field(default_factory=list)
     workers: list[RandomWorker] = field(default_factory=list)
