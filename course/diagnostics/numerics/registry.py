@@ -1,5 +1,6 @@
 """On a rank: register the script's optimizers, and the place of each parameter in them."""
 
+from torch.distributed.algorithms.join import Join
 from torch.optim import Optimizer
 
 from course.diagnostics.numerics.context import RankContext
@@ -30,6 +31,7 @@ class OptimizerRegistry:
         """Install the hooks."""
         hooks.around(self._make, ("__init__",), Optimizer)
         hooks.around(self._restore, ("load_state_dict",), Optimizer)
+        hooks.around(self._leave_join, ("__exit__",), Join)
 
     @property
     def probes(self) -> list[OptimizerProbe]:
@@ -61,6 +63,14 @@ class OptimizerRegistry:
                 self._unoptimized.note_optimizer()
                 self._made_at[id(args[0])] = self._lines.here()
                 self.probe(args[0])
+
+    def _leave_join(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
+        """Note that this rank has no more batches; others may have some, and take further steps."""
+        if self._fence.is_ours:
+            for probe in self.probes:
+                if probe.report.joined_at is None:
+                    probe.report.joined_at = probe.report.steps
+        return real(*args, **kwargs)
 
     def _restore(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> object:
         if self._fence.is_ours:

@@ -113,6 +113,7 @@ class OptimizerReport:
     frozen: bool = False  # whether none of its parameters required a gradient when it began
     watched: list[OptimizerStep] = field(default_factory=list)
     steps: int = 0  # all steps, including those after the watched ones
+    joined_at: int | None = None  # its steps when the first `join` of the rank ended, if any did
     zero_rates: int = 0  # steps with a rate of 0 after a larger one
     zero_from: int = 0  # the first of these steps, from 1
 

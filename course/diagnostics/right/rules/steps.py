@@ -35,6 +35,8 @@ def taken(evidence: Evidence) -> Result:
             )
             return [Row(table.STEPS, DIFFERS, f"rank {rank} leaves out step {number}"), finding]
     says = f"all ranks take the same {words.plural(evidence.step_count, 'step')}"
+    if any(optimizer.joined_at is not None for optimizer in evidence.optimizers):
+        says += "; those after the end of a `join` are not compared"
     return [Row(table.STEPS, EQUAL, says)]
 
 
