@@ -117,6 +117,11 @@ class OptimizerReport:
     zero_rates: int = 0  # steps with a rate of 0 after a larger one
     zero_from: int = 0  # the first of these steps, from 1
 
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the gradients of its first step were sampled."""
+        return bool(self.watched and self.watched[0].gradients.encoded)
+
 
 @dataclass
 class Evaluation:

@@ -102,6 +102,22 @@ for step in range(6):
     per_row = torch.func.vmap(torch.func.grad(loss), (None, 0), randomness="different")
     print(per_row(weights, rows)["0.bias"].sum().item().hex())
 """
+# An optimizer that makes another one for its steps, as ZeroRedundancyOptimizer does.
+NESTS = """
+import torch
+class Outer(torch.optim.Optimizer):
+    def __init__(self, parameters):
+        super().__init__(parameters, {})
+        self.inner = torch.optim.SGD(self.param_groups[0]["params"][:1], lr=0.1)
+    def step(self):
+        self.inner.step()
+model = torch.nn.Linear(4, 2)
+optimizer = Outer(model.parameters())
+for _ in range(6):
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
 
 
 def printed(tmp_path: Path, *parts: str) -> str:
@@ -137,6 +153,15 @@ def test_a_model_inside_a_transform_of_torch_func_is_not_watched(tmp_path: Path)
     seen = reader.read(tmp_path / "rank0.json")
     assert not seen.unseen
     assert [len(step.passes[0].samples) for step in seen.optimizers[0].watched] == [8] * 5
+
+
+@pytest.mark.slow
+def test_gradients_belong_to_the_optimizer_that_the_script_steps(tmp_path: Path) -> None:
+    printed(tmp_path, WATCHES, NESTS)
+    (optimizer,) = reader.read(tmp_path / "rank0.json").optimizers
+    assert optimizer.name == "Outer"
+    gradients = optimizer.watched[0].gradients
+    assert (gradients.samples("own") == gradients.samples("used")).all()
 
 
 def test_only_the_scripts_own_errors_leave_a_hook() -> None:
