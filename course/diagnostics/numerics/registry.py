@@ -25,7 +25,7 @@ class OptimizerRegistry:
         gradients: GradientProbes,
         unoptimized: UnoptimizedSearch,
     ) -> None:
-        _, self._lines, self._fence = context
+        self._report, self._lines, self._fence = context
         self._models, self._gradients, self._unoptimized = models, gradients, unoptimized
         self._made_at: dict[int, str] = {}
         self._by_optimizer: dict[int, OptimizerProbe] = {}  # by identity
@@ -85,9 +85,12 @@ class OptimizerRegistry:
         if self._fence.is_ours and args[0] not in self._inner:
             with self._fence.around("resume"):
                 state = args[1] if len(args) > 1 else kwargs["state_dict"]
-                report = self.probe(args[0]).report
-                if state["state"] and not report.steps:  # accelerate's prepare loads an empty state
-                    report.restored = report.restored or self._lines.here()
+                report, line = self.probe(args[0]).report, self._lines.here()
+                if state["state"]:  # accelerate's prepare loads an empty one
+                    if line not in self._report.restored_at:
+                        self._report.restored_at.append(line)
+                    if not report.steps:
+                        report.restored = report.restored or line
         return real(*args, **kwargs)
 
 

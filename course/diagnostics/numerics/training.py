@@ -277,6 +277,7 @@ class TrainingReport:
     written: list[WrittenFile] = field(default_factory=list)
     buffer_uses: list[BufferUse] = field(default_factory=list)
     loads: list[LoadedFile] = field(default_factory=list)
+    restored_at: list[str] = field(default_factory=list)  # lines that load an optimizer's state
     changes: list[WeightChange] = field(default_factory=list)
     workers: list[RandomWorker] = field(default_factory=list)
     sends: dict[str, int] = field(default_factory=dict)  # collectives, by the part of a step
