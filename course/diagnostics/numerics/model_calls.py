@@ -202,7 +202,9 @@ class ModelCalls:
 
     def _note_inference(self, module: nn.Module, args: Args) -> None:
         """Note a call without gradients, also after the window: these hooks are never removed."""
-        if not torch.is_grad_enabled() and self._fence.is_ours:
+        if torch.is_grad_enabled() or not self._fence.is_ours:
+            return
+        if not (module.training and module_state.tracks_statistics(module)):  # as in `update_bn`
             self._on_inference()
 
     def _before(self, module: nn.Module, args: Args, kwargs: Kwargs) -> None:

@@ -118,6 +118,18 @@ for _ in range(6):
     optimizer.step()
     optimizer.zero_grad()
 """
+# Computes the statistics of batch norm over a loader, then evaluates on it.
+UPDATES = """
+import torch
+from torch import nn
+model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+loader = torch.utils.data.DataLoader(torch.randn(8, 4), 4)
+torch.optim.swa_utils.update_bn(loader, model)
+model.eval()
+with torch.no_grad():
+    for rows in loader:
+        model(rows)
+"""
 
 
 def printed(tmp_path: Path, *parts: str) -> str:
@@ -162,6 +174,13 @@ def test_gradients_belong_to_the_optimizer_that_the_script_steps(tmp_path: Path)
     assert optimizer.name == "Outer"
     gradients = optimizer.watched[0].gradients
     assert (gradients.samples("own") == gradients.samples("used")).all()
+
+
+@pytest.mark.slow
+def test_a_pass_that_updates_batch_norm_is_no_evaluation(tmp_path: Path) -> None:
+    printed(tmp_path, WATCHES, UPDATES)
+    passes = reader.read(tmp_path / "rank0.json").loader_passes
+    assert [loader_pass.evaluation.calls for loader_pass in passes] == [0, 2]
 
 
 def test_only_the_scripts_own_errors_leave_a_hook() -> None:
