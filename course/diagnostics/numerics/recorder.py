@@ -139,11 +139,11 @@ class NumericsRecorder:
                 root,
                 lambda node, hook: handles.append(node.register_prehook(self._fence.guard(hook))),
             )
-        self._models.in_backward = True
+        self._models.in_backward, self._collectives.ddp_averages = True, backward_pass.syncs
         try:
             return real(*args, **kwargs)
         finally:
-            self._models.in_backward = False
+            self._models.in_backward = self._collectives.ddp_averages = False
             for handle in handles:
                 handle.remove()
             with self._fence.around("what one target counts"):

@@ -6,11 +6,17 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
+import torch.distributed as dist
 
 from course.diagnostics.numerics import reader
+from course.diagnostics.numerics.collectives import Collectives
+from course.diagnostics.numerics.context import RankContext
 from course.diagnostics.numerics.fence import Fence
 from course.diagnostics.numerics.guarded_hooks import GuardedHooks
+from course.diagnostics.numerics.training import TrainingReport
 from course.diagnostics.watch.hook_set import Args, Function, Kwargs
+from course.diagnostics.watch.lines import Lines
 
 # Trains, and prints each loss and the sum of a weight to the last bit.
 TRAINS = """
@@ -181,6 +187,20 @@ def test_a_pass_that_updates_batch_norm_is_no_evaluation(tmp_path: Path) -> None
     printed(tmp_path, WATCHES, UPDATES)
     passes = reader.read(tmp_path / "rank0.json").loader_passes
     assert [loader_pass.evaluation.calls for loader_pass in passes] == [0, 2]
+
+
+def test_what_a_communication_hook_sends_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dist, "all_reduce", lambda _: None)
+    report = TrainingReport(0, 2, 2)
+    context = RankContext(report, Lines(__file__), Fence(report.unseen))
+    collectives = Collectives(context, lambda: "backward", lambda: None)
+    hooks = GuardedHooks(context.fence)
+    collectives.install(hooks, hooks)
+    for averages, so_far in ((False, 1), (True, 1), (False, 2)):
+        collectives.ddp_averages = averages
+        dist.all_reduce(torch.ones(1))
+        assert collectives.so_far == so_far
+    hooks.remove()
 
 
 def test_only_the_scripts_own_errors_leave_a_hook() -> None:
