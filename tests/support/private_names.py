@@ -102,6 +102,7 @@ CODE = {
     "_mp_policy": ("", LESS, "whether it sends 16 bits"),
     # right
     "_IterableDatasetFetcher": (FETCH, LESS, "what a worker draws at random"),
+    "_are_functorch_transforms_active": ("torch._C", LESS, "which calls torch.func makes"),
     "_orig_mod.": ("", LESS, "how torch.compile names what it wraps"),
     "_saved_ignore_index": ("", LESS, "how many targets a loss counts; on a node of a graph"),
     "_saved_reduction": ("", LESS, "the same: a mean or a sum"),

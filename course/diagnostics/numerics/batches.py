@@ -19,10 +19,11 @@ from torch.nn import functional
 
 from course.core import insides
 from course.diagnostics.numerics.context import RankContext
+from course.diagnostics.numerics.guarded_hooks import GuardedHooks
 from course.diagnostics.numerics.stacking import CannotStack, stack
 from course.diagnostics.numerics.training import COMMAND, KEPT_BATCHES
 from course.diagnostics.watch import samples
-from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
+from course.diagnostics.watch.hook_set import Args, Function, Kwargs
 
 BYTES = 2**30  # bytes of batches that a rank saves, about
 
@@ -45,7 +46,7 @@ class Batches:
         self._by_iterator: dict[
             int, tuple[int, int]
         ] = {}  # by iterator: the number of the pass, and the batches so far
-        self._hooks = HookSet()  # a reference that keeps the hooks alive
+        self._hooks = GuardedHooks(self._fence)  # a reference that keeps the hooks alive
 
     def install(self) -> None:
         """Install the hooks, which stay until the script ends, and seed the script."""

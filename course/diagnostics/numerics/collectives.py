@@ -43,6 +43,7 @@ class Collectives:
         self._phase, self._evaluation, self._closed = phase, evaluation, False
         self._pending: dict[int, tuple[object, str]] = {}
         self.so_far = 0
+        self.ddp_averages = False  # whether a backward pass runs in which DDP averages gradients
 
     def install(self, window: HookSet, whole: HookSet) -> None:
         """Install some hooks for the window of steps, and some for the whole script."""
@@ -66,7 +67,9 @@ class Collectives:
             if self._closed:
                 return work
             with self._fence.around("messages"):
-                self.so_far += kwargs.get("group") in (None, dist.group.WORLD)
+                # A communication hook of DDP may go on in this thread or in another one, by chance.
+                if not self.ddp_averages:
+                    self.so_far += kwargs.get("group") in (None, dist.group.WORLD)
                 numbers = sum(t.numel() for t in samples.tensors([args, list(kwargs.values())]))
                 kind = "small" if numbers <= SMALL else "shards" if _is_fsdp() else self._phase()
                 self._report.sends[kind] = self._report.sends.get(kind, 0) + 1

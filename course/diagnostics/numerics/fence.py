@@ -1,10 +1,15 @@
 """On a rank: keep errors of our own probes out of the user's script."""
 
+import functools
 import os
 import threading
+from collections.abc import Callable
 from types import TracebackType
+from typing import Any
 
 import torch
+
+HOOKS = "hooks"  # the name under which errors of hooks outside named probes are noted
 
 
 class Fence:
@@ -24,14 +29,34 @@ class Fence:
 
     def around(self, name: str) -> "_Guard":
         """A context manager for one named probe."""
-        return _Guard(name, self._unseen)
+        return _Guard(name, self)
+
+    def note(self, name: str, error: Exception) -> None:
+        """Note an exception of a probe; the first one of each name is kept."""
+        self._unseen.setdefault(name, f"{type(error).__name__}: {error}"[:120])
+
+    def guard(self, hook: Callable[..., None]) -> Callable[..., None]:
+        """The same hook, to give to torch or Python; no exception of it reaches the script.
+
+        Unlike inside `around`, gradients stay on, so that the hook sees whether the script uses
+        them. No function of the script may be called in it.
+        """
+
+        @functools.wraps(hook)
+        def call(*args: Any, **kwargs: Any) -> None:
+            try:
+                hook(*args, **kwargs)
+            except Exception as error:
+                self.note(HOOKS, error)
+
+        return call
 
 
 class _Guard:
-    __slots__ = ("_grad", "_name", "_unseen")
+    __slots__ = ("_fence", "_grad", "_name")
 
-    def __init__(self, name: str, unseen: dict[str, str]) -> None:
-        self._name, self._unseen = name, unseen
+    def __init__(self, name: str, fence: Fence) -> None:
+        self._name, self._fence = name, fence
 
     def __enter__(self) -> None:
         # Hooks on gradients enter here very often, and gradients are already off in them.
@@ -46,5 +71,5 @@ class _Guard:
             self._grad.__exit__(None, None, None)
         if error is None or not isinstance(error, Exception):
             return False
-        self._unseen.setdefault(self._name, f"{type(error).__name__}: {error}"[:120])
+        self._fence.note(self._name, error)
         return True

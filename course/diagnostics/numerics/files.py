@@ -24,12 +24,18 @@ NOT_FILES = ("/dev/", "/proc/", "/sys/")
 class Files:
     """Notes files that are loaded, or opened to be overwritten (not to append, create or patch).
 
-    `on_write` is called each time that a file is overwritten.
+    `on_write` is called each time that a file is overwritten, and `on_save` with each object that
+    torch saves to a file.
     """
 
-    def __init__(self, context: RankContext, on_write: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        context: RankContext,
+        on_write: Callable[[], None],
+        on_save: Callable[[object], None],
+    ) -> None:
         self._report, self._lines, self._fence = context
-        self._on_write = on_write
+        self._on_write, self._on_save = on_write, on_save
         self._kinds: dict[int, tuple[str, list[str]]] = {}  # by load: folder and keys
         self._active = True
 
@@ -41,7 +47,8 @@ class Files:
             "safetensors.torch",
             lambda module: hooks.around(self._save_safetensors, ("save_file",), module),
         )
-        sys.addaudithook(self._on_audit_event)  # it cannot be removed, and costs little
+        # It cannot be removed, and costs little.
+        sys.addaudithook(self._fence.guard(self._on_audit_event))
 
     def remove(self) -> None:
         """Stop noting files."""
@@ -54,7 +61,7 @@ class Files:
         if not isinstance(path, (str, bytes, os.PathLike)) or not flags & os.O_TRUNC:
             return
         with self._fence.around("files"):
-            nearest = islice(frames.outwards(sys._getframe(1)), MAX_FRAMES)
+            nearest = islice(frames.outwards(sys._getframe(2)), MAX_FRAMES)  # past the guard
             frame = next((frame for frame in nearest if self._lines.is_own(frame.f_code)), None)
             if frame is not None:
                 self._note(path, self._lines.of(frame))
@@ -63,8 +70,12 @@ class Files:
         path = args[1] if len(args) > 1 else kwargs.get("f")
         self._note_here(path)
         if isinstance(path, (str, os.PathLike)) and self._fence.is_ours:
+            content = args[0] if args else kwargs.get("obj")
+            with self._fence.around("buffers"):
+                if not _is_device(path):
+                    self._on_save(content)
             with self._fence.around("resume"):
-                kind = _kind(path, args[0] if args else kwargs.get("obj"))
+                kind = _kind(path, content)
                 for number, load in enumerate(self._report.loads):
                     load.saves |= self._kinds[number] == kind
         return real(*args, **kwargs)
@@ -97,13 +108,17 @@ class Files:
                 self._note(path, self._lines.here())
 
     def _note(self, path: str | bytes | os.PathLike[str], line: str) -> None:
-        full_path = os.path.realpath(os.fsdecode(path))
-        if full_path.startswith(NOT_FILES):
+        if _is_device(path):
             return
         self._on_write()
+        full_path = os.path.realpath(os.fsdecode(path))
         files, written = self._report.written, WrittenFile(full_path, line)
         if len(files) < MAX_FILES and written not in files:
             files.append(written)
+
+
+def _is_device(path: str | bytes | os.PathLike[str]) -> bool:
+    return os.path.realpath(os.fsdecode(path)).startswith(NOT_FILES)
 
 
 def _kind(path: str | os.PathLike[str], content: object) -> tuple[str, list[str]]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.hooks import RemovableHandle
 
 from course.core import insides
 from course.diagnostics.numerics.training import LossTerm
@@ -42,11 +41,11 @@ class Reduction:
 
 
 def reductions(
-    root: Tensor | None, hold: Callable[[RemovableHandle], None]
+    root: Tensor | None, add_hook: Callable[[Any, Callable[[Args], None]], None]
 ) -> list[Reduction] | None:
     """The reductions of a loss, which get their factors in the backward pass; None if unreadable.
 
-    `hold` receives the handles of the hooks, which the caller must remove after the pass.
+    `add_hook` receives a node and a hook, which the caller must remove after the pass.
     """
     if root is None or root.grad_fn is None or root.numel() != 1:
         return None
@@ -62,7 +61,7 @@ def reductions(
             return None
         reduction = _reduction(node)
         if reduction:
-            hold(node.register_prehook(_factor_hook(reduction)))
+            add_hook(node, _factor_hook(reduction))
             ends.append(reduction)
         elif node.name().startswith(SCALAR):
             nodes += [child for child, _ in node.next_functions]

@@ -1,6 +1,5 @@
 """On a rank: find the models that the script itself calls, and note their samples and modes."""
 
-import sys
 import weakref
 import zlib
 from collections.abc import Callable, Iterator
@@ -16,7 +15,9 @@ from torch.nn.modules.module import (
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
-from course.diagnostics.numerics import module_state, tensor_samples
+from course.core import insides
+from course.diagnostics.numerics import module_state
+from course.diagnostics.numerics.buffers import Buffers, floating
 from course.diagnostics.numerics.context import RankContext
 from course.diagnostics.numerics.training import BackwardPass, DdpModel, InferenceModel
 from course.diagnostics.watch import samples
@@ -53,6 +54,7 @@ class ModelCalls:
     ) -> None:
         self._report, self._lines, self._fence = context
         self._steps, self._on_inference, self._closed = steps, on_inference, False
+        self.buffers = Buffers(context, steps)
         self.roots: dict[int, Root] = {}
         self.names: dict[int, str] = {}
         self.made_lines: dict[int, str] = {}
@@ -69,9 +71,10 @@ class ModelCalls:
 
     def install(self, hooks: HookSet) -> None:
         """Install the hooks, and begin to search for models."""
+        guard = self._fence.guard
         hooks.around(self._wrap, ("__init__",), DistributedDataParallel)
-        hooks.add(register_module_parameter_registration_hook(self._on_parameter))
-        hooks.add(register_module_module_registration_hook(self._on_submodule))
+        hooks.add(register_module_parameter_registration_hook(guard(self._on_parameter)))
+        hooks.add(register_module_module_registration_hook(guard(self._on_submodule)))
         self._start_search()
 
     def close(self) -> None:
@@ -88,7 +91,9 @@ class ModelCalls:
 
     def _start_search(self) -> None:
         """Search for unknown models until a known one is called."""
-        self._search = self._search or register_module_forward_pre_hook(self._on_forward)
+        if not self._search:
+            hook = self._fence.guard(self._on_forward)
+            self._search = register_module_forward_pre_hook(hook)
 
     def _stop_search(self) -> None:
         if self._search:
@@ -125,7 +130,7 @@ class ModelCalls:
         self._may_have_grown = True
         if parameter is not None and len(self.made_lines) < MAX_LINES and self._fence.is_ours:
             with self._fence.around("lines"):
-                self.made_lines[id(parameter)] = self._lines.of(sys._getframe(2))
+                self.made_lines[id(parameter)] = self._lines.here()
 
     def _wrap(self, name: str, real: Function, args: Args, kwargs: Kwargs) -> None:
         real(*args, **kwargs)
@@ -145,14 +150,14 @@ class ModelCalls:
             self._report.wrapped.append(wrapped)
             self._wrapped[id(ddp)] = wrapped
             self._inside_ddp |= {id(submodule) for submodule in ddp.module.modules()}
-            ddp.module.register_forward_pre_hook(ModuleHook(self._note_inference))
+            ddp.module.register_forward_pre_hook(self._hook(self._note_inference))
             self._add_root(ddp)
 
     # -- how they are called -----------------------------------------------------------------------
 
     def _on_forward(self, module: nn.Module, args: Args) -> None:
         """Note that a module is called; if it is called outside all others, it is a model."""
-        if self._depth or self.in_backward or not self._fence.is_ours:
+        if self._depth or not self._is_watched():
             return
         grad = torch.is_grad_enabled()  # ask now: the fence turns it off
         if self._known_root(module) or (self._closed and (grad or not module_state.named(module))):
@@ -163,6 +168,15 @@ class ModelCalls:
         self._note_generator(grad)
         self._stop_search()
         self._depth += 1
+
+    def _is_watched(self) -> bool:
+        """Whether calls count now: not in a backward pass, and not while torch.func transforms.
+
+        A transform, such as `torch.func.grad`, calls the model with tensors that have no values to
+        read, and computes gradients of its own.
+        """
+        is_inside = insides.inside(insides.inside(torch, "_C"), "_are_functorch_transforms_active")
+        return self._fence.is_ours and not self.in_backward and not is_inside()
 
     def _known_root(self, module: nn.Module) -> Root | None:
         root = self.roots.get(id(module))
@@ -177,19 +191,24 @@ class ModelCalls:
                 root.parameters[id(parameter)] = name
                 self.names.setdefault(id(parameter), name)
             self._report.tensor_parallel |= module_state.is_split(module)
-            root.buffers = [buffer for buffer in module.buffers() if buffer.is_floating_point()]
-        module.register_forward_pre_hook(ModuleHook(self._note_inference))
-        module.register_forward_pre_hook(ModuleHook(self._before), prepend=True, with_kwargs=True)
-        module.register_forward_hook(ModuleHook(self._after), always_call=True)
+            root.buffers = floating(module)
+        module.register_forward_pre_hook(self._hook(self._note_inference))
+        module.register_forward_pre_hook(self._hook(self._before), prepend=True, with_kwargs=True)
+        module.register_forward_hook(self._hook(self._after), always_call=True)
         return root
+
+    def _hook(self, call: Callable[..., None]) -> ModuleHook:
+        return ModuleHook(self._fence.guard(call))
 
     def _note_inference(self, module: nn.Module, args: Args) -> None:
         """Note a call without gradients, also after the window: these hooks are never removed."""
-        if not torch.is_grad_enabled() and self._fence.is_ours:
+        if torch.is_grad_enabled() or not self._fence.is_ours:
+            return
+        if not (module.training and module_state.tracks_statistics(module)):  # as in `update_bn`
             self._on_inference()
 
     def _before(self, module: nn.Module, args: Args, kwargs: Kwargs) -> None:
-        if not self._fence.is_ours or self.in_backward:
+        if not self._is_watched():
             return
         if self._depth == 0:
             self._stop_search()
@@ -205,7 +224,7 @@ class ModelCalls:
         self._state_before = _generator_state() if is_watched else 0
 
     def _after(self, module: nn.Module, *_: object) -> None:
-        if not self._fence.is_ours or self.in_backward:
+        if not self._is_watched():
             return
         self._depth = max(0, self._depth - 1)
         if self._depth:
@@ -228,11 +247,7 @@ class ModelCalls:
             backward_pass.modes = module_state.modes(module, root.modules)
             backward_pass.precision = module_state.precision(module)
             with self._fence.around("buffers"):
-                if root.buffers and not getattr(module, "broadcast_buffers", False):
-                    marks = [tensor_samples.values(buffer, 8) for buffer in root.buffers]
-                    backward_pass.buffers = zlib.crc32(
-                        tensor_samples.concatenate(marks).cpu().numpy().tobytes()
-                    )
+                backward_pass.buffers = self.buffers.at_pass(module, root.buffers)
         ddp = isinstance(module, DistributedDataParallel)
         backward_pass.syncs |= ddp and bool(module.require_backward_grad_sync)
         if not ddp and id(module) in self._inside_ddp:
@@ -246,6 +261,8 @@ class ModelCalls:
     def _without_gradients(self, module: nn.Module) -> None:
         if not module.training:
             self._report.evaluated = True
+            with self._fence.around("buffers"):
+                self.buffers.note_evaluation(module)
         if (
             id(module) not in self.others
             and (named := module_state.named(module))

@@ -29,6 +29,11 @@ def is_sharded(module: nn.Module) -> bool:
     return parts or any(type(m).__name__ == "FullyShardedDataParallel" for m in module.modules())
 
 
+def tracks_statistics(module: nn.Module) -> bool:
+    """Whether calls in training mode update statistics, such as those of batch norm."""
+    return any(getattr(submodule, "track_running_stats", False) for submodule in module.modules())
+
+
 def named(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
     """The module's parameters with their names, without the prefixes of wrappers."""
     return [(bare_name(name), parameter) for name, parameter in module.named_parameters()]

@@ -34,7 +34,8 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
     def end() -> None:
         if os.getpid() == context.fence.process and not report.is_over:
             report.is_over = True
-            recorder.end()
+            with context.fence.around("report"):
+                recorder.end()
             write()
 
     def full() -> None:

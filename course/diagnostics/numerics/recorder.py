@@ -13,6 +13,7 @@ from course.diagnostics.numerics.clipping import Clipping
 from course.diagnostics.numerics.collectives import Collectives
 from course.diagnostics.numerics.context import RankContext
 from course.diagnostics.numerics.files import Files
+from course.diagnostics.numerics.guarded_hooks import GuardedHooks
 from course.diagnostics.numerics.loaders import Loaders
 from course.diagnostics.numerics.loss_graph import Reduction
 from course.diagnostics.numerics.model_calls import ModelCalls
@@ -29,7 +30,7 @@ from course.diagnostics.numerics.training import BackwardPass, OptimizerStep
 from course.diagnostics.numerics.unoptimized import UnoptimizedSearch
 from course.diagnostics.numerics.user_hooks import UserHooks
 from course.diagnostics.numerics.weight_changes import WeightChanges
-from course.diagnostics.watch.hook_set import Args, Function, HookSet, Kwargs
+from course.diagnostics.watch.hook_set import Args, Function, Kwargs
 
 PASSES = 32  # backward passes of a step that are kept
 
@@ -48,9 +49,9 @@ class NumericsRecorder:
         self._count, self._full, self.is_full = count, full, False
         self._loaders = loaders = Loaders(context, folder)
         self._models = ModelCalls(context, self._count_steps, loaders.note_inference)
-        self._files = Files(context, loaders.note_report)
+        self._files = Files(context, loaders.note_report, self._models.buffers.note_save)
         self._collectives = Collectives(context, self._phase, lambda: loaders.evaluation)
-        self._gradients = GradientProbes(self._on_gradient)
+        self._gradients = GradientProbes(self._fence.guard(self._on_gradient))
         self._unoptimized = UnoptimizedSearch(self.report, self._models)
         self._optimizers = OptimizerRegistry(
             context, self._models, self._gradients, self._unoptimized
@@ -62,7 +63,8 @@ class NumericsRecorder:
         self._changes = WeightChanges(context)
         self._user_hooks = UserHooks(context, self._sample, self._note_hooked)
         self._depth = 0  # of nested optimizer steps
-        self._window, self._whole = HookSet(), HookSet()  # for the window, and until the end
+        # For the window, and until the end.
+        self._window, self._whole = GuardedHooks(self._fence), GuardedHooks(self._fence)
 
     # -- hooks -------------------------------------------------------------------------------------
 
@@ -133,12 +135,15 @@ class NumericsRecorder:
             self._begin_pass(backward_pass)
         parts, root = None, loss_graph.root(args, kwargs)
         with self._fence.around("what one target counts"):
-            parts = loss_graph.reductions(root, handles.append)
-        self._models.in_backward = True
+            parts = loss_graph.reductions(
+                root,
+                lambda node, hook: handles.append(node.register_prehook(self._fence.guard(hook))),
+            )
+        self._models.in_backward, self._collectives.ddp_averages = True, backward_pass.syncs
         try:
             return real(*args, **kwargs)
         finally:
-            self._models.in_backward = False
+            self._models.in_backward = self._collectives.ddp_averages = False
             for handle in handles:
                 handle.remove()
             with self._fence.around("what one target counts"):

@@ -113,8 +113,14 @@ class OptimizerReport:
     frozen: bool = False  # whether none of its parameters required a gradient when it began
     watched: list[OptimizerStep] = field(default_factory=list)
     steps: int = 0  # all steps, including those after the watched ones
+    joined_at: int | None = None  # its steps when the first `join` of the rank ended, if any did
     zero_rates: int = 0  # steps with a rate of 0 after a larger one
     zero_from: int = 0  # the first of these steps, from 1
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the gradients of its first step were sampled."""
+        return bool(self.watched and self.watched[0].gradients.encoded)
 
 
 @dataclass
@@ -194,6 +200,16 @@ class InferenceModel:
 
 
 @dataclass
+class BufferUse:
+    """An evaluation or a save of a trained model whose buffers DDP does not send."""
+
+    line: str
+    steps: int  # steps of all optimizers before it
+    checksum: int  # of the buffers
+    is_saved: bool
+
+
+@dataclass
 class DdpModel:
     """A model that DDP wraps."""
 
@@ -259,7 +275,9 @@ class TrainingReport:
     unoptimized: list[UnoptimizedParameter] = field(default_factory=list)
     others: list[InferenceModel] = field(default_factory=list)
     written: list[WrittenFile] = field(default_factory=list)
+    buffer_uses: list[BufferUse] = field(default_factory=list)
     loads: list[LoadedFile] = field(default_factory=list)
+    restored_at: list[str] = field(default_factory=list)  # lines that load an optimizer's state
     changes: list[WeightChange] = field(default_factory=list)
     workers: list[RandomWorker] = field(default_factory=list)
     sends: dict[str, int] = field(default_factory=dict)  # collectives, by the part of a step

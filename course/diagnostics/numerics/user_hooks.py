@@ -39,7 +39,7 @@ class UserHooks:
             return real(*args, **kwargs)
         parameter, hook = args
         with self._fence.around("gradient hooks"):
-            caller = sys._getframe(2)
+            caller = sys._getframe(3)  # outside this method, its guard and the interceptor
             if self._lines.is_own(caller.f_code):  # hooks of libraries are trusted
                 around = self._around_gradient if name == ON_GRADIENT else self._around_parameter
                 hook = around(hook, id(parameter), self._lines.of(caller))
@@ -74,5 +74,6 @@ class UserHooks:
         self, parameter: int, line: str, before: Tensor | None, gradient: Tensor | None
     ) -> None:
         after = self._copy(parameter, gradient)
-        if before is not None and after is not None:
-            self._note(parameter, line, before, after)
+        with self._fence.around("gradient hooks"):
+            if before is not None and after is not None:
+                self._note(parameter, line, before, after)

@@ -70,8 +70,8 @@ def compare(ranks: Sequence[TrainingReport], alone: TrainingReport) -> DeepOutco
     """Compare the ranks' gradients in the first step with those of one process, `alone`."""
     evidence = Evidence(ranks)
     pairs = list(zip(evidence.optimizers, alone.optimizers, strict=False))
-    if not pairs or any(not o.watched or o.counts != c.on_rank[0].counts for c, o in pairs):
-        return not_compared("the script has other parameters on one process, or takes no step")
+    if not pairs or any(o.counts != c.on_rank[0].counts or not o.is_sampled for c, o in pairs):
+        return not_compared("the script has other parameters or no gradients on one process")
     outcomes = [_Pair(evidence, on_ranks, report, alone).outcome() for on_ranks, report in pairs]
     order = [DIFFERS, NOT_SEEN, EQUAL]
     first = min(

@@ -71,13 +71,27 @@ class OptimizerOnRanks:
         return [names[param_index] for param_index in param_indices]
 
     @cached_property
+    def joined_at(self) -> int | None:
+        """The steps before DDP's `join` ended on the first rank; None if no rank used it.
+
+        From there on, ranks have unequal numbers of batches on purpose, and are not compared.
+        """
+        ends = [report.joined_at for report in self.on_rank if report.joined_at is not None]
+        return min(ends, default=None)
+
+    @cached_property
+    def _watched(self) -> list[list[OptimizerStep]]:
+        """The watched steps of each rank that can be compared."""
+        return [report.watched[: self.joined_at] for report in self.on_rank]
+
+    @cached_property
     def skip(self) -> tuple[int, int] | None:
         """The first step that a rank skipped, from 1, and that rank's index; None if none did.
 
         DDP's averages and collectives are the same on all ranks, so counting them tells which steps
         belong together. A rank that only ends earlier has skipped nothing.
         """
-        steps = [report.watched for report in self.on_rank]
+        steps = self._watched
         key = (
             "collectives_so_far"
             if steps[0] and any(step.collectives_so_far for step in steps[0])
@@ -92,7 +106,7 @@ class OptimizerOnRanks:
     @cached_property
     def steps(self) -> list[tuple[OptimizerStep, ...]]:
         """The steps that all ranks took together, up to the first skipped one."""
-        steps = list(zip(*[report.watched for report in self.on_rank], strict=False))
+        steps = list(zip(*self._watched, strict=False))
         return steps[: self.skip[0] - 1] if self.skip else steps
 
     @cached_property

@@ -24,6 +24,7 @@ from course.diagnostics.numerics.training import (
     WrittenFile,
 )
 from course.diagnostics.right import verdict
+from course.diagnostics.right.table import Row
 
 NAMES, COUNTS = ["body.weight", "head.weight"], [48, 32]
 STEPS, BATCH = 12, 8
@@ -142,6 +143,11 @@ def written(path: str) -> WrittenFile:
 def faults(ranks: list[TrainingReport]) -> list[Finding]:
     """The findings on these reports, without notes."""
     return [finding for finding in verdict.judge(ranks).findings if not finding.note]
+
+
+def row(ranks: list[TrainingReport], name: str) -> Row:
+    """The row of this name in the table."""
+    return next(entry for entry in verdict.judge(ranks).rows if entry.name == name)
 
 
 def named(ranks: list[TrainingReport]) -> list[tuple[str, int | None]]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from diagnostics.right import made, wrong
 
-from course.diagnostics.numerics.training import LossTerm, TrainingReport
+from course.diagnostics.numerics.training import LossTerm, StepGradients, TrainingReport
 from course.diagnostics.right import against_one
 from course.diagnostics.right.against_one import DeepOutcome
 from course.diagnostics.right.table import DIFFERS, EQUAL, NOT_SEEN
@@ -41,6 +41,15 @@ def test_a_right_training_agrees(count: int) -> None:
     assert all(
         abs(parameter.times - 1) < 1e-6 > parameter.difference for parameter in outcome.parameters
     )
+
+
+def test_gradients_that_one_process_did_not_show_are_not_compared() -> None:
+    ranks = made.ranks()
+    alone = one_process(ranks)
+    alone.optimizers[0].watched[0].gradients = StepGradients()
+    outcome = against_one.compare(ranks, alone)
+    assert (outcome.row.state, outcome.findings) == (NOT_SEEN, [])
+    assert "no gradients on one process" in outcome.row.says
 
 
 @pytest.mark.parametrize("count", [2, 3])

@@ -190,7 +190,7 @@ def resumed(*lines: str) -> list[TrainingReport]:
     """Ranks whose optimizer loads its state at these lines; "" if it does not."""
     ranks = made.ranks(len(lines))
     for rank, line in zip(ranks, lines, strict=True):
-        rank.optimizers[0].restored = line
+        rank.optimizers[0].restored, rank.restored_at = line, [line] if line else []
         rank.loads = [made.load()]
     return ranks
 
@@ -198,8 +198,9 @@ def resumed(*lines: str) -> list[TrainingReport]:
 def test_all_ranks_take_up_the_optimizers_state() -> None:
     ranks = resumed("train.py:15", "train.py:15")
     assert named(ranks) == [] and row(ranks, table.RESUME) == EQUAL
-    assert named(resumed("train.py:15", "")) == []  # a state without effect: the weights stay equal
     ranks = resumed("train.py:15", "")
+    assert named(ranks) == []  # a state without effect: the weights stay equal
+    assert "not every optimizer of every rank" in made.row(ranks, table.RESUME).says
     for step in ranks[1].optimizers[0].watched:
         step.after = [mark + 1 for mark in step.after]
         step.before = [mark + 1 for mark in step.before] if step.passes_so_far > 1 else step.before
@@ -230,3 +231,13 @@ def test_a_state_that_the_script_saves_is_loaded_too() -> None:
     for rank in ranks:
         rank.loads = [made.load(saves=True, passes_so_far=12)]
     assert named(ranks) == []  # the best weights, to be tested at the end
+    assert "no state of an optimizer from it" in made.row(ranks, table.RESUME).says
+
+
+def test_a_state_that_is_loaded_after_the_steps_watched_is_not_missed() -> None:
+    ranks = resumed("", "")
+    for rank in ranks:
+        rank.loads, rank.restored_at = [made.load(saves=True)], ["train.py:50"]
+    assert named(ranks) == []  # another optimizer, or a later step, uses the state
+    says = made.row(ranks, table.RESUME).says
+    assert says == "the steps watched begin without the state that is loaded at train.py:50"

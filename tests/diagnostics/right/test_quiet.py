@@ -128,3 +128,17 @@ def test_a_rank_that_ends_earlier_has_skipped_nothing() -> None:
     ranks = made.ranks()
     del ranks[0].optimizers[0].watched[-3:]
     assert named(ranks) == []
+
+
+def test_ranks_with_unequal_numbers_of_batches_in_a_join_skip_no_step() -> None:
+    def goes_on(rank: int, step: int, values: dict) -> None:
+        """From step 7 on, rank 0 goes on in the first epoch, and rank 1 is in the second."""
+        if step > 6:
+            values["step"].collectives_so_far += 3 * rank
+            values["weights"] = values["weights"] + rank
+
+    ranks = made.ranks(fault=goes_on)
+    assert named(ranks) != []
+    ranks[1].optimizers[0].joined_at, ranks[0].optimizers[0].joined_at = 6, 9
+    assert named(ranks) == []
+    assert verdict.judge(ranks).steps == 6

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from diagnostics.right import made
-from diagnostics.right.made import faults, named
+from diagnostics.right.made import faults, named, row
 from diagnostics.right.wrong import (
     added,
     alone,
@@ -34,12 +34,14 @@ from diagnostics.right.wrong import (
 
 from course.core import CourseError
 from course.diagnostics.numerics.training import (
+    BufferUse,
     StepGradients,
     TrainingReport,
     UnoptimizedParameter,
     WeightChange,
 )
 from course.diagnostics.right import causes, verdict
+from course.diagnostics.right.table import BUFFERS, EQUAL, NOT_SEEN
 
 # Fault, arguments of `made.ranks`; then the name and the rank of the first finding.
 FAULTS = [
@@ -117,8 +119,25 @@ def test_the_line_that_changed_weights_on_one_rank_alone_is_named() -> None:
 def test_buffers_count_where_they_are_kept() -> None:
     ranks = made.ranks(fault=buffers, ddp=False)
     assert named(ranks) == []
-    ranks[0].evaluated = True
-    assert named(ranks) == [("buffers", None)]
+    assert row(ranks, BUFFERS).state == NOT_SEEN
+    ranks[0].buffer_uses = [BufferUse("train.py:33", 4, 100, is_saved=True)]  # as in step 5
+    fault = faults(ranks)[0]
+    assert (fault.what, fault.where, fault.step) == ("buffers", "train.py:33", 4)
+    ranks[0].buffer_uses[0].checksum = 99  # the script changed its buffers after it
+    assert named(ranks) == []
+    ranks[0].buffer_uses[0].steps = made.STEPS  # no step follows
+    assert named(ranks) == []
+
+
+def test_buffers_that_are_averaged_before_an_evaluation_are_right() -> None:
+    ranks = made.ranks(fault=buffers, ddp=False)
+    for rank in ranks:
+        rank.buffer_uses = [BufferUse("train.py:35", 4, 7, is_saved=False)]
+    assert named(ranks) == []
+    assert row(ranks, BUFFERS).state == EQUAL
+    ranks[1].buffer_uses[0].checksum = 8
+    fault = faults(ranks)[0]
+    assert (fault.what, fault.where) == ("buffers", "train.py:35")
 
 
 def test_a_teacher_must_be_the_same_on_all_ranks() -> None:

@@ -16,9 +16,15 @@ def resume(evidence: Evidence) -> Result:
     judges = (_some_ranks, _other_steps, _no_state, _first_epoch)
     if found := first_of(table.RESUME, judges, evidence):
         return found
-    restored = [optimizer.on_rank[0].restored for optimizer in evidence.optimizers]
+    restored = [o.restored for optimizer in evidence.optimizers for o in optimizer.on_rank]
     if all(restored) and restored:
         return [Row(table.RESUME, EQUAL, f"all ranks load the optimizer's state at {restored[0]}")]
+    if any(restored):
+        says = "not every optimizer of every rank loads a state before its steps"
+        return [Row(table.RESUME, NOT_SEEN, says)]
+    if lines := [line for report in evidence.reports for line in report.restored_at]:
+        says = f"the steps watched begin without the state that is loaded at {lines[0]}"
+        return [Row(table.RESUME, NOT_SEEN, says)]
     if any(report.loads for report in evidence.reports):
         says = "a file was loaded, and no state of an optimizer from it"
         return [Row(table.RESUME, NOT_SEEN, says)]
@@ -82,8 +88,7 @@ def _checkpoints(loads: list[LoadedFile]) -> list[LoadedFile]:
 
 def _no_state(evidence: Evidence) -> Finding | None:
     """Find that no optimizer loads the state that the script saves and reads again."""
-    optimizers = [report for optimizer in evidence.optimizers for report in optimizer.on_rank]
-    if any(report.restored for report in optimizers):
+    if any(report.restored_at for report in evidence.reports):
         return None
     for load in evidence.reports[0].loads:
         saves = any(

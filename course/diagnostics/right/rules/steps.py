@@ -7,7 +7,7 @@ import numpy as np
 
 from course.core import words
 from course.diagnostics.finding import Finding
-from course.diagnostics.numerics.training import OptimizerStep
+from course.diagnostics.numerics.training import BufferUse, OptimizerStep, TrainingReport
 from course.diagnostics.right import causes, table
 from course.diagnostics.right.evidence import NO_STEP, Evidence, odd_rank
 from course.diagnostics.right.optimizer_on_ranks import OptimizerOnRanks, unequal_places
@@ -35,6 +35,8 @@ def taken(evidence: Evidence) -> Result:
             )
             return [Row(table.STEPS, DIFFERS, f"rank {rank} leaves out step {number}"), finding]
     says = f"all ranks take the same {words.plural(evidence.step_count, 'step')}"
+    if any(optimizer.joined_at is not None for optimizer in evidence.optimizers):
+        says += "; those after the end of a `join` are not compared"
     return [Row(table.STEPS, EQUAL, says)]
 
 
@@ -140,30 +142,73 @@ def _drift(evidence: Evidence, optimizer: OptimizerOnRanks, number: int, names: 
 
 
 def buffers(evidence: Evidence) -> Result:
-    """Are the buffers equal when a step begins, if the model is saved or evaluated?"""
-    wraps = [wrap for report in evidence.reports for wrap in report.wrapped]
+    """Are the buffers equal whenever the model is evaluated or saved?"""
     steps = evidence.steps_on_ranks
     marks = [[p.buffers for step in on_ranks for p in step.passes[:1]] for on_ranks in steps]
     marks = [by_rank for by_rank in marks if len(by_rank) == evidence.world_size and any(by_rank)]
-    if any(wrap.buffers for wrap in wraps) and not marks:
+    if any(wrap.buffers for report in evidence.reports for wrap in report.wrapped) and not marks:
         return [Row(table.BUFFERS, EQUAL, "DDP sends rank 0's before each pass")]
     if not marks or not evidence.is_tied:
         says = evidence.why_untied if marks else "the model has none"
         return [Row(table.BUFFERS, NOT_SEEN, says)]
-    unequal = [by_rank for by_rank in marks if len(set(by_rank)) > 1]
-    if len(unequal) <= MAJORITY * len(marks):
+    uses = _compared_uses(evidence)
+    unequal = [use for use, is_equal in uses if not is_equal]
+    if unequal and len(unequal) > MAJORITY * len(uses):
+        return _unequal_buffers(unequal[0])
+    if uses:
+        return [Row(table.BUFFERS, EQUAL, "when the model is evaluated or saved")]
+    if all(len(set(by_rank)) == 1 for by_rank in marks):
         return [Row(table.BUFFERS, EQUAL, "when a step begins")]
-    row = Row(table.BUFFERS, DIFFERS, "when a step begins")
-    if not any(report.evaluated or report.written for report in evidence.reports):
-        return [row]
-    where = wraps[0].made_at if wraps else steps[0][0].passes[0].called
-    finding = causes.BUFFERS.finding(
-        "The ranks' buffers (such as the statistics of batch norm) differ, and the model is "
-        "evaluated or saved with them: each rank has another result, and rank 0's is kept.",
-        step=2,
-        where=where,
+    says = "they differ when a step begins, and no use of them was compared"
+    return [Row(table.BUFFERS, NOT_SEEN, says)]
+
+
+def _compared_uses(evidence: Evidence) -> list[tuple[BufferUse, bool]]:
+    """The evaluations and saves for which all ranks' buffers are known, and whether they agree.
+
+    If a rank evaluates or saves alone, the others' buffers are those with which they begin the next
+    step, provided that the rank's own are still the same then.
+    """
+    uses = []
+    for rank_index, report in enumerate(evidence.reports):
+        for use in report.buffer_uses:
+            by_rank = [_checksum_at(other, use) for other in evidence.reports]
+            if None in by_rank:
+                by_rank = [_checksum_after(other, use.steps) for other in evidence.reports]
+                if None in by_rank or by_rank[rank_index] != use.checksum:
+                    continue
+            uses.append((use, len(set(by_rank)) == 1))
+    return uses
+
+
+def _checksum_at(report: TrainingReport, use: BufferUse) -> int | None:
+    """The checksum of a rank's buffers at the same line after the same step; None if not seen."""
+    same = (o.checksum for o in report.buffer_uses if (o.line, o.steps) == (use.line, use.steps))
+    return next(same, None)
+
+
+def _checksum_after(report: TrainingReport, steps: int) -> int | None:
+    """The checksum of a rank's buffers when its next step after this many begins."""
+    if len(report.optimizers) != 1:  # `steps` counts those of all optimizers
+        return None
+    watched = report.optimizers[0].watched[steps : steps + 1]
+    passes = [backward_pass for step in watched for backward_pass in step.passes]
+    return passes[0].buffers or None if passes else None
+
+
+def _unequal_buffers(use: BufferUse) -> Result:
+    when = f"when the model is {'saved' if use.is_saved else 'evaluated'} at {use.line}"
+    which = (
+        "those of the rank that saves are kept"
+        if use.is_saved
+        else "each rank computes with its own"
     )
-    return [row, finding]
+    finding = causes.BUFFERS.finding(
+        f"The ranks' buffers (such as the statistics of batch norm) differ {when}: {which}.",
+        step=max(1, use.steps),
+        where=use.line,
+    )
+    return [Row(table.BUFFERS, DIFFERS, when), finding]
 
 
 RULES: tuple[Rule, ...] = (taken, finite, weights, buffers)
