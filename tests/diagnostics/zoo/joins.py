@@ -14,10 +14,9 @@ model = DistributedDataParallel(
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 torch.manual_seed(rank)
-for _ in range(4):
-    with model.join():
-        for _ in range(8 + 2 * rank):
-            model(torch.randn(1024, 256)).square().mean().backward()
-            optimizer.step()
-            optimizer.zero_grad()
+with model.join():
+    for _ in range(30 + 2 * rank):
+        model(torch.randn(1024, 256)).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
 dist.destroy_process_group()
