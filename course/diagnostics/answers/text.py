@@ -87,7 +87,7 @@ def _about_computing(computing: Computing, rest: list[Cause]) -> str:
 
 
 def _is_large(cause: Cause) -> bool:
-    """Whether a cause that is no fault has a fault's share, and is not the price of a gain."""
+    """Whether a cause that is not a fault has a fault's share, and is not the price of a gain."""
     return cause.share >= FAULT_SHARE and not cause.is_tradeoff
 
 

@@ -58,7 +58,7 @@ def is_of_split_layers(breakdown: StepBreakdown) -> bool:
     """Whether most of the messages' time belongs to layers that are split between ranks.
 
     Such a layer sends its sum in forward, and usually as much again in backward. A message after
-    the last backward pass of a step is no such sum, even if a model was called before it: it may
+    the last backward pass of a step is not such a sum, even if a model was called before it: it may
     carry gradients, perhaps those of `torch.func.grad`, whose passes are not seen.
     """
     whole = sum(slice_.seconds for slice_ in breakdown.collectives("gradients"))

@@ -27,7 +27,7 @@ LOSS_BYTES = 64  # a message up to this size is a number such as the loss, not a
 GRADIENT_LINE_SHARE = 0.1  # of the gradients' bytes: a line that sends this much sends gradients
 CAP_IN_MEDIANS = 2.0  # times the median: the gradients of a step take no longer than this
 OVERLAP_SHARE = 0.25  # of what could be hidden: if less is hidden, nothing counts as hidden
-RARE_SHARE = 0.5  # of all steps: what the script sends in no more of them is no fault
+RARE_SHARE = 0.5  # of all steps: what the script sends in at most as many is not a fault
 MEETING_SHARE = 0.5  # of lateness in turns, for which others wait; of waits, in the script's calls
 
 # Samples.
